@@ -1,0 +1,238 @@
+"""The configuration as frozen, validated dataclasses: nothing below the entry points sees a DictConfig.
+
+`configs/*.yaml` hold the defaults that users see; `build` turns the composed mapping into these classes and refuses
+unknown keys, wrong types and values out of range, naming the key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ConfigError(ValueError):
+    """A setting is wrong; the message names its key, its value and what would be right."""
+
+
+def _require(ok: bool, key: str, value: object, right: str) -> None:
+    if not ok:
+        raise ConfigError(f"{key}={value!r}: must be {right}")
+
+
+@dataclasses.dataclass(frozen=True)
+class CostConfig:
+    """Weights of the proxy cost's parts (no unit)."""
+
+    wirelength: float = 1.0
+    density: float = 0.5
+    congestion: float = 0.5
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            _require(value >= 0, f"env.cost.{field.name}", value, "at least 0")
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvConfig:
+    """The placement environment.
+
+    Attributes:
+        cost: weights of the reward's parts.
+        dead_end_penalty: reward when a macro has no legal cell left (negative).
+        soft_placer: how soft macros are placed at an episode's end: an engine placer's name, or `none`.
+    """
+
+    cost: CostConfig = CostConfig()
+    dead_end_penalty: float = -4.0
+    soft_placer: str = "force_directed"
+
+    def __post_init__(self) -> None:
+        _require(self.dead_end_penalty < 0, "env.dead_end_penalty", self.dead_end_penalty, "below 0")
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyConfig:
+    """Sizes of the network.
+
+    Attributes:
+        name: which network.
+        node_width: width of node and edge embeddings.
+        rounds: rounds of message passing.
+        grid_width: channels of the grid decoder.
+    """
+
+    name: str = "edge_gnn"
+    node_width: int = 32
+    rounds: int = 3
+    grid_width: int = 32
+
+    def __post_init__(self) -> None:
+        for key in ("node_width", "rounds", "grid_width"):
+            _require(getattr(self, key) >= 1, f"policy.{key}", getattr(self, key), "at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class PPOConfig:
+    """Proximal policy optimisation.
+
+    Attributes:
+        iterations: how many times episodes are collected and learned from.
+        episodes_per_iteration: whole episodes learned from in one iteration, all designs together.
+        epochs: passes over an iteration's samples.
+        minibatch_size: samples (steps) per gradient step; must be divisible by the number of devices.
+        learning_rate: Adam's, at the start.
+        final_learning_rate_fraction: its fraction left at the last iteration (linear fall).
+        clip: ε of the clipped importance ratio.
+        value_coefficient, entropy_coefficient: weights of the value loss and the entropy bonus.
+        final_entropy_fraction: fraction of the entropy coefficient left at the last iteration.
+        max_gradient_norm: global norm that gradients are clipped to.
+        gae_lambda: λ of generalised advantage estimation (discount is 1); 1 = Monte-Carlo returns.
+        target_kl: an iteration's remaining epochs are skipped past this approximate KL; 0 = never.
+    """
+
+    iterations: int = 100
+    episodes_per_iteration: int = 32
+    epochs: int = 4
+    minibatch_size: int = 512
+    learning_rate: float = 1e-3
+    final_learning_rate_fraction: float = 0.1
+    clip: float = 0.2
+    value_coefficient: float = 0.5
+    entropy_coefficient: float = 0.01
+    final_entropy_fraction: float = 0.1
+    max_gradient_norm: float = 1.0
+    gae_lambda: float = 1.0
+    target_kl: float = 0.0
+
+    def __post_init__(self) -> None:
+        for key in ("iterations", "episodes_per_iteration", "epochs", "minibatch_size"):
+            _require(getattr(self, key) >= 1, f"ppo.{key}", getattr(self, key), "at least 1")
+        for key in ("learning_rate", "clip", "max_gradient_norm"):
+            _require(getattr(self, key) > 0, f"ppo.{key}", getattr(self, key), "above 0")
+        for key in ("value_coefficient", "entropy_coefficient", "target_kl"):
+            _require(getattr(self, key) >= 0, f"ppo.{key}", getattr(self, key), "at least 0")
+        for key in ("gae_lambda", "final_learning_rate_fraction", "final_entropy_fraction"):
+            _require(0 <= getattr(self, key) <= 1, f"ppo.{key}", getattr(self, key), "in [0, 1]")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+    """Between actors and learner.
+
+    Attributes:
+        name: `auto` (Reverb where it is installed, else memory), `reverb` or `memory`.
+        capacity: episodes held at most; writers wait when it is full.
+        timeout: seconds that a write or a read may wait before it fails with an error that says for whom.
+    """
+
+    name: str = "auto"
+    capacity: int = 256
+    timeout: float = 300.0
+
+    def __post_init__(self) -> None:
+        _require(self.name in ("auto", "reverb", "memory"), "replay.name", self.name, "auto, reverb or memory")
+        _require(self.capacity >= 1, "replay.capacity", self.capacity, "at least 1")
+        _require(self.timeout > 0, "replay.timeout", self.timeout, "above 0 seconds")
+
+
+@dataclasses.dataclass(frozen=True)
+class RuntimeConfig:
+    """How the roles run.
+
+    Attributes:
+        name: `local`, every role in one process.
+        actors: actor threads.
+        envs_per_actor: environments that each actor steps as one batch.
+        checkpoint_every: iterations between checkpoints.
+        evaluate_every: iterations between greedy evaluations; 0 = only at the end.
+        minutes: wall-clock limit of the training, after which it ends as if done; 0 = none.
+    """
+
+    name: str = "local"
+    actors: int = 1
+    envs_per_actor: int = 16
+    checkpoint_every: int = 10
+    evaluate_every: int = 10
+    minutes: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self.name == "local", "runtime.name", self.name, "local")
+        for key in ("actors", "envs_per_actor", "checkpoint_every"):
+            _require(getattr(self, key) >= 1, f"runtime.{key}", getattr(self, key), "at least 1")
+        for key in ("evaluate_every", "minutes"):
+            _require(getattr(self, key) >= 0, f"runtime.{key}", getattr(self, key), "at least 0")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """All of a training run.
+
+    Attributes:
+        design: names or paths of the designs trained on.
+        seed: the root of all randomness.
+        run_dir: where everything is written; a run found there is resumed.
+    """
+
+    design: tuple[str, ...]
+    run_dir: str
+    seed: int = 0
+    env: EnvConfig = EnvConfig()
+    policy: PolicyConfig = PolicyConfig()
+    ppo: PPOConfig = PPOConfig()
+    replay: ReplayConfig = ReplayConfig()
+    runtime: RuntimeConfig = RuntimeConfig()
+
+    def __post_init__(self) -> None:
+        _require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
+        _require(0 <= self.seed < 2**32, "seed", self.seed, "an integer in [0, 2³²)")
+        _require(bool(self.run_dir), "run_dir", self.run_dir, "a folder")
+
+
+def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
+    """An instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
+
+    Args:
+        cls: one of this module's dataclasses.
+        values: nested mapping of plain values, as `OmegaConf.to_container` gives it.
+        at: the dotted key that `values` stands at, for messages.
+    """
+    hints = typing.get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise ConfigError(f"{at}{key}: no such setting; there are {', '.join(sorted(fields))}")
+    for name, field in fields.items():
+        if name not in values and field.default is dataclasses.MISSING:
+            raise ConfigError(f"{at}{name}: is required")
+    return cls(**{key: _convert(hints[key], value, f"{at}{key}") for key, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, key: str) -> Any:
+    """`value` as the annotated type `hint`, without guessing (no string becomes a number)."""
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{key}={value!r}: must be a group of settings")
+        return build(typing.cast(type, hint), value, f"{key}.")
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in options:
+            return None
+        return _convert(next(option for option in options if option is not type(None)), value, key)
+    if origin is tuple:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, (list, tuple)):
+            raise ConfigError(f"{key}={value!r}: must be a list")
+        return tuple(_convert(options[0], item, f"{key}[{index}]") for index, item in enumerate(items))
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ConfigError(f"{key}={value!r}: must be of type {hint.__name__}")
+    if hint is float and value != value:
+        raise ConfigError(f"{key}={value!r}: must be a number")
+    return value

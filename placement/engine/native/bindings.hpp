@@ -1,0 +1,17 @@
+// Each concept binds itself to Python in a file of its own, bind_<concept>.cpp; module.cpp calls them in order.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+namespace placement {
+
+// One-dimensional and two-dimensional read-only C-contiguous arrays in CPU memory, as they come from NumPy.
+template <typename T>
+using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+void bind_design(nanobind::module_& m);
+
+}  // namespace placement

@@ -1,0 +1,74 @@
+// A design as the engine sees it: plain arrays, copied once from Python, immutable afterwards and shared by all
+// evaluators and environments. Axis legend as in placement/netlist/design.py: N nodes, P pins, E nets, L net pins.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace placement {
+
+enum class Kind : std::int8_t { hard = 0, soft = 1, port = 2, cell = 3 };
+
+// Orientations in the order N, FN, S, FS, E, FE, W, FW; from E on, width and height change places.
+inline constexpr std::array<std::array<double, 4>, 8> kTurn = {{{1, 0, 0, 1},
+                                                                 {-1, 0, 0, 1},
+                                                                 {-1, 0, 0, -1},
+                                                                 {1, 0, 0, -1},
+                                                                 {0, 1, -1, 0},
+                                                                 {0, -1, -1, 0},
+                                                                 {0, -1, 1, 0},
+                                                                 {0, 1, 1, 0}}};
+inline bool swaps_sides(std::int8_t orientation) { return orientation >= 4; }
+
+struct Canvas {
+  double width = 0, height = 0;  // µm
+  int columns = 0, rows = 0;
+  double routes_horizontal = 0, routes_vertical = 0;              // tracks per µm
+  double macro_routes_horizontal = 0, macro_routes_vertical = 0;  // tracks per µm that a hard macro blocks
+  int smoothing = 0;                                              // gcells on each side
+  double overlap_threshold = 0;                                   // µm
+
+  double cell_width() const { return width / columns; }
+  double cell_height() const { return height / rows; }
+  int cells() const { return columns * rows; }
+  int column_of(double x) const { return std::clamp(static_cast<int>(std::floor(x / cell_width())), 0, columns - 1); }
+  int row_of(double y) const { return std::clamp(static_cast<int>(std::floor(y / cell_height())), 0, rows - 1); }
+};
+
+struct Design {
+  Canvas canvas;
+  // [N]
+  std::vector<std::int8_t> kind;
+  std::vector<double> node_width, node_height;  // µm, in orientation N
+  // [P]
+  std::vector<std::int32_t> pin_node;
+  std::vector<double> pin_dx, pin_dy;  // µm from the node's centre, in orientation N
+  // [E], [E+1], [L]: the first pin of a net is its driver
+  std::vector<double> net_weight;
+  std::vector<std::int32_t> net_start, net_pins;
+  // the placement that the design came with, [N]; `fixed` nodes never move
+  std::vector<double> initial_x, initial_y;
+  std::vector<std::int8_t> initial_orientation;
+  std::vector<std::uint8_t> placed, fixed;
+  // [T] movable hard macros in the order an episode places them
+  std::vector<std::int32_t> placing_order;
+
+  int nodes() const { return static_cast<int>(kind.size()); }
+  int pins() const { return static_cast<int>(pin_node.size()); }
+  int nets() const { return static_cast<int>(net_weight.size()); }
+  Kind kind_of(int node) const { return static_cast<Kind>(kind[node]); }
+
+  double width_of(int node, std::int8_t orientation) const {
+    return swaps_sides(orientation) ? node_height[node] : node_width[node];
+  }
+  double height_of(int node, std::int8_t orientation) const {
+    return swaps_sides(orientation) ? node_width[node] : node_height[node];
+  }
+};
+
+}  // namespace placement

@@ -1,0 +1,6 @@
+#include "bindings.hpp"
+
+NB_MODULE(_native, m) {
+  m.doc() = "The placement engine. Use it through the typed faces in placement.engine.";
+  placement::bind_design(m);
+}

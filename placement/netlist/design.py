@@ -1,0 +1,310 @@
+"""A chip design as arrays: netlist, canvas, placement, and the three together.
+
+Axis legend: N nodes (hard macros, soft macros, ports, standard cells, in file order), P pins, E nets,
+L net-pin incidences (one per pin of each net), R grid rows, C grid columns. Lengths are in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+
+import numpy as np
+
+from placement.netlist.errors import DesignError
+
+
+class NodeKind(enum.IntEnum):
+    """What a node is. A soft macro is a cluster of standard cells."""
+
+    HARD = 0
+    SOFT = 1
+    PORT = 2
+    CELL = 3
+
+
+class Orientation(enum.IntEnum):
+    """The eight orientations of a macro, named as in LEF/DEF. E, FE, W, FW swap width and height."""
+
+    N = 0
+    FN = 1
+    S = 2
+    FS = 3
+    E = 4
+    FE = 5
+    W = 6
+    FW = 7
+
+    @property
+    def swaps_sides(self) -> bool:
+        """Whether width and height change places."""
+        return self >= Orientation.E
+
+
+# Row o turns an offset (dx, dy) given in orientation N into orientation o: (a·dx + b·dy, c·dx + d·dy).
+TURN = np.array(
+    [
+        [1, 0, 0, 1],  # N
+        [-1, 0, 0, 1],  # FN
+        [-1, 0, 0, -1],  # S
+        [1, 0, 0, -1],  # FS
+        [0, 1, -1, 0],  # E
+        [0, -1, -1, 0],  # FE
+        [0, -1, 1, 0],  # W
+        [0, 1, 1, 0],  # FW
+    ],
+    dtype=np.float64,
+)
+TURN.setflags(write=False)
+
+
+def _frozen(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """A read-only contiguous copy of `array`; raises DesignError on another shape."""
+    result = np.array(array, dtype=dtype, order="C", copy=True)
+    if result.shape != shape:
+        raise DesignError(f"{what}: shape {result.shape}, expected {shape}")
+    result.setflags(write=False)
+    return result
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Netlist:
+    """Nodes, their pins, and the nets that join pins. All arrays are read-only.
+
+    Attributes:
+        names: N node names, unique.
+        kind: int8 [N], `NodeKind` values.
+        width, height: float64 [N], µm, in orientation N; 0 for ports.
+        file_index: int32 [N], the node's index in `.plc` files (counts pins too, not `__metadata__`).
+        pin_node: int32 [P], the node that each pin sits on. A port or a cell has one pin of its own.
+        pin_dx, pin_dy: float64 [P], µm from the node's centre in orientation N.
+        net_weight: float64 [E].
+        net_start: int32 [E+1]; net e joins `net_pins[net_start[e]:net_start[e+1]]`, its driver first.
+        net_pins: int32 [L], pin indices.
+
+    Raises:
+        DesignError: an array has the wrong length, an index is out of range, a size is negative or not finite.
+    """
+
+    names: tuple[str, ...]
+    kind: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    file_index: np.ndarray
+    pin_node: np.ndarray
+    pin_dx: np.ndarray
+    pin_dy: np.ndarray
+    net_weight: np.ndarray
+    net_start: np.ndarray
+    net_pins: np.ndarray
+
+    def __post_init__(self) -> None:
+        nodes, pins, nets = len(self.names), len(self.pin_node), len(self.net_weight)
+        shapes = {
+            "kind": (np.int8, nodes),
+            "width": (np.float64, nodes),
+            "height": (np.float64, nodes),
+            "file_index": (np.int32, nodes),
+            "pin_node": (np.int32, pins),
+            "pin_dx": (np.float64, pins),
+            "pin_dy": (np.float64, pins),
+            "net_weight": (np.float64, nets),
+            "net_start": (np.int32, nets + 1),
+            "net_pins": (np.int32, len(self.net_pins)),
+        }
+        for field, (dtype, length) in shapes.items():
+            object.__setattr__(self, field, _frozen(getattr(self, field), dtype, (length,), field))
+        self._check()
+
+    def _check(self) -> None:
+        if len(set(self.names)) != len(self.names):
+            raise DesignError("node names are not unique")
+        for field in ("width", "height", "pin_dx", "pin_dy", "net_weight"):
+            if not np.isfinite(getattr(self, field)).all():
+                raise DesignError(f"{field}: every value must be finite")
+        for field in ("width", "height", "net_weight"):
+            if (getattr(self, field) < 0).any():
+                raise DesignError(f"{field}: every value must be ≥ 0")
+        if len(self.pin_node) and not (0 <= self.pin_node.min() <= self.pin_node.max() < self.num_nodes):
+            raise DesignError(f"pin_node: every index must be in [0, {self.num_nodes})")
+        if len(self.net_pins) and not (0 <= self.net_pins.min() <= self.net_pins.max() < self.num_pins):
+            raise DesignError(f"net_pins: every index must be in [0, {self.num_pins})")
+        starts = self.net_start
+        if starts[0] != 0 or starts[-1] != len(self.net_pins) or (np.diff(starts) < 1).any():
+            raise DesignError("net_start: must rise from 0 to the number of net pins, each net having a driver")
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.names)
+
+    @property
+    def num_pins(self) -> int:
+        return len(self.pin_node)
+
+    @property
+    def num_nets(self) -> int:
+        return len(self.net_weight)
+
+    def indices(self, kind: NodeKind) -> np.ndarray:
+        """int32 [·]: the nodes of one kind, in file order."""
+        return np.flatnonzero(self.kind == kind).astype(np.int32)
+
+    @functools.cached_property
+    def hard(self) -> np.ndarray:
+        """int32 [·]: the hard macros, in file order."""
+        return self.indices(NodeKind.HARD)
+
+    @functools.cached_property
+    def soft(self) -> np.ndarray:
+        """int32 [·]: the soft macros, in file order."""
+        return self.indices(NodeKind.SOFT)
+
+    @functools.cached_property
+    def ports(self) -> np.ndarray:
+        """int32 [·]: the ports, in file order."""
+        return self.indices(NodeKind.PORT)
+
+
+@dataclasses.dataclass(frozen=True)
+class Canvas:
+    """The chip area, its grid of gcells and its routing resources.
+
+    Attributes:
+        width, height: µm.
+        columns, rows: grid cells across and up.
+        routes_horizontal, routes_vertical: routing tracks per µm.
+        macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
+        smoothing: gcells on each side that net congestion is spread over (floored to an integer).
+        overlap_threshold: µm by which two hard macros may overlap, in both directions at once, and still be legal.
+    """
+
+    width: float
+    height: float
+    columns: int
+    rows: int
+    routes_horizontal: float
+    routes_vertical: float
+    macro_routes_horizontal: float
+    macro_routes_vertical: float
+    smoothing: int = 0
+    overlap_threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("width", "height", "routes_horizontal", "routes_vertical"):
+            value = getattr(self, field)
+            if not (np.isfinite(value) and value > 0):
+                raise DesignError(f"canvas {field}: {value} must be a finite number above 0")
+        for field in ("macro_routes_horizontal", "macro_routes_vertical", "overlap_threshold"):
+            value = getattr(self, field)
+            if not (np.isfinite(value) and value >= 0):
+                raise DesignError(f"canvas {field}: {value} must be a finite number of at least 0")
+        for field, least in (("columns", 1), ("rows", 1), ("smoothing", 0)):
+            value = getattr(self, field)
+            if int(value) != value or value < least:
+                raise DesignError(f"canvas {field}: {value} must be an integer of at least {least}")
+
+    @property
+    def cell_width(self) -> float:
+        """µm."""
+        return self.width / self.columns
+
+    @property
+    def cell_height(self) -> float:
+        """µm."""
+        return self.height / self.rows
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Placement:
+    """Where every node stands. All arrays are read-only.
+
+    Attributes:
+        x, y: float64 [N], µm, centres. 0 where not placed.
+        orientation: int8 [N], `Orientation` values; N where it has no meaning (ports, cells).
+        placed: bool [N].
+        fixed: bool [N], never to be moved (ports are always fixed).
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    orientation: np.ndarray
+    placed: np.ndarray
+    fixed: np.ndarray
+
+    def __post_init__(self) -> None:
+        shape = (len(self.x),)
+        for field, dtype in (("x", np.float64), ("y", np.float64), ("orientation", np.int8)):
+            object.__setattr__(self, field, _frozen(getattr(self, field), dtype, shape, field))
+        for field in ("placed", "fixed"):
+            object.__setattr__(self, field, _frozen(getattr(self, field), np.bool_, shape, field))
+        if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
+            raise DesignError("placement: every coordinate must be finite")
+        if len(self.x) and not (0 <= self.orientation.min() <= self.orientation.max() < len(Orientation)):
+            raise DesignError(f"placement: every orientation must be in [0, {len(Orientation)})")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Placement):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in dataclasses.fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def moved(self, nodes: np.ndarray, x: np.ndarray, y: np.ndarray) -> Placement:
+        """This placement with `nodes` (int [K]) centred at `x`, `y` (float [K], µm) and marked placed."""
+        new_x, new_y, placed = self.x.copy(), self.y.copy(), self.placed.copy()
+        new_x[nodes], new_y[nodes], placed[nodes] = x, y, True
+        return dataclasses.replace(self, x=new_x, y=new_y, placed=placed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Design:
+    """A netlist on a canvas with the placement it came with.
+
+    Attributes:
+        name: for people and file names.
+        netlist: the nodes and nets.
+        canvas: the chip area.
+        initial: the placement that the design came with; ports and fixed nodes stand as they do here.
+
+    Raises:
+        DesignError: the placement has another number of nodes, a port is not placed, or the hard macros
+            cannot fit on the canvas (total area, or one macro larger than it).
+    """
+
+    name: str
+    netlist: Netlist
+    canvas: Canvas
+    initial: Placement
+
+    def __post_init__(self) -> None:
+        netlist, canvas = self.netlist, self.canvas
+        if len(self.initial.x) != netlist.num_nodes:
+            raise DesignError(f"placement of {len(self.initial.x)} nodes for a netlist of {netlist.num_nodes}")
+        if not self.initial.placed[netlist.ports].all():
+            port = netlist.names[netlist.ports[~self.initial.placed[netlist.ports]][0]]
+            raise DesignError(f"port {port!r} has no position")
+        width, height = netlist.width[netlist.hard], netlist.height[netlist.hard]
+        too_large = (width > canvas.width) | (height > canvas.height)
+        if too_large.any():
+            macro = netlist.hard[too_large][0]
+            raise DesignError(
+                f"macro {netlist.names[macro]!r} of {netlist.width[macro]} × {netlist.height[macro]} µm is larger "
+                f"than the canvas of {canvas.width} × {canvas.height} µm"
+            )
+        area = float((width * height).sum())
+        if area > canvas.width * canvas.height:
+            raise DesignError(
+                f"the hard macros cover {area:.1f} µm², more than the canvas's {canvas.width * canvas.height:.1f} µm²"
+            )
+
+    @functools.cached_property
+    def placing_order(self) -> np.ndarray:
+        """int32 [T]: the movable hard macros in the order an episode places them: by falling area, ties by name."""
+        netlist = self.netlist
+        movable = [int(node) for node in netlist.hard if not self.initial.fixed[node]]
+        movable.sort(key=lambda node: (-netlist.width[node] * netlist.height[node], netlist.names[node]))
+        return np.array(movable, dtype=np.int32)

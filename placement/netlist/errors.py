@@ -1,0 +1,12 @@
+"""The error that every refusal of a design, a netlist file or a placement file raises."""
+
+from __future__ import annotations
+
+
+class DesignError(ValueError):
+    """A design cannot be used; the message names the file, the line where known, and what would be right."""
+
+    @classmethod
+    def at(cls, path: object, line: int, message: str) -> DesignError:
+        """An error at a place in a file: ``path:line: message``."""
+        return cls(f"{path}:{line}: {message}")

@@ -1,0 +1,31 @@
+"""The replay interface between actors and learner: whole episodes, first in first out, each consumed once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from placement.ppo.trajectory import Episode
+
+
+class ReplayTimeout(TimeoutError):
+    """A read or a write waited past its deadline; the message says who waited for what."""
+
+
+class ReplayClosed(RuntimeError):
+    """The replay was closed; nothing more can be read or written."""
+
+
+class Replay(Protocol):
+    """What every kind of replay does. All methods may be called from several threads at once."""
+
+    def write(self, episode: Episode, *, timeout: float) -> None:
+        """Adds one episode, waiting up to `timeout` seconds for room; raises ReplayTimeout or ReplayClosed."""
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes the `count` oldest episodes, waiting up to `timeout` seconds; raises ReplayTimeout or ReplayClosed."""
+
+    def size(self) -> int:
+        """Episodes waiting to be read."""
+
+    def close(self) -> None:
+        """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
