@@ -1,0 +1,23 @@
+"""Shared test set-up: eight virtual CPU devices, and the public Ariane design where it is to be had."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Before JAX is imported anywhere: every test runs with several (virtual) devices.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+
+
+@pytest.fixture(scope="session")
+def ariane_folder() -> Path:
+    """The folder of the design `ariane133_ng45` on PLACEMENT_PATH; skips, saying so, where it is absent."""
+    for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
+        candidate = Path(folder) / "ariane133_ng45"
+        if folder and (candidate / "netlist.pb.txt.gz").exists():
+            return candidate
+    pytest.skip("design ariane133_ng45 is not on PLACEMENT_PATH (netlists/README.md says where to get it)")
