@@ -1,0 +1,54 @@
+# Two commands do all the set-up: `make train` and `make test`. Needs Python 3.11, a C++17 compiler and make.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+TEST_ARGS ?=
+
+ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*)
+
+.PHONY: help install train evaluate test lint format clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.engine  ## Make .venv with the pinned packages and build the engine
+
+$(VENV)/.python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; install it, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "$(PYTHON) is not Python 3.11, which requirements.lock is for; README.md says how to install on others" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.packages: requirements.lock $(VENV)/.python
+	@echo "Installing the pinned packages (once, a few minutes) ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.engine: $(ENGINE_SOURCES) $(VENV)/.packages
+	@echo "Building the engine ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=...")
+	$(BIN)/python train.py $(ARGS)
+
+evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
+	$(BIN)/python evaluate.py $(ARGS)
+
+test: install  ## Run all tests (TEST_ARGS="-k name")
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+lint: install  ## Check style, types and the import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install  ## Put the code into the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove what was built (not runs/)
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
