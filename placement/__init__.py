@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
+from placement.netlist.load import load
+
+__all__ = ["load"]
 __version__ = "0.1.0"

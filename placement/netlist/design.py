@@ -247,8 +247,7 @@ class Placement:
         if not isinstance(other, Placement):
             return NotImplemented
         return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in dataclasses.fields(self)
+            np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in dataclasses.fields(self)
         )
 
     __hash__ = None  # type: ignore[assignment]

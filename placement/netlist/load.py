@@ -1,0 +1,98 @@
+"""Finding and loading designs, by path or by name.
+
+A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`. Names are looked up among the
+project's own designs (`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.plc import read_placement_lines
+from placement.netlist.protobuf import read_located_netlist
+
+NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
+INITIAL_NAME = "initial.plc"
+SEARCH_VARIABLE = "PLACEMENT_PATH"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+# Beside the package in a checkout, inside it in an installed wheel.
+_BUILT_IN = (_PACKAGE.parent / "netlists", _PACKAGE / "netlists")
+
+
+def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None = None) -> Design:
+    """The design in a netlist file and a placement file.
+
+    Args:
+        netlist: a name, a folder, or a path to a `.pb.txt` or `.pb.txt.gz` file.
+        initial: the `.plc` file that holds the canvas and the initial placement; default: `initial.plc` in the
+            netlist's folder.
+
+    Raises:
+        DesignError: it cannot be found or read; the message names the file, the line and what is wrong.
+    """
+    path = find(netlist)
+    plc = Path(initial) if initial is not None else path.parent / INITIAL_NAME
+    if not plc.is_file():
+        if initial is not None:
+            raise DesignError(f"initial={plc}: there is no such file")
+        raise DesignError(
+            f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: "
+            "give a placement file with initial=PATH.plc"
+        )
+    netlist_read, located = read_located_netlist(path)
+    canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
+    try:
+        return Design(name=design_name(path), netlist=netlist_read, canvas=canvas, initial=placement)
+    except DesignError as error:
+        raise DesignError.at(plc, lines["width"], str(error)) from None
+
+
+def design_name(path: Path) -> str:
+    """What the design in a netlist file is called: its folder's name, or the file's if that is not the usual one."""
+    if path.name in NETLIST_NAMES:
+        return path.resolve().parent.name
+    return path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
+
+
+def find(netlist: str | os.PathLike[str]) -> Path:
+    """The netlist file that a name or a path means; raises DesignError saying where it was looked for."""
+    path = Path(netlist).expanduser()
+    if path.is_file():
+        return path
+    is_name = len(path.parts) == 1 and path.name not in ("..", ".")
+    folders = [folder / path for folder in search_folders()] if is_name else []
+    for folder in [*folders, path]:
+        for name in NETLIST_NAMES:
+            if (folder / name).is_file():
+                return folder / name
+    if not is_name:
+        what = (
+            f"the folder holds no {' or '.join(NETLIST_NAMES)}" if path.is_dir() else "there is no such file or folder"
+        )
+        raise DesignError(f"{path}: {what}")
+    raise DesignError(
+        f"no design {str(netlist)!r}: it is no netlist file or folder, and not in "
+        f"{', '.join(str(folder) for folder in search_folders())}; known there: {', '.join(available()) or 'none'}; "
+        f"add folders of designs with {SEARCH_VARIABLE}"
+    )
+
+
+def search_folders() -> list[Path]:
+    """Where names are looked up, in order."""
+    listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
+    return [folder for folder in _BUILT_IN if folder.is_dir()] + [
+        Path(folder).expanduser() for folder in listed if folder
+    ]
+
+
+def available() -> list[str]:
+    """The names that `find` knows."""
+    names = set()
+    for folder in search_folders():
+        for name in NETLIST_NAMES:
+            names.update(found.parent.name for found in folder.glob(f"*/{name}"))
+    return sorted(names)
