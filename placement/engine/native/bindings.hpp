@@ -13,5 +13,6 @@ template <typename T>
 using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
 void bind_design(nanobind::module_& m);
+void bind_cost(nanobind::module_& m);
 
 }  // namespace placement

@@ -1,0 +1,123 @@
+"""The exact proxy cost of a placement, its maps, and whether the placement is legal.
+
+Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.engine import _native
+from placement.engine.native_design import native_design
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+
+
+class Costs(NamedTuple):
+    """The cost of a placement.
+
+    Attributes:
+        wirelength: µm, half-perimeters of all nets, weighted.
+        wirelength_cost: wirelength / ((canvas width + height) · summed net weights).
+        density_cost: half the mean density of the densest tenth of the gcells.
+        congestion_cost: mean of the busiest twentieth of the two congestion maps together.
+        proxy_cost: their weighted sum.
+    """
+
+    wirelength: float
+    wirelength_cost: float
+    density_cost: float
+    congestion_cost: float
+    proxy_cost: float
+
+
+class CostWeights(NamedTuple):
+    """The weight of each part in the proxy cost."""
+
+    wirelength: float = 1.0
+    density: float = 0.5
+    congestion: float = 0.5
+
+
+DEFAULT_WEIGHTS = CostWeights()
+
+
+class CostMaps(NamedTuple):
+    """Where the cost comes from.
+
+    Attributes:
+        density: float64 [R, C], area of hard and soft macros over the gcell's area.
+        horizontal, vertical: float64 [R, C], routing demand over capacity, macro blockage included.
+    """
+
+    density: np.ndarray
+    horizontal: np.ndarray
+    vertical: np.ndarray
+
+
+class Legality(NamedTuple):
+    """How far a placement is from legal.
+
+    Attributes:
+        overlaps: pairs of hard macros that overlap by more than the canvas's threshold in both directions.
+        outside: hard macros that reach beyond the canvas edge.
+    """
+
+    overlaps: int
+    outside: int
+
+
+_THREAD = threading.local()
+
+
+def _evaluator(design: Design) -> _native.CostEvaluator:
+    """This thread's evaluator of `design`, cached for as long as `design` lives."""
+    if not hasattr(_THREAD, "evaluators"):
+        _THREAD.evaluators = weakref.WeakKeyDictionary()
+    evaluator = _THREAD.evaluators.get(design)
+    if evaluator is None:
+        evaluator = _THREAD.evaluators.setdefault(design, _native.CostEvaluator(native_design(design)))
+    return evaluator
+
+
+def proxy_cost(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Costs:
+    """The exact cost of `placement` (the design's own placement when None).
+
+    Raises:
+        DesignError: a node has no place, or the placement has another number of nodes.
+    """
+    placement = _checked(design, placement)
+    return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, *weights))
+
+
+def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
+    """The density and congestion maps of `placement` (the design's own placement when None); raises DesignError."""
+    placement = _checked(design, placement)
+    evaluator = _evaluator(design)
+    evaluator.evaluate(placement.x, placement.y, placement.orientation, *DEFAULT_WEIGHTS)
+    maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
+    evaluator.write_maps(*maps)
+    return maps
+
+
+def legality(design: Design, placement: Placement | None = None) -> Legality:
+    """How many hard macros overlap or stand outside (the design's own placement when None); raises DesignError."""
+    placement = _checked(design, placement)
+    return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
+
+
+def _checked(design: Design, placement: Placement | None) -> Placement:
+    """`placement`, or the design's own; raises DesignError when it is not a whole placement of `design`."""
+    placement = design.initial if placement is None else placement
+    if len(placement.x) != design.netlist.num_nodes:
+        raise DesignError(
+            f"a placement of {len(placement.x)} nodes for design {design.name!r} of {design.netlist.num_nodes} nodes"
+        )
+    if not placement.placed.all():
+        node = int(np.flatnonzero(~placement.placed)[0])
+        raise DesignError(f"node {design.netlist.names[node]!r} (number {node}) is not placed; all must be")
+    return placement
