@@ -25,7 +25,9 @@ def main(settings: DictConfig) -> float | None:
         config = build(TrainConfig, values)
         if sweep.in_sweep():
             return sweep.run_job(config)
-        from placement.distributed import local  # late: JAX takes a second to import, and a wrong setting should not wait
+        from placement.distributed import (
+            local,
+        )  # late: JAX takes a second to import, and a wrong setting should not wait
 
         return local.run(config).best_cost
     except (ConfigError, DesignError, FileNotFoundError) as error:

@@ -1,0 +1,80 @@
+"""The configuration: the shipped YAML equals the dataclasses' defaults, and wrong settings are refused by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from placement.config import (
+    ConfigError,
+    EnvConfig,
+    PolicyConfig,
+    PPOConfig,
+    ReplayConfig,
+    RuntimeConfig,
+    TrainConfig,
+    build,
+)
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+def composed(*overrides: str, name: str = "config") -> dict:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        values = OmegaConf.to_container(compose(name, overrides=list(overrides)), resolve=True)
+    assert isinstance(values, dict)
+    return {**values, "run_dir": values["run_dir"] or "runs/test"}
+
+
+@pytest.mark.parametrize("name", ["config", "test"])
+def test_shipped_configurations_build(name):
+    config = build(TrainConfig, composed(name=name))
+    assert config.design and config.run_dir == "runs/test"
+
+
+@pytest.mark.parametrize(
+    ("group", "cls"),
+    [
+        ("env", EnvConfig),
+        ("policy", PolicyConfig),
+        ("ppo", PPOConfig),
+        ("replay", ReplayConfig),
+        ("runtime", RuntimeConfig),
+    ],
+)
+def test_every_setting_is_shown_in_yaml(group, cls):
+    assert set(composed()[group]) == {field.name for field in dataclasses.fields(cls)}
+
+
+def test_several_designs():
+    assert build(TrainConfig, composed("design=[toy6,planted20]")).design == ("toy6", "planted20")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("ppo.clip=0", "ppo.clip=0"),
+        ("ppo.minibatch_size=many", "ppo.minibatch_size='many': must be of type int"),
+        ("ppo.epochs=1.5", "ppo.epochs=1.5: must be of type int"),
+        ("ppo.epochs=true", "ppo.epochs=True: must be of type int"),
+        ("ppo.learning_rate=nan", "ppo.learning_rate=nan"),
+        ("+ppo.epoch=1", "ppo.epoch: no such setting; there are"),
+        ("seed=-1", "seed=-1"),
+        ("design=[]", "design"),
+        ("env.dead_end_penalty=1", "below 0"),
+        ("replay.name=disk", "auto, reverb or memory"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(override, message):
+    with pytest.raises(ConfigError) as caught:
+        build(TrainConfig, composed(override))
+    assert message in str(caught.value)
+
+
+def test_a_missing_setting_is_named():
+    with pytest.raises(ConfigError, match="run_dir: is required"):
+        build(TrainConfig, {"design": "toy6"})
