@@ -4,4 +4,5 @@ NB_MODULE(_native, m) {
   m.doc() = "The placement engine. Use it through the typed faces in placement.engine.";
   placement::bind_design(m);
   placement::bind_cost(m);
+  placement::bind_soft(m);
 }

@@ -1,0 +1,237 @@
+#include "force_directed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace placement {
+namespace {
+
+constexpr int kLanes = 8;        // sums run in this many parts, so that they vectorise and are the same on every machine
+constexpr int kMaxBins = 64;     // along an axis
+constexpr float kJitter = 1e-3F;  // µm
+
+// A fixed direction per node, spread evenly over the circle.
+std::pair<float, float> direction(int index) {
+  const double angle = 2.399963229728653 * index;  // the golden angle
+  return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+}
+
+float sum(const float (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+float largest_magnitude(const std::vector<float>& values) {
+  float largest = 0;
+  for (const float value : values) largest = std::max(largest, std::fabs(value));
+  return largest;
+}
+
+}  // namespace
+
+void ForceDirected::Boxes::resize(std::size_t count) {
+  x.resize(count);
+  y.resize(count);
+  half_width.resize(count);
+  half_height.resize(count);
+}
+
+ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule schedule)
+    : design_(std::move(design)),
+      schedule_(std::move(schedule)),
+      springs_(make_soft_springs(*design_, schedule_.io_factor)) {
+  const Design& d = *design_;
+  for (int node = 0; node < d.nodes(); ++node) {
+    const Kind kind = d.kind_of(node);
+    if (kind == Kind::hard || (kind == Kind::soft && d.fixed[node])) standing_nodes_.push_back(node);
+  }
+  const std::size_t count = springs_.count();
+  soft_.resize(count);
+  sorted_.resize(count + kLanes);
+  standing_.resize(standing_nodes_.size());
+  bin_of_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [across, up] = direction(static_cast<int>(i));
+    jitter_.emplace_back(kJitter * across, kJitter * up);
+  }
+  for (auto* values : {&pull_x_, &pull_y_, &force_x_, &force_y_, &low_x_, &high_x_, &low_y_, &high_y_}) {
+    values->resize(count);
+  }
+}
+
+void ForceDirected::prepare(const double* x, const double* y, const std::int8_t* orientation) {
+  const Design& d = *design_;
+  const auto width = static_cast<float>(d.canvas.width), height = static_cast<float>(d.canvas.height);
+  float widest = 0, tallest = 0;
+  for (int i = 0; i < springs_.count(); ++i) {
+    const int node = springs_.node[i];
+    soft_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
+    soft_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
+    widest = std::max(widest, 2 * soft_.half_width[i]);
+    tallest = std::max(tallest, 2 * soft_.half_height[i]);
+    low_x_[i] = std::min(soft_.half_width[i], width / 2);
+    high_x_[i] = std::max(width - soft_.half_width[i], width / 2);
+    low_y_[i] = std::min(soft_.half_height[i], height / 2);
+    high_y_[i] = std::max(height - soft_.half_height[i], height / 2);
+    const auto [across, up] = direction(i);
+    soft_.x[i] = std::clamp(width / 2 + across, low_x_[i], high_x_[i]);
+    soft_.y[i] = std::clamp(height / 2 + up, low_y_[i], high_y_[i]);
+    double pull_x = springs_.pull_x[i], pull_y = springs_.pull_y[i];
+    for (int k = springs_.standing_start[i]; k < springs_.standing_start[i + 1]; ++k) {
+      const Point pin = pin_position(d, springs_.standing_pin[k], x, y, orientation);
+      pull_x += springs_.standing_weight[k] * pin.x;
+      pull_y += springs_.standing_weight[k] * pin.y;
+    }
+    pull_x_[i] = static_cast<float>(pull_x);
+    pull_y_[i] = static_cast<float>(pull_y);
+  }
+  for (std::size_t i = 0; i < standing_nodes_.size(); ++i) {
+    const int node = standing_nodes_[i];
+    standing_.x[i] = static_cast<float>(x[node]);
+    standing_.y[i] = static_cast<float>(y[node]);
+    standing_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
+    standing_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
+  }
+  // Two soft macros that overlap lie in the same bin or in neighbouring ones.
+  bin_width_ = std::max(widest, width / kMaxBins);
+  bin_height_ = std::max(tallest, height / kMaxBins);
+  bin_columns_ = std::max(1, static_cast<int>(width / bin_width_));
+  bin_rows_ = std::max(1, static_cast<int>(height / bin_height_));
+  bin_start_.resize(bin_columns_ * bin_rows_ + 1);
+  bin_next_.resize(bin_columns_ * bin_rows_);
+  bin_standing();
+}
+
+// Lists for each bin the standing boxes that a soft macro centred in it could overlap.
+void ForceDirected::bin_standing() {
+  const auto range = [](float low, float high, float size, int bins) {
+    return std::pair{std::clamp(static_cast<int>(low / size), 0, bins - 1),
+                     std::clamp(static_cast<int>(high / size), 0, bins - 1)};
+  };
+  standing_bin_start_.assign(bin_columns_ * bin_rows_ + 1, 0);
+  const auto each = [&](auto&& visit) {
+    for (std::size_t i = 0; i < standing_nodes_.size(); ++i) {
+      const float reach_x = standing_.half_width[i] + bin_width_ / 2;
+      const float reach_y = standing_.half_height[i] + bin_height_ / 2;
+      const auto [left, right] = range(standing_.x[i] - reach_x, standing_.x[i] + reach_x, bin_width_, bin_columns_);
+      const auto [low, high] = range(standing_.y[i] - reach_y, standing_.y[i] + reach_y, bin_height_, bin_rows_);
+      for (int row = low; row <= high; ++row) {
+        for (int column = left; column <= right; ++column) visit(row * bin_columns_ + column, i);
+      }
+    }
+  };
+  each([&](int bin, std::size_t) { ++standing_bin_start_[bin + 1]; });
+  for (int bin = 0; bin < bin_columns_ * bin_rows_; ++bin) standing_bin_start_[bin + 1] += standing_bin_start_[bin];
+  std::copy(standing_bin_start_.begin(), standing_bin_start_.end() - 1, bin_next_.begin());
+  standing_sorted_.resize(standing_bin_start_.back() + kLanes);
+  each([&](int bin, std::size_t i) {
+    const int slot = bin_next_[bin]++;
+    standing_sorted_.x[slot] = standing_.x[i];
+    standing_sorted_.y[slot] = standing_.y[i];
+    standing_sorted_.half_width[slot] = standing_.half_width[i];
+    standing_sorted_.half_height[slot] = standing_.half_height[i];
+  });
+}
+
+// Sorts the soft macros by bin, row by row, so that neighbouring bins of a row are one range.
+void ForceDirected::bin_soft() {
+  const int count = springs_.count();
+  std::fill(bin_start_.begin(), bin_start_.end(), 0);
+  const float columns_per_um = 1 / bin_width_, rows_per_um = 1 / bin_height_;
+  for (int i = 0; i < count; ++i) {
+    const int column = std::min(static_cast<int>(soft_.x[i] * columns_per_um), bin_columns_ - 1);
+    const int row = std::min(static_cast<int>(soft_.y[i] * rows_per_um), bin_rows_ - 1);
+    bin_of_[i] = row * bin_columns_ + column;
+    ++bin_start_[bin_of_[i] + 1];
+  }
+  for (int bin = 0; bin < bin_columns_ * bin_rows_; ++bin) bin_start_[bin + 1] += bin_start_[bin];
+  std::copy(bin_start_.begin(), bin_start_.end() - 1, bin_next_.begin());
+  for (int i = 0; i < count; ++i) {
+    const int slot = bin_next_[bin_of_[i]]++;
+    const auto [across, up] = jitter_[i];
+    sorted_.x[slot] = soft_.x[i] + across;
+    sorted_.y[slot] = soft_.y[i] + up;
+    sorted_.half_width[slot] = soft_.half_width[i];
+    sorted_.half_height[slot] = soft_.half_height[i];
+  }
+}
+
+void ForceDirected::attract(float factor) {
+  for (int i = 0; i < springs_.count(); ++i) {
+    float pull_x = pull_x_[i], pull_y = pull_y_[i];
+    for (int k = springs_.start[i]; k < springs_.start[i + 1]; ++k) {
+      pull_x += springs_.weight[k] * soft_.x[springs_.other[k]];
+      pull_y += springs_.weight[k] * soft_.y[springs_.other[k]];
+    }
+    force_x_[i] = factor * (pull_x - springs_.total_weight[i] * soft_.x[i]);
+    force_y_[i] = factor * (pull_y - springs_.total_weight[i] * soft_.y[i]);
+  }
+}
+
+// Adds the unit pushes of the boxes [first, last) that overlap soft macro `soft`.
+void ForceDirected::repel_one(int soft, const Boxes& boxes, int first, int last, float& push_x, float& push_y) const {
+  const float x = soft_.x[soft] + jitter_[soft].first, y = soft_.y[soft] + jitter_[soft].second;
+  const float half_width = soft_.half_width[soft], half_height = soft_.half_height[soft];
+  float lanes_x[kLanes] = {}, lanes_y[kLanes] = {};
+  for (int start = first; start < last; start += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int i = start + lane;
+      const float dx = x - boxes.x[i], dy = y - boxes.y[i];
+      const bool overlaps = (i < last) & (std::fabs(dx) < half_width + boxes.half_width[i]) &
+                            (std::fabs(dy) < half_height + boxes.half_height[i]);
+      const float per_distance = overlaps ? 1 / std::sqrt(dx * dx + dy * dy + 1e-12F) : 0.0F;
+      lanes_x[lane] += dx * per_distance;
+      lanes_y[lane] += dy * per_distance;
+    }
+  }
+  push_x += sum(lanes_x);
+  push_y += sum(lanes_y);
+}
+
+void ForceDirected::repel(float factor) {
+  bin_soft();
+  for (int i = 0; i < springs_.count(); ++i) {
+    const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
+    const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
+    float push_x = 0, push_y = 0;
+    for (int r = std::max(row - 1, 0); r <= std::min(row + 1, bin_rows_ - 1); ++r) {
+      repel_one(i, sorted_, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push_x,
+                push_y);
+    }
+    repel_one(i, standing_sorted_, standing_bin_start_[bin_of_[i]], standing_bin_start_[bin_of_[i] + 1], push_x,
+              push_y);
+    force_x_[i] += factor * push_x;
+    force_y_[i] += factor * push_y;
+  }
+}
+
+// Scales the forces so that the largest on an axis moves its node by the stage's distance, and moves all nodes.
+void ForceDirected::move(const ForceStage& stage) {
+  const Canvas& canvas = design_->canvas;
+  const float largest_x = largest_magnitude(force_x_), largest_y = largest_magnitude(force_y_);
+  const auto per_step = static_cast<float>(stage.move_distance / stage.steps);
+  const float scale_x = largest_x > 0 ? per_step * static_cast<float>(canvas.width) / largest_x : 0;
+  const float scale_y = largest_y > 0 ? per_step * static_cast<float>(canvas.height) / largest_y : 0;
+  for (int i = 0; i < springs_.count(); ++i) {
+    soft_.x[i] = std::clamp(soft_.x[i] + scale_x * force_x_[i], low_x_[i], high_x_[i]);
+    soft_.y[i] = std::clamp(soft_.y[i] + scale_y * force_y_[i], low_y_[i], high_y_[i]);
+  }
+}
+
+void ForceDirected::place(double* x, double* y, const std::int8_t* orientation) {
+  if (springs_.count() == 0) return;
+  prepare(x, y, orientation);
+  for (const ForceStage& stage : schedule_.stages) {
+    for (int step = 0; step < stage.steps; ++step) {
+      attract(static_cast<float>(stage.attraction));
+      if (stage.repulsion != 0) repel(static_cast<float>(stage.repulsion));
+      move(stage);
+    }
+  }
+  for (int i = 0; i < springs_.count(); ++i) {
+    x[springs_.node[i]] = soft_.x[i];
+    y[springs_.node[i]] = soft_.y[i];
+  }
+}
+
+}  // namespace placement

@@ -1,0 +1,22 @@
+#include "soft_placer.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "force_directed.hpp"
+
+namespace placement {
+
+const std::vector<std::string>& soft_placer_names() {
+  static const std::vector<std::string> names = {"force_directed"};
+  return names;
+}
+
+std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design) {
+  if (name == "force_directed") return std::make_unique<ForceDirected>(std::move(design));
+  std::string choices;
+  for (const std::string& known : soft_placer_names()) choices += (choices.empty() ? "" : ", ") + known;
+  throw std::invalid_argument("soft-macro placer '" + name + "' is not known; choose one of: " + choices);
+}
+
+}  // namespace placement

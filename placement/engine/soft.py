@@ -1,0 +1,45 @@
+"""Placing the soft macros (clusters of standard cells) once the hard macros stand.
+
+Axis legend: N nodes. Lengths are in µm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.engine import _native
+from placement.engine.native_design import native_design
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+
+SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
+"""The names of the soft-macro placers, the default first."""
+
+
+def place_soft_macros(design: Design, placement: Placement, placer: str = "force_directed") -> Placement:
+    """`placement` with its movable soft macros placed anew; hard macros, ports and fixed nodes stay.
+
+    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros stood. To place
+    many times, or from several threads, keep one `_native.SoftPlacer` per thread instead: it reuses its workspace.
+
+    Args:
+        design: the design that `placement` is of.
+        placement: centres float64 [N], µm; every hard macro and fixed soft macro must be placed.
+        placer: one of `SOFT_PLACERS`.
+
+    Raises:
+        ValueError: `placer` is not known.
+        DesignError: `placement` is of another number of nodes, or a node that stands is not placed.
+    """
+    netlist = design.netlist
+    if len(placement.x) != netlist.num_nodes:
+        raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
+    movable = netlist.soft[~design.initial.fixed[netlist.soft]]
+    standing = placement.placed.copy()
+    standing[movable] = True
+    if not standing.all():
+        raise DesignError(f"node {netlist.names[int(np.flatnonzero(~standing)[0])]!r} is not placed")
+    native = _native.SoftPlacer(placer, native_design(design))
+    x, y = placement.x.copy(), placement.y.copy()
+    native.place(x, y, placement.orientation)
+    return placement.moved(movable, x[movable], y[movable])
