@@ -5,7 +5,6 @@ Nothing here reads files. Lengths are in µm.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -62,10 +61,10 @@ def build(name: str, canvas: Canvas, nodes: Sequence[Node], nets: Sequence[Net])
 
 
 def square_canvas(
-    columns: int = 5, rows: int = 5, *, cell: float = 10.0, smoothing: int = 0, **changes: float
+    columns: int = 5, rows: int = 5, *, cell: float = 10.0, smoothing: int = 0, overlap_threshold: float = 0.0
 ) -> Canvas:
     """A canvas of square gcells of `cell` µm with 2 horizontal and 4 vertical tracks per µm, macros blocking half."""
-    canvas = Canvas(
+    return Canvas(
         width=columns * cell,
         height=rows * cell,
         columns=columns,
@@ -75,8 +74,8 @@ def square_canvas(
         macro_routes_horizontal=1.0,
         macro_routes_vertical=2.0,
         smoothing=smoothing,
+        overlap_threshold=overlap_threshold,
     )
-    return dataclasses.replace(canvas, **changes) if changes else canvas
 
 
 def four_macros() -> Design:
@@ -124,7 +123,7 @@ def random_design(
     generator = np.random.default_rng(seed)
     canvas = _random_canvas(generator) if canvas is None else canvas
     kinds = [NodeKind.HARD] * hard + [NodeKind.SOFT] * soft + [NodeKind.PORT] * ports + [NodeKind.CELL] * cells
-    generator.shuffle(kinds)  # type: ignore[arg-type]
+    generator.shuffle(kinds)
     nodes = [_random_node(generator, NodeKind(kind), number, canvas) for number, kind in enumerate(kinds)]
     return build(f"random_{seed}", canvas, nodes, _random_nets(generator, nodes, nets))
 
