@@ -1,0 +1,50 @@
+"""Which replay the configuration gets, with and without Reverb."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+
+import pytest
+
+from placement.config import ConfigError, ReplayConfig
+from placement.replay import factory
+from placement.replay.memory import MemoryReplay
+
+
+@pytest.fixture
+def without_reverb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "reverb", None)
+    monkeypatch.delitem(sys.modules, "placement.replay.reverb", raising=False)
+    monkeypatch.setattr(factory, "_told", False)
+
+
+@pytest.mark.usefixtures("without_reverb")
+def test_auto_falls_back_to_memory_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            assert isinstance(factory.make_replay(ReplayConfig(name="auto"), steps=3), MemoryReplay)
+    (message,) = caplog.messages
+    assert "Reverb is not installed" in message and "would" in message and "\n" not in message
+
+
+@pytest.mark.usefixtures("without_reverb")
+def test_reverb_by_name_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"replay\.name='reverb'.*replay\.name=memory"):
+        factory.make_replay(ReplayConfig(name="reverb"), steps=3)
+
+
+def test_memory_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert isinstance(factory.make_replay(ReplayConfig(name="memory"), steps=3), MemoryReplay)
+    assert not caplog.messages
+
+
+@pytest.mark.skipif(importlib.util.find_spec("reverb") is None, reason="Reverb is not installed")
+def test_auto_takes_reverb_where_it_is_installed() -> None:
+    replay = factory.make_replay(ReplayConfig(name="auto", capacity=3), steps=3)
+    try:
+        assert type(replay).__name__ == "ReverbReplay"
+    finally:
+        replay.close()

@@ -1,0 +1,100 @@
+"""What only the Reverb replay does: refusing what strangers write, and keeping to itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.replay.loopback import _socket_descriptors
+from placement.testing.episodes import STEPS, counts, episode
+
+reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
+LONG = 20.0
+
+
+@pytest.fixture
+def replay() -> Iterator[reverb.ReverbReplay]:
+    result = reverb.ReverbReplay(capacity=8, steps=STEPS, designs=2)
+    yield result
+    result.close()
+
+
+def _write_by_hand(replay: reverb.ReverbReplay, data: object) -> None:
+    """Writes an item as a stranger's client would, past every check of ours and of Reverb's client."""
+    client = reverb.reverb.Client(f"localhost:{replay.port}")
+    writer = client.trajectory_writer(num_keep_alive_refs=1, validate_items=False)
+    writer.append(data)
+    columns = writer.history
+    item = {name: column[-1] for name, column in columns.items()} if isinstance(data, dict) else [columns[0][-1]]
+    writer.create_item(reverb.TABLE, 1.0, item)
+    writer.flush(0, timeout_ms=int(LONG * 1000))
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        [np.zeros(3)],
+        {**episode(1)._asdict(), "values": np.full(STEPS, np.nan, np.float32)},
+        {**episode(1)._asdict(), "values": np.zeros(STEPS + 1, np.float32)},
+        {**episode(1)._asdict(), "actions": np.zeros(STEPS, np.float64)},
+        {**episode(1)._asdict(), "design": np.array(7, np.int32)},
+    ],
+    ids=["another structure", "NaN", "shape", "dtype", "unknown design"],
+)
+def test_a_malformed_item_is_refused_and_counted_and_reading_goes_on(
+    replay: reverb.ReverbReplay, malformed: object
+) -> None:
+    replay.write(episode(0), timeout=LONG)
+    _write_by_hand(replay, malformed)
+    replay.write(episode(2), timeout=LONG)
+    assert counts(replay.read(2, timeout=LONG)) == [0, 2]
+    assert replay.refused == 1
+    assert replay.size() == 0
+
+
+def test_the_server_listens_on_loopback_only(replay: reverb.ReverbReplay) -> None:
+    bound = set()
+    for descriptor in _socket_descriptors():
+        with socket.socket(fileno=os.dup(descriptor)) as candidate:
+            listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listens and candidate.getsockname()[1] == replay.port:
+                bound.add(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
+    assert bound == {b"lo"}
+    assert reverb.TABLE in reverb.reverb.Client(f"localhost:{replay.port}").server_info(timeout=5)
+
+
+def test_nothing_is_printed_and_no_folder_is_left(capfd: pytest.CaptureFixture[str]) -> None:
+    replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
+    folder = Path(replay._folder.name)
+    assert folder.exists()
+    replay.write(episode(0), timeout=LONG)
+    assert counts(replay.read(1, timeout=LONG)) == [0]
+    replay.close()
+    assert not folder.exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_reading_goes_on_after_reverbs_own_deadline_passed() -> None:
+    replay = reverb.ReverbReplay(capacity=2, steps=STEPS, timeout=0.05)
+    with pytest.raises(TimeoutError):
+        replay.read(1, timeout=0.3)  # Reverb's iterator has ended several times meanwhile
+    replay.write(episode(0), timeout=LONG)
+    assert counts(replay.read(1, timeout=LONG)) == [0]
+    replay.close()
+
+
+def test_a_failure_of_the_reader_reaches_whoever_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, iterator: object) -> None:
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(reverb.ReverbReplay, "_next", fail)
+    replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
+    with pytest.raises(RuntimeError, match="reading from Reverb failed: connection lost"):
+        replay.read(1, timeout=LONG)
+    replay.close()
