@@ -1,0 +1,47 @@
+"""The parameter store between learner and actors: numbered snapshots, of which only the newest counts.
+
+A store is what a process asks for parameters, wherever they come from: the learner's own memory, or a cache in a tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+
+class StoreTimeout(TimeoutError):
+    """A snapshot did not come in time; the message says who waited for which version."""
+
+
+class StoreClosed(RuntimeError):
+    """The store was closed; nothing more can be read or published."""
+
+
+class Snapshot(NamedTuple):
+    """Parameters with their version.
+
+    Attributes:
+        version: rises with every publication, from 0.
+        parameters: pytree of read-only host arrays.
+    """
+
+    version: int
+    parameters: Any
+
+
+class ParameterStore(Protocol):
+    """What every store does. All methods may be called from several threads at once."""
+
+    def publish(self, version: int, parameters: Any) -> None:
+        """Makes `parameters` (pytree of arrays) the newest; raises ValueError unless `version` rises, StoreClosed."""
+
+    def version(self) -> int:
+        """The newest version; -1 before the first publication. Cheap: moves no parameters."""
+
+    def wait_for(self, version: int, *, timeout: float) -> Snapshot:
+        """The newest snapshot, once it is at least `version`; raises StoreTimeout after `timeout` seconds, StoreClosed.
+
+        With `version` 0 this is just the newest snapshot.
+        """
+
+    def close(self) -> None:
+        """Wakes all who wait (they get StoreClosed). May be called twice."""
