@@ -61,7 +61,7 @@ TURN.setflags(write=False)
 
 def _frozen(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A read-only contiguous copy of `array`; raises DesignError on another shape."""
-    result = np.array(array, dtype=dtype, order="C", copy=True)
+    result: np.ndarray = np.array(array, dtype=dtype, order="C", copy=True)
     if result.shape != shape:
         raise DesignError(f"{what}: shape {result.shape}, expected {shape}")
     result.setflags(write=False)

@@ -60,7 +60,7 @@ def design_name(path: Path) -> str:
 
 def find(netlist: str | os.PathLike[str]) -> Path:
     """The netlist file that a name or a path means; raises DesignError saying where it was looked for."""
-    path = Path(netlist).expanduser()
+    path = Path(os.path.expanduser(netlist))
     if path.is_file():
         return path
     is_name = len(path.parts) == 1 and path.name not in ("..", ".")
@@ -91,7 +91,7 @@ def search_folders() -> list[Path]:
 
 def available() -> list[str]:
     """The names that `find` knows."""
-    names = set()
+    names: set[str] = set()
     for folder in search_folders():
         for name in NETLIST_NAMES:
             names.update(found.parent.name for found in folder.glob(f"*/{name}"))

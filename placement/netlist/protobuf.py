@@ -153,8 +153,9 @@ class _Builder:
         def pin(index: int) -> int:
             if index not in pin_of:
                 pin_of[index] = len(pin_columns[0])
-                for column, value in zip(pin_columns, (node_of[index], 0.0, 0.0), strict=True):
-                    column.append(value)  # type: ignore[arg-type]
+                pin_columns[0].append(node_of[index])
+                pin_columns[1].append(0.0)
+                pin_columns[2].append(0.0)
             return pin_of[index]
 
         for index, node in enumerate(self.nodes):

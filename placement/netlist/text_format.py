@@ -126,7 +126,7 @@ class _Parser:
                 continue
             at = found.end()
             group = found.lastindex
-            if group == _DECIMAL or group == _TEXT:
+            if group in (_DECIMAL, _TEXT):
                 key, value = found[_KEY], found[group]
                 if key in attributes:
                     raise self.file.error(found.start(_KEY), f"attribute {key!r} is given twice in one node")
@@ -256,7 +256,7 @@ class _Parser:
         colon = self.take(":")
         self.skip_space()
         if self.text[self.at : self.at + 1] in ("{", "<"):
-            values = [self.message(depth)]
+            values: list[object] = [self.message(depth)]
         elif not colon:
             raise self.file.error(self.at, f"expected ':' or '{{' after {name!r}, found {self.found()}")
         elif self.take("["):
@@ -341,7 +341,7 @@ class _Parser:
         while found := _QUOTED.match(self.text, self.at):
             raw = found[1] if found[1] is not None else found[2]
             start = found.start()
-            parts.append(_ESCAPE.sub(lambda escape, start=start: self.unescape(escape, start), raw))  # type: ignore[misc]
+            parts.append(_ESCAPE.sub(lambda escape, start=start: self.unescape(escape, start), raw))
             self.at = found.end()
             self.skip_space()
         if not parts:
