@@ -1,8 +1,34 @@
-"""Chip macro placement by reinforcement learning. See README.md and docs/architecture.md."""
+"""Chip macro placement by reinforcement learning. See README.md and docs/architecture.md.
+
+The public face: `load` a design, its `proxy_cost`, and environments to place it in (`PlacementEnv`, `make_pool`). What
+needs the native engine or Gymnasium is imported when it is first used.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 
-__all__ = ["load"]
+if TYPE_CHECKING:
+    from placement.engine.costs import proxy_cost
+
+__all__ = ["DesignError", "load", "proxy_cost"]
 __version__ = "0.1.0"
+
+_LATER = {"proxy_cost": "placement.engine.costs"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name from its module at first use (PEP 562)."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'placement' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -137,10 +137,10 @@ def _canvas(columns: int, rows: int) -> Canvas:
         height=rows * MACRO_SIDE,
         columns=columns,
         rows=rows,
-        routes_horizontal=0.2,
-        routes_vertical=0.2,
-        macro_routes_horizontal=0.1,
-        macro_routes_vertical=0.1,
+        routes_horizontal=1.0,
+        routes_vertical=1.0,
+        macro_routes_horizontal=0.5,
+        macro_routes_vertical=0.5,
         smoothing=0,
     )
 

@@ -1,0 +1,85 @@
+"""Command line: `python -m placement.netlist generate …`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from placement.netlist.errors import DesignError
+from placement.netlist.generate import clustered, planted
+from placement.netlist.shipped import SHIPPED, save
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns the exit status, 2 for a user's mistake."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (DesignError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m placement.netlist", description="Look at designs, or make some.")
+    commands = parser.add_subparsers(required=True)
+
+    kinds = commands.add_parser("generate", help="make designs").add_subparsers(required=True)
+    shipped = kinds.add_parser("shipped", help="make the designs that netlists/ holds, bit for bit")
+    shipped.add_argument("--out", type=Path, required=True, help="folder for the designs' folders")
+    shipped.set_defaults(run=_generate_shipped)
+
+    cluster = kinds.add_parser("clustered", help="memories in banks, clusters of cells, Rent's rule")
+    for name, default in (("hard", 40), ("soft", 250), ("ports", 120), ("seed", 0)):
+        cluster.add_argument(f"--{name}", type=int, default=default)
+    cluster.add_argument("--out", type=Path, required=True, help="the design's folder; its last part is its name")
+    cluster.set_defaults(run=_generate_clustered)
+
+    plant = kinds.add_parser("planted", help="macros whose least wirelength is known")
+    for name, default in (
+        ("block-columns", 5),
+        ("block-rows", 4),
+        ("columns", 8),
+        ("rows", 8),
+        ("multi-pin-nets", 30),
+        ("seed", 0),
+    ):
+        plant.add_argument(f"--{name}", type=int, default=default)
+    plant.add_argument("--out", type=Path, required=True, help="the design's folder; its last part is its name")
+    plant.set_defaults(run=_generate_planted)
+    return parser
+
+
+def _generate_shipped(options: argparse.Namespace) -> None:
+    for name, make in SHIPPED.items():
+        save(options.out / name, make())
+        print(options.out / name)
+
+
+def _generate_clustered(options: argparse.Namespace) -> None:
+    design = clustered(
+        seed=options.seed, hard=options.hard, soft=options.soft, ports=options.ports, name=options.out.resolve().name
+    )
+    save(options.out, design)
+    print(options.out)
+
+
+def _generate_planted(options: argparse.Namespace) -> None:
+    solved = planted(
+        seed=options.seed,
+        block_columns=options.block_columns,
+        block_rows=options.block_rows,
+        columns=options.columns,
+        rows=options.rows,
+        multi_pin_nets=options.multi_pin_nets,
+        name=options.out.resolve().name,
+    )
+    save(options.out, solved)
+    print(f"{options.out}: least wirelength {solved.wirelength} µm")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
