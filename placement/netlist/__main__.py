@@ -1,4 +1,4 @@
-"""Command line: `python -m placement.netlist generate …`."""
+"""Command line: `python -m placement.netlist describe DESIGN` and `python -m placement.netlist generate …`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from placement.netlist.errors import DesignError
 from placement.netlist.generate import clustered, planted
+from placement.netlist.load import load
 from placement.netlist.shipped import SHIPPED, save
 
 
@@ -26,6 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m placement.netlist", description="Look at designs, or make some.")
     commands = parser.add_subparsers(required=True)
+
+    describing = commands.add_parser("describe", help="print a design's statistics")
+    describing.add_argument("design", help="a name, a folder, or a path to netlist.pb.txt[.gz]")
+    describing.add_argument("--initial", help="the .plc file that holds the canvas (default: initial.plc beside it)")
+    describing.add_argument("--plot", type=Path, help="draw the degree and size distributions to this file (.png, …)")
+    describing.set_defaults(run=_describe)
 
     kinds = commands.add_parser("generate", help="make designs").add_subparsers(required=True)
     shipped = kinds.add_parser("shipped", help="make the designs that netlists/ holds, bit for bit")
@@ -51,6 +58,17 @@ def _parser() -> argparse.ArgumentParser:
     plant.add_argument("--out", type=Path, required=True, help="the design's folder; its last part is its name")
     plant.set_defaults(run=_generate_planted)
     return parser
+
+
+def _describe(options: argparse.Namespace) -> None:
+    # Rich and Matplotlib are loaded only here.
+    from placement.netlist.describe import plot, print_description
+
+    design = load(options.design, options.initial)
+    print_description(design)
+    if options.plot:
+        plot(design, options.plot)
+        print(f"plot: {options.plot}")
 
 
 def _generate_shipped(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ soft macros, 12,422 nets), measured with `python -m placement.netlist describe`.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import random
 
@@ -53,6 +54,9 @@ _READERS = (0.566, 0.295, 0.139)
 _SOFT_AREA = (0.05, 0.12, 0.25, 0.55, 0.85, 1.0, 1.3, 1.6, 2.0, 2.6, 4.7)
 _NETS_DRIVEN = (1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 11.0, 14.0, 18.0, 25.0, 45.0)
 _BUS_BITS = (8, 16, 32)
+# Soft macros that a bank of memories talks to, and how often a soft macro drives those that it drives already.
+_INTERFACE = 6
+_REPEATED = 0.7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +73,7 @@ class ClusteredOptions:
 
     hard_utilization: float = 0.5
     soft_utilization: float = 0.21
-    rent_exponent: float = 0.6
+    rent_exponent: float = 0.7
     smoothing: int = 2
     routes_horizontal: float = 57.031
     routes_vertical: float = 56.818
@@ -96,9 +100,9 @@ def clustered(
     """A design of memories in banks, clusters of cells, and ports in buses on all four edges.
 
     The soft macros are the leaves of a binary hierarchy. A net's scope, the block of the hierarchy that it stays
-    in, is drawn with probability ∝ (size of the block)^(p − 1) per leaf, which makes the terminals of blocks follow
-    Rent's rule with exponent p (Davis, De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank
-    share a shape, address nets and part of their data nets, and hang on one leaf's neighbourhood.
+    in, is drawn so that the wires that leave blocks follow Rent's rule with exponent p (Landman and Russo, 1971; Davis,
+    De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and part
+    of their data nets, and hang on one leaf's neighbourhood.
 
     Args:
         seed: of all choices; equal arguments give equal designs, bit by bit, on every machine.
@@ -131,7 +135,7 @@ class _Hierarchy:
 
     def __init__(self, count: int, rent_exponent: float) -> None:
         self.blocks: list[list[tuple[int, int]]] = [self._enclosing(leaf, count) for leaf in range(count)]
-        self.rent_exponent = rent_exponent
+        self.shares = [self._scope_shares([high - low for low, high in its], rent_exponent) for its in self.blocks]
 
     @staticmethod
     def _enclosing(leaf: int, count: int) -> list[tuple[int, int]]:
@@ -142,6 +146,16 @@ class _Hierarchy:
             low, high = (low, middle) if leaf < middle else (middle, high)
             blocks.append((low, high))
         return blocks[::-1]
+
+    @staticmethod
+    def _scope_shares(sizes: list[int], rent_exponent: float) -> list[float]:
+        """The part of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
+
+        By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in it; those that leave the
+        block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts as two halves.
+        """
+        leaving = [0.5 ** (rent_exponent - 1), *(size ** (rent_exponent - 1) for size in sizes[:-1]), 0.0]
+        return [below - above for below, above in itertools.pairwise(leaving)]
 
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
         """`count` distinct leaves within one drawn scope around `leaf`, one of them beyond the next smaller block.
@@ -155,8 +169,7 @@ class _Hierarchy:
         if itself and count == 1:
             levels = [0, *levels]
         levels = levels or [len(blocks) - 1]
-        sizes = [blocks[level][1] - blocks[level][0] for level in levels]
-        level = levels[draws.weighted([size ** (self.rent_exponent - 1) for size in sizes])]
+        level = levels[draws.weighted([self.shares[leaf][level] for level in levels])]
         if level == 0:
             return [leaf]
         (low, high), (inner_low, inner_high) = blocks[level], blocks[level - 1]
@@ -267,19 +280,32 @@ class _Maker:
         soft = len(self.soft_macros)
         for number, (bank, nodes) in enumerate(zip(banks, self.memories, strict=True)):
             leaf = (2 * number + 1) * soft // (2 * len(banks))
+            interface = self.hierarchy.near(self.draws, leaf, _INTERFACE, itself=True)
             outputs, inputs = self._memory_pins(bank, nodes)
-            for pin in (pin for pins in outputs for pin in pins):
-                readers = self.hierarchy.near(self.draws, leaf, 1 + self.draws.weighted(_READERS), itself=True)
-                self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
-            for bit in range(bank.address_bits + bank.data_bits):
-                is_address = bit < bank.address_bits
-                sharing = bank.count if is_address else min(bank.count, (2, 4, 8)[self.draws.below(3)])
-                for first in range(0, bank.count, sharing):
-                    writer = self.hierarchy.near(self.draws, leaf, 1, itself=True)[0]
-                    sinks = [pins[bit] for pins in inputs[first : first + sharing]]
-                    if self.draws.uniform() < 0.5:
-                        sinks.append(self.soft_inputs[self.hierarchy.near(self.draws, writer, 1)[0]])
-                    self.builder.net(1.0, self._soft_output(writer), sinks)
+            for pins in outputs:
+                for bit, pin in enumerate(pins):
+                    readers = self._of_interface(interface, bit / bank.data_bits, 1 + self.draws.weighted(_READERS))
+                    self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
+            self._write_memories(bank, inputs, interface)
+
+    def _write_memories(self, bank: _Bank, inputs: list[list[int]], interface: list[int]) -> None:
+        """Nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
+        bits = bank.address_bits + bank.data_bits
+        for bit in range(bits):
+            is_address = bit < bank.address_bits
+            sharing = bank.count if is_address else min(bank.count, (2, 4, 8)[self.draws.below(3)])
+            for first in range(0, bank.count, sharing):
+                writer, reader = self._of_interface(interface, bit / bits, 2)
+                sinks = [pins[bit] for pins in inputs[first : first + sharing]]
+                if self.draws.uniform() < 0.5:
+                    sinks.append(self.soft_inputs[reader])
+                self.builder.net(1.0, self._soft_output(writer), sinks)
+
+    def _of_interface(self, interface: list[int], part: float, count: int) -> list[int]:
+        """`count` leaves of an interface, the first being that of the bits at fraction `part` of the word."""
+        first = int(part * len(interface))
+        others = self.draws.shuffled([leaf for leaf in interface if leaf != interface[first]])
+        return [interface[first], *others[: count - 1]]
 
     def _memory_pins(self, bank: _Bank, nodes: list[int]) -> tuple[list[list[int]], list[list[int]]]:
         """Output and input pins of each memory, evenly spaced along its left side."""
@@ -289,12 +315,18 @@ class _Maker:
         return [row[: bank.data_bits] for row in pins], [row[bank.data_bits :] for row in pins]
 
     def connect_soft_macros(self) -> None:
-        """Nets among soft macros."""
+        """Nets among soft macros; the bits of a bus go the same way."""
         for leaf, count in enumerate(self.nets_driven):
+            earlier: list[list[int]] = []
             for _ in range(count):
                 sinks = 1 + self.draws.weighted(_DEGREES)
                 weight = float(1 + self.draws.weighted(_WEIGHTS)) if sinks == 1 else 1.0
-                readers = self.hierarchy.near(self.draws, leaf, sinks)
+                same_way = [readers for readers in earlier if len(readers) >= sinks > 1]
+                if same_way and self.draws.uniform() < _REPEATED:
+                    readers = same_way[self.draws.below(len(same_way))][:sinks]
+                else:
+                    readers = self.hierarchy.near(self.draws, leaf, sinks)
+                    earlier.append(readers)
                 self.builder.net(weight, self._soft_output(leaf), [self.soft_inputs[reader] for reader in readers])
 
 

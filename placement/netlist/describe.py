@@ -1,0 +1,181 @@
+"""A design's statistics as tables and as a picture."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.graph import graph_arrays
+from placement.netlist.statistics import Statistics, statistics
+
+_HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
+
+
+def print_description(design: Design, *, console: Console | None = None) -> Statistics:
+    """Prints the statistics of a design as tables; returns them."""
+    console = console or Console()
+    figures = statistics(design)
+    for table in (_summary(design, figures), _degrees(figures), _named(figures)):
+        console.print(table)
+    return figures
+
+
+def _summary(design: Design, figures: Statistics) -> Table:
+    table = Table(title=escape(design.name), show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    canvas, nodes, pins = design.canvas, figures.nodes, figures.pins_of
+    shapes = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in figures.shapes.items()]
+    rows = [
+        ("hard macros", f"{nodes['hard']:,} ({pins['hard']:,} pins; {figures.fixed:,} fixed)"),
+        ("shapes of hard macros", ", ".join([*shapes[:5], *(["…"] if len(shapes) > 5 else [])]) or "none"),
+        ("soft macros", f"{nodes['soft']:,} ({pins['soft']:,} pins)"),
+        ("ports", f"{nodes['port']:,}"),
+        ("standard cells", f"{nodes['cell']:,}"),
+        ("pins in no net", f"{figures.unused_pins:,}"),
+        ("nets", f"{figures.nets:,} ({figures.total_weight:,.0f} by weight)"),
+        ("canvas", f"{canvas.width:g} × {canvas.height:g} µm"),
+        ("gcells", f"{canvas.columns} × {canvas.rows} of {canvas.cell_width:.4g} × {canvas.cell_height:.4g} µm"),
+        ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
+        ("routing tracks", f"{canvas.routes_horizontal:g} horizontal, {canvas.routes_vertical:g} vertical per µm"),
+        (
+            "blocked by macros",
+            f"{canvas.macro_routes_horizontal:g} horizontal, {canvas.macro_routes_vertical:g} vertical per µm",
+        ),
+        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges (ports clustered by gcell)"),
+        ("neighbours", ", ".join(f"{mean:.1f} of a {kind} macro" for kind, mean in figures.mean_neighbours.items())),
+        ("components", _components(figures.components)),
+        ("Rent's rule", _rent(figures)),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _components(sizes: list[int]) -> str:
+    if len(sizes) == 1:
+        return "1: connected"
+    return f"{len(sizes):,}, of {', '.join(f'{size:,}' for size in sizes[:4])}{' …' if len(sizes) > 4 else ''} nodes"
+
+
+def _rent(figures: Statistics) -> str:
+    if figures.rent is None:
+        return "no estimate for a design of this size"
+    return f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
+
+
+def _degrees(figures: Statistics) -> Table:
+    table = Table(title="Nets by pins", title_justify="left")
+    for name in ("pins", "nets", "share"):
+        table.add_column(name, justify="right")
+    shown = [(str(degree), count) for degree, count in figures.net_degree.items() if degree <= 8]
+    more = sum(count for degree, count in figures.net_degree.items() if degree > 8)
+    if more:
+        shown.append((f"9 to {max(figures.net_degree)}", more))
+    for name, count in shown:
+        table.add_row(name, f"{count:,}", f"{count / figures.nets:.1%}")
+    return table
+
+
+def _named(figures: Statistics) -> Table:
+    table = Table(title="Largest nets, and nodes with most wires", title_justify="left")
+    table.add_column("driver or node", overflow="fold")
+    for name in ("pins", "weight", "neighbours"):
+        table.add_column(name, justify="right")
+    for name, pins, weight in figures.largest_nets:
+        table.add_row(escape(name), f"{pins:,}", f"{weight:g}", "")
+    table.add_section()
+    for name, weight, neighbours in figures.most_connected:
+        table.add_row(escape(name), "", f"{weight:g}", f"{neighbours:,}")
+    return table
+
+
+def plot(design: Design, path: str | os.PathLike[str]) -> None:
+    """Draws the distributions of net degrees, graph degrees and macro areas to an image file.
+
+    Raises:
+        DesignError: the file's suffix names no image format.
+        OSError: the folder does not exist or cannot be written.
+    """
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    known = canvas.get_supported_filetypes()
+    if suffix not in known:
+        raise DesignError(f"{path}: must end in one of {', '.join('.' + name for name in sorted(known))}")
+    figure.suptitle(design.name)
+    net_degrees, graph_degrees, areas = figure.subplots(1, 3)
+    _draw_net_degrees(net_degrees, design)
+    _draw_graph_degrees(graph_degrees, design)
+    _draw_areas(areas, design)
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix, dpi=120)
+    write_whole(path, content.getvalue())
+
+
+def _draw_net_degrees(axes: Axes, design: Design) -> None:
+    degrees = np.diff(design.netlist.net_start)
+    count = np.bincount(degrees)
+    axes.bar(np.arange(len(count)), count, color=_NEUTRAL, width=0.85)
+    axes.set(title=f"{len(degrees):,} nets", xlabel="pins of a net", ylabel="nets", yscale="log")
+    axes.set_xlim(1.3, len(count) - 0.3)
+    axes.set_ylim(0.7, 2 * max(1, count.max(initial=1)))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _draw_graph_degrees(axes: Axes, design: Design) -> None:
+    graph = graph_arrays(design)
+    neighbours = np.bincount(graph.edges.ravel(), minlength=len(graph.kind))
+    step = -(-(int(neighbours.max(initial=1)) + 1) // 30)
+    bins = np.arange(0, neighbours.max(initial=1) + 1 + step, step) - 0.5
+    kinds = (("hard macros", 0, _HARD), ("soft macros", 1, _SOFT), ("port clusters", 2, _NEUTRAL))
+    shown = [(neighbours[graph.kind == kind], name, colour) for name, kind, colour in kinds if kind in graph.kind]
+    axes.hist(
+        [values for values, _, _ in shown],
+        bins=list(bins),
+        stacked=True,
+        label=[name for _, name, _ in shown],
+        color=[colour for _, _, colour in shown],
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(title=f"{len(graph.kind):,} graph nodes, {len(graph.edges):,} edges", xlabel="neighbours", ylabel="nodes")
+    axes.legend()
+
+
+def _draw_areas(axes: Axes, design: Design) -> None:
+    netlist = design.netlist
+    area = netlist.width * netlist.height
+    groups = [(area[nodes], name, colour) for nodes, name, colour in _macro_groups(design) if len(nodes)]
+    positive = np.concatenate([values[values > 0] for values, _, _ in groups] or [np.ones(1)])
+    # At least two decades, so that one size makes one bar.
+    bins = np.geomspace(
+        min(positive.min() / 1.1, positive.max() / 30), max(positive.max() * 1.1, positive.min() * 30), 31
+    )
+    axes.hist(
+        [values for values, _, _ in groups],
+        bins=list(bins),
+        stacked=True,
+        label=[name for _, name, _ in groups],
+        color=[colour for _, _, colour in groups],
+    )
+    axes.set(title="Macro areas", xlabel="area (µm²)", ylabel="macros", xscale="log")
+    if groups:
+        axes.legend()
+
+
+def _macro_groups(design: Design) -> list[tuple[np.ndarray, str, str]]:
+    return [(design.netlist.hard, "hard macros", _HARD), (design.netlist.soft, "soft macros", _SOFT)]

@@ -1,0 +1,98 @@
+"""The figures that describe a design."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import networkx
+import numpy as np
+
+from placement.netlist.design import Design, NodeKind
+from placement.netlist.graph import graph_arrays, to_networkx, vertex_name
+from placement.netlist.rent import RentFit, rent_fit
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """What `python -m placement.netlist describe` prints.
+
+    Attributes:
+        nodes: how many of each kind (`hard`, `soft`, `port`, `cell`).
+        pins: pins in all; pins_of: pins of each kind of node.
+        unused_pins: pins that no net joins.
+        nets: nets; total_weight: the sum of their weights.
+        net_degree: number of nets by pins.
+        utilization: covered part of the canvas by kind of macro.
+        shapes: (width, height) in µm → number of hard macros, commonest first.
+        fixed: hard macros that must not be moved.
+        graph_nodes, graph_edges: of `graph_arrays`.
+        components: sizes of the graph's connected components, largest first.
+        mean_neighbours: graph neighbours of a hard macro, of a soft macro.
+        largest_nets: (driver's name, pins, weight), most pins first.
+        most_connected: (graph node's name, weight of its edges, neighbours), heaviest first.
+        rent: the fit of Rent's rule, None where the design is too small or too large for it.
+    """
+
+    nodes: dict[str, int]
+    pins: int
+    pins_of: dict[str, int]
+    unused_pins: int
+    nets: int
+    total_weight: float
+    net_degree: dict[int, int]
+    utilization: dict[str, float]
+    shapes: dict[tuple[float, float], int]
+    fixed: int
+    graph_nodes: int
+    graph_edges: int
+    components: list[int]
+    mean_neighbours: dict[str, float]
+    largest_nets: list[tuple[str, int, float]]
+    most_connected: list[tuple[str, float, int]]
+    rent: RentFit | None
+
+
+def statistics(design: Design, *, listed: int = 5) -> Statistics:
+    """The figures of a design; `listed` nets and nodes are named."""
+    netlist = design.netlist
+    graph = graph_arrays(design)
+    degrees = np.diff(netlist.net_start)
+    neighbours = np.bincount(graph.edges.ravel(), minlength=len(graph.kind))
+    strength = np.bincount(graph.edges.ravel(), np.repeat(graph.weight, 2), len(graph.kind))
+    macros = (NodeKind.HARD, NodeKind.SOFT)
+    largest = np.argsort(-degrees, kind="stable")[:listed]
+    drivers = netlist.pin_node[netlist.net_pins[netlist.net_start[:-1]]]
+    heaviest = np.argsort(-strength, kind="stable")[:listed]
+    components = networkx.connected_components(to_networkx(design))
+    area = netlist.width * netlist.height / (design.canvas.width * design.canvas.height)
+    shapes = Counter(zip(netlist.width[netlist.hard].tolist(), netlist.height[netlist.hard].tolist(), strict=True))
+    return Statistics(
+        nodes=_by_kind(netlist.kind),
+        pins=netlist.num_pins,
+        pins_of=_by_kind(netlist.kind[netlist.pin_node]),
+        unused_pins=netlist.num_pins - len(np.unique(netlist.net_pins)),
+        nets=netlist.num_nets,
+        total_weight=float(netlist.net_weight.sum()),
+        net_degree={degree: int(count) for degree, count in enumerate(np.bincount(degrees)) if count},
+        utilization={kind.name.lower(): float(area[netlist.kind == kind].sum()) for kind in macros},
+        shapes=dict(shapes.most_common()),
+        fixed=int(design.initial.fixed[netlist.hard].sum()),
+        graph_nodes=len(graph.kind),
+        graph_edges=len(graph.edges),
+        components=sorted((len(component) for component in components), reverse=True),
+        mean_neighbours={
+            kind.name.lower(): float(neighbours[graph.kind == kind].mean()) for kind in macros if kind in graph.kind
+        },
+        largest_nets=[
+            (netlist.names[drivers[net]], int(degrees[net]), float(netlist.net_weight[net])) for net in largest
+        ],
+        most_connected=[
+            (vertex_name(design, graph, node), float(strength[node]), int(neighbours[node])) for node in heaviest
+        ],
+        rent=rent_fit(design),
+    )
+
+
+def _by_kind(kinds: np.ndarray) -> dict[str, int]:
+    return {kind.name.lower(): int((kinds == kind).sum()) for kind in NodeKind}
