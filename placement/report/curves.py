@@ -1,0 +1,211 @@
+"""Training curves from `metrics.csv`: of one run, and of several runs and seeds side by side.
+
+Axis legend: I iterations (rows of the file).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from placement.report import style
+
+PARTS = {
+    "proxy_cost_mean": "proxy cost",
+    "wirelength_cost_mean": "wirelength cost",
+    "density_cost_mean": "density cost",
+    "congestion_cost_mean": "congestion cost",
+}
+REQUIRED = ("episodes", "proxy_cost_mean", "proxy_cost_best")
+STEPS = {"episodes": "episodes", "iteration": "iterations", "seconds": "seconds"}
+
+Columns = dict[str, np.ndarray]
+
+
+class CurvesError(ValueError):
+    """A metrics file cannot be drawn; the message names the file and what is wrong."""
+
+
+def read_metrics(path: str | os.PathLike[str]) -> Columns:
+    """The columns of a `metrics.csv`, each float64 [I]; empty fields are NaN.
+
+    Raises:
+        CurvesError: no such file, no rows, a missing column, or a field that is no number, with its line.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CurvesError(f"{path}: cannot be read: {error.strerror or error}") from None
+    reader = csv.DictReader(text.splitlines())
+    names = reader.fieldnames or []
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        raise CurvesError(f"{path}:1: the columns {', '.join(missing)} are missing")
+    rows = [[_number(row[name], path, reader.line_num, name) for name in names] for row in reader]
+    if not rows:
+        raise CurvesError(f"{path}: holds no iteration yet")
+    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _number(text: str | None, path: object, line: int, name: str) -> float:
+    if not text:
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        raise CurvesError(f"{path}:{line}: {name} is {text!r}; must be a number") from None
+
+
+def best_so_far(columns: Columns) -> np.ndarray:
+    """float64 [I]: the lowest proxy cost found up to each iteration; NaN before the first."""
+    return np.fmin.accumulate(columns["proxy_cost_best"])
+
+
+def plot_training(
+    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, against: str = "episodes"
+) -> Figure:
+    """Mean, spread and best of the proxy cost, and each cost's part in a panel of its own.
+
+    Args:
+        columns: as `read_metrics` gives them.
+        title: the heading.
+        baselines: proxy costs to draw as named horizontal lines in the first panel.
+        against: the horizontal axis: `episodes`, `iteration` or `seconds`.
+    """
+    figure, panels = _four_panels(title, against)
+    steps = columns[against]
+    for axes, name in zip(panels, PARTS, strict=True):
+        if name not in columns:
+            continue
+        _spread(axes, steps, columns, name)
+        _line(axes, steps, columns[name], style.BLUE, "mean of the iteration's episodes")
+    first = panels[0]
+    _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
+    _baselines(first, baselines or {})
+    _legend(figure, first)
+    return figure
+
+
+def plot_comparison(
+    runs: Mapping[str, Sequence[Columns]],
+    *,
+    title: str = "",
+    baselines: Mapping[str, float] | None = None,
+    against: str = "episodes",
+) -> Figure:
+    """Several runs in the same panels; seeds of one run are drawn as their mean, with a band from lowest to highest.
+
+    Args:
+        runs: label → the metrics of its seeds (at least one each), as `read_metrics` gives them.
+        title: the heading.
+        baselines: proxy costs to draw as named horizontal lines in the first panel.
+        against: the horizontal axis: `episodes`, `iteration` or `seconds`.
+    """
+    figure, panels = _four_panels(title, against)
+    style.head_line(figure, "lines: mean of each iteration's episodes; dotted: best so far", left=0.8)
+    for number, (label, seeds) in enumerate(runs.items()):
+        colour = style.SERIES[number % len(style.SERIES)]
+        name = label if len(seeds) == 1 else f"{label} ({len(seeds)} seeds)"
+        for axes, part in zip(panels, PARTS, strict=True):
+            present = [seed for seed in seeds if part in seed]
+            if not present:
+                continue
+            steps, values = _aligned([(seed[against], seed[part]) for seed in present])
+            if len(present) > 1:
+                axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.18, linewidth=0)
+            _line(axes, steps, values.mean(axis=0), colour, name)
+        steps, values = _aligned([(seed[against], best_so_far(seed)) for seed in seeds])
+        panels[0].plot(steps, values.mean(axis=0), color=colour, linewidth=1.3, linestyle=(0, (2, 1.5)), zorder=3)
+    _baselines(panels[0], baselines or {})
+    _legend(figure, panels[0])
+    return figure
+
+
+def _aligned(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Steps float64 [I] common to all curves, and the curves there, float64 [curves, I] (linear in between)."""
+    cleaned = [(steps[np.isfinite(values)], values[np.isfinite(values)]) for steps, values in curves]
+    cleaned = [(steps, values) for steps, values in cleaned if len(steps)]
+    if not cleaned:
+        return np.zeros(0), np.zeros((1, 0))
+    low, high = max(steps[0] for steps, _ in cleaned), min(steps[-1] for steps, _ in cleaned)
+    longest = max((steps for steps, _ in cleaned), key=len)
+    common = longest[(longest >= low) & (longest <= high)]
+    return common, np.stack([np.interp(common, steps, values) for steps, values in cleaned])
+
+
+def _four_panels(title: str, against: str) -> tuple[Figure, list[Axes]]:
+    """A figure of two by two panels, one for each of `PARTS`."""
+    width, height = 9.6, 7.1
+    figure = style.new_figure(width, height)
+    panel_width, panel_height = 3.85, 2.2
+    panels = []
+    for number, name in enumerate(PARTS.values()):
+        column, row = number % 2, number // 2
+        left, bottom = 0.8 + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
+        axes = figure.add_axes((left / width, bottom / height, panel_width / width, panel_height / height))
+        style.dress(axes, grid=True)
+        axes.set_title(name, loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
+        if row == 1:
+            axes.set_xlabel(STEPS[against])
+        panels.append(axes)
+    style.head(figure, title, left=0.8)
+    return figure, panels
+
+
+def _spread(axes: Axes, steps: np.ndarray, columns: Columns, name: str) -> None:
+    """A band of one standard deviation around the mean, where the file gives it."""
+    deviation = columns.get(name.removesuffix("_mean") + "_std")
+    if deviation is not None:
+        mean = columns[name]
+        label = "± 1 standard deviation"
+        axes.fill_between(
+            steps, mean - deviation, mean + deviation, color=style.BLUE, alpha=0.16, linewidth=0, label=label
+        )
+
+
+def _line(axes: Axes, steps: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
+    """One curve; a single point is marked, for it would not show as a line."""
+    shown = np.isfinite(values)
+    marker = "o" if shown.sum() == 1 else ""
+    axes.plot(steps, values, color=colour, linewidth=1.8, label=label, marker=marker, markersize=4, zorder=3)
+
+
+def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
+    """Named horizontal lines, the name above the line's right end."""
+    for name, value in baselines.items():
+        axes.axhline(value, color=style.MUTED, linewidth=1.1, linestyle=(0, (5, 3)), zorder=2)
+        axes.annotate(
+            f"{name} {value:.4f}",
+            (1, value),
+            xytext=(-2, 3),
+            xycoords=axes.get_yaxis_transform(),
+            textcoords="offset points",
+            ha="right",
+            size=style.SMALL_SIZE - 1,
+            color=style.MUTED,
+        )
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """The first panel's entries as one legend for all panels, at the figure's foot."""
+    width, height = figure.get_size_inches()
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(0.8 / width, 0.14 / height),
+        borderaxespad=0,
+        borderpad=0,
+        ncols=min(len(labels), 4) or 1,
+        frameon=False,
+        fontsize=style.SMALL_SIZE,
+        labelcolor=style.INK,
+    )

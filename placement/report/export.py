@@ -1,0 +1,42 @@
+"""Files that a placement is handed on in: `.plc` (by `placement.netlist.plc`) and a CSV of the hard macros."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+
+from placement.netlist.design import Design, Orientation, Placement
+from placement.netlist.files import write_whole
+
+MACRO_COLUMNS = ("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")
+
+
+def write_macros(path: str | os.PathLike[str], design: Design, placement: Placement) -> Path:
+    """Writes the hard macros as a CSV file, one per row, for scripts of other tools.
+
+    x and y are the centre, left and bottom the lower left corner, width and height as the macro stands, all in µm;
+    orientation is LEF/DEF's; fixed is 0 or 1. Macros that are not placed are left out.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the file cannot be written; it is then as it was before.
+    """
+    netlist = design.netlist
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(MACRO_COLUMNS)
+    for node in netlist.hard[placement.placed[netlist.hard]].tolist():
+        orientation = Orientation(placement.orientation[node])
+        size = np.array([netlist.width[node], netlist.height[node]])
+        width, height = (size[::-1] if orientation.swaps_sides else size).tolist()
+        x, y = float(placement.x[node]), float(placement.y[node])
+        place = (x, y, x - width / 2, y - height / 2, width, height)
+        writer.writerow([netlist.names[node], *place, orientation.name, int(placement.fixed[node])])
+    write_whole(path, buffer.getvalue())
+    return Path(path)

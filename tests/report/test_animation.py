@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from PIL import Image, ImageSequence
+
+from placement.report import animation, drawing
+from placement.testing.designs import four_macros, random_design
+
+MOST_BYTES = 3_000_000
+
+
+def _frames(path) -> list[np.ndarray]:
+    with Image.open(path) as image:
+        return [np.array(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
+
+
+def _share(frame: np.ndarray, colour: str) -> float:
+    """Of the frame's pixels, those of `colour`."""
+    return float((np.abs(frame / 255 - np.array(to_rgb(colour))).max(axis=-1) < 0.03).mean())
+
+
+def test_macros_appear_one_at_a_time(tmp_path):
+    design = four_macros()
+    frames = _frames(animation.save_episode(tmp_path / "episode.gif", design, design.initial))
+    assert len(frames) == 1 + len(design.placing_order) + 1
+    settled = [_share(frame, drawing.MOVABLE.face) for frame in frames]
+    newest = [_share(frame, drawing.NEWEST.face) for frame in frames]
+    # The first frame has the legend's key only; from the second on, all but the newest have settled.
+    assert settled[0] < settled[2] < settled[3] < settled[4]
+    assert newest[0] < 0.002 < min(newest[1:4])
+    assert newest[4] < 0.002
+    assert newest[1] > newest[2] > newest[3], "by falling area"
+    assert (frames[4] != frames[3]).any(axis=-1).mean() > 0.02, "soft macros appear at the end"
+    assert tuple(frames[0][3, 3]) == (255, 255, 255)
+
+
+def test_the_order_is_the_one_given(tmp_path):
+    design = four_macros()
+    order = design.placing_order[::-1]
+    frames = _frames(animation.save_episode(tmp_path / "episode.gif", design, design.initial, order=order))
+    newest = [_share(frame, drawing.NEWEST.face) for frame in frames[1:4]]
+    assert newest[0] < newest[1] < newest[2]
+
+
+def test_large_designs_place_several_macros_per_frame(tmp_path, monkeypatch):
+    monkeypatch.setattr(animation, "MOST_STEPS", 5)
+    design = random_design(2, hard=17)
+    path = animation.save_episode(tmp_path / "episode.gif", design, design.initial)
+    assert len(_frames(path)) == 1 + 5 + 1
+
+
+def test_ariane_is_small(ariane_folder, tmp_path):
+    from placement.netlist.load import load
+
+    design = load(ariane_folder, ariane_folder / "legalized.plc")
+    path = animation.save_episode(tmp_path / "episode.gif", design, design.initial)
+    assert path.stat().st_size < MOST_BYTES
+    with Image.open(path) as image:
+        assert image.n_frames == 135

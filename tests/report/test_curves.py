@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from placement.report import curves, style
+
+HEADER = (
+    "iteration,episodes,steps,seconds,proxy_cost_mean,proxy_cost_best,proxy_cost_std,"
+    "wirelength_cost_mean,density_cost_mean,congestion_cost_mean"
+)
+
+
+def _write(path, rows: int, *, offset: float = 0.0) -> str:
+    lines = [HEADER]
+    for i in range(1, rows + 1):
+        mean = 1.0 / i + offset
+        lines.append(f"{i},{8 * i},{64 * i},{0.5 * i},{mean},{mean - 0.1 * (i % 2)},0.05,0.1,{0.4 / i},{0.5 / i}")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def _image(figure) -> np.ndarray:
+    return np.array(Image.open(io.BytesIO(style.png_bytes(figure))).convert("RGB"))
+
+
+def test_columns_are_read(tmp_path):
+    path = tmp_path / "metrics.csv"
+    _write(path, 3)
+    path.write_text(path.read_text() + "4,32,256,2.0,,,,,,\n")
+    columns = curves.read_metrics(path)
+    assert columns["episodes"].tolist() == [8, 16, 24, 32]
+    assert columns["proxy_cost_mean"][1] == 0.5
+    assert np.isnan(columns["proxy_cost_mean"][3])
+    assert curves.best_so_far(columns).tolist() == pytest.approx([0.9, 0.5, 1 / 3 - 0.1, 1 / 3 - 0.1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read"),
+        ("iteration,episodes\n1,2\n", ":1: the columns proxy_cost_mean, proxy_cost_best are missing"),
+        (HEADER + "\n", "no iteration"),
+        (HEADER + "\n1,8,64,x,1,1,0,1,1,1\n", ":2: seconds is 'x'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path, text, message):
+    path = tmp_path / "metrics.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(curves.CurvesError, match=message):
+        curves.read_metrics(path)
+
+
+def test_training_curves_hold_the_numbers(tmp_path):
+    columns = curves.read_metrics(_write(tmp_path / "metrics.csv", 10))
+    figure = curves.plot_training(columns, title="run", baselines={"annealer": 0.674})
+    proxy, wirelength, density, congestion = figure.axes
+    lines = {line.get_label(): line for line in proxy.get_lines()}
+    assert np.array_equal(lines["best so far"].get_ydata(), curves.best_so_far(columns))
+    mean = lines["mean of the iteration's episodes"]
+    assert np.array_equal(mean.get_xdata(), columns["episodes"])
+    assert np.array_equal(mean.get_ydata(), columns["proxy_cost_mean"])
+    assert any("annealer 0.6740" in text.get_text() for text in proxy.texts)
+    for axes, name in ((wirelength, "wirelength"), (density, "density"), (congestion, "congestion")):
+        assert np.array_equal(axes.get_lines()[0].get_ydata(), columns[f"{name}_cost_mean"])
+    pixels = _image(figure)
+    blue = np.array([0x00, 0x72, 0xB2])
+    assert (np.abs(pixels.astype(int) - blue).max(axis=-1) < 8).sum() > 1000
+
+
+def test_one_iteration_is_visible(tmp_path):
+    figure = curves.plot_training(curves.read_metrics(_write(tmp_path / "metrics.csv", 1)))
+    assert figure.axes[0].get_lines()[0].get_marker() == "o"
+    _image(figure)
+
+
+def test_seeds_are_drawn_as_mean_and_band(tmp_path):
+    first = curves.read_metrics(_write(tmp_path / "a.csv", 10))
+    second = curves.read_metrics(_write(tmp_path / "b.csv", 6, offset=0.2))
+    figure = curves.plot_comparison({"policy": [first, second], "other": [first]})
+    proxy = figure.axes[0]
+    mean = proxy.get_lines()[0]
+    assert mean.get_label() == "policy (2 seeds)"
+    assert mean.get_xdata().tolist() == [8, 16, 24, 32, 40, 48], "as far as all seeds go"
+    assert mean.get_ydata() == pytest.approx(first["proxy_cost_mean"][:6] + 0.1)
+    band = proxy.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx(1.2)
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == {"policy (2 seeds)", "other"}
+    assert _image(figure).std() > 10

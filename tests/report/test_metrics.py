@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.netlist.errors import DesignError
+from placement.report.metrics import JSON_KEYS, json_line, measure, metrics_table
+from placement.testing.designs import four_macros, random_design, random_placement
+
+
+def _printed(table: object) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=100).print(table)
+    return stream.getvalue()
+
+
+def test_metrics_are_those_of_the_engine():
+    design = random_design(4)
+    placement = random_placement(design, 1)
+    weights = CostWeights(2.0, 0.25, 1.5)
+    metrics = measure(design, placement, weights=weights)
+    assert metrics.costs == proxy_cost(design, placement, weights=weights)
+    assert metrics.legality == legality(design, placement)
+
+
+def test_utilization_is_area_over_canvas_area():
+    # Hard 200 + 160 + 48 + 100, soft 144, canvas 50 × 50.
+    metrics = measure(four_macros())
+    assert metrics.hard_utilization == pytest.approx(508 / 2500)
+    assert metrics.utilization == pytest.approx(652 / 2500)
+    assert (metrics.hard, metrics.soft, metrics.ports) == (4, 1, 2)
+
+
+def test_json_line_reads_back_equal():
+    metrics = measure(random_design(7))
+    values = json.loads(json_line(metrics))
+    assert tuple(values) == JSON_KEYS == (
+        "wirelength",
+        "wirelength_cost",
+        "density_cost",
+        "congestion_cost",
+        "proxy_cost",
+        "overlaps",
+        "outside",
+    )  # fmt: skip
+    assert tuple(values.values()) == (*metrics.costs, *metrics.legality)
+    assert "\n" not in json_line(metrics)
+
+
+def test_table_tells_the_numbers():
+    design = four_macros()
+    metrics = measure(design)
+    text = _printed(metrics_table(metrics, "four"))
+    for expected in (
+        f"{metrics.costs.proxy_cost:.6f}",
+        f"{metrics.costs.wirelength:,.1f}",
+        "5 × 5",
+        "50 × 50",
+        "26.1%",
+    ):
+        assert expected in text
+    assert "weight 0.5" in text
+
+
+def test_incomplete_placement_is_refused():
+    design = four_macros()
+    placed = design.initial.placed.copy()
+    placed[3] = False
+    with pytest.raises(DesignError, match="middle"):
+        measure(design, dataclasses.replace(design.initial, placed=placed))
+
+
+def test_faults_are_counted():
+    design = four_macros()
+    on_top = design.initial.moved(np.array([3, 4]), np.array([15.0, 60.0]), np.array([15.0, 60.0]))
+    metrics = measure(design, on_top)
+    assert metrics.legality == (1, 1)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+
+from placement.netlist.design import Design, Orientation
+from placement.report import drawing, plots, style
+from placement.testing.designs import four_macros, random_design
+
+
+def _pixels(figure: Figure) -> np.ndarray:
+    """uint8 [height, width, 3], the picture from its top."""
+    return np.array(Image.open(io.BytesIO(style.png_bytes(figure))).convert("RGB"))
+
+
+def _colour_at(figure: Figure, pixels: np.ndarray, x: float, y: float) -> np.ndarray:
+    """The pixel that shows the place (x, y) µm of the figure's first axes."""
+    column, row = figure.axes[0].transData.transform((x, y))
+    return pixels[round(pixels.shape[0] - row), round(column)]
+
+
+def _is(pixel: np.ndarray, colour: str) -> bool:
+    return bool(np.abs(pixel / 255 - np.array(to_rgb(colour))).max() < 0.02)
+
+
+def test_macros_are_drawn_where_they_stand():
+    figure = plots.plot_placement(four_macros())
+    pixels = _pixels(figure)
+    assert _is(_colour_at(figure, pixels, 15, 15), drawing.MOVABLE.face)  # `large`
+    assert _is(_colour_at(figure, pixels, 24, 15), drawing.MOVABLE.face)  # it is 20 µm wide
+    assert _is(_colour_at(figure, pixels, 15, 21), style.CANVAS)  # and 10 µm high
+    assert _is(_colour_at(figure, pixels, 45, 5), drawing.FIXED.face)  # `kept`
+    assert _is(_colour_at(figure, pixels, 12, 35), drawing.MOVABLE.face)  # `small`, turned to E: 8 µm wide
+    assert _is(_colour_at(figure, pixels, 0, 25), drawing.PORT_FACE)
+    soft = _colour_at(figure, pixels, 27, 25)
+    assert soft[0] > soft[2] + 40, "the soft macro is orange over the canvas"
+
+
+def test_orientation_marks_turn_with_the_macro():
+    design = four_macros()
+    nodes = np.array([4])  # `small`, 6 × 8 µm at (15, 35)
+    corners = {}
+    for orientation in Orientation:
+        turned = np.where(np.arange(7) == 4, orientation, design.initial.orientation)
+        placement = dataclasses.replace(design.initial, orientation=turned)
+        corners[orientation.name] = tuple(drawing.orientation_marks(design, placement, nodes)[0, 0])
+        outline = drawing.outlines(design, placement, nodes)[0]
+        sides = np.ptp(outline, axis=0)
+        assert tuple(sides) == ((8, 6) if orientation.swaps_sides else (6, 8))
+        assert corners[orientation.name] in {tuple(corner) for corner in outline}
+    assert corners["N"] == (12, 31)
+    assert corners["FN"] == (18, 31)
+    assert corners["S"] == (18, 39)
+    assert corners["FS"] == (12, 39)
+    # Turned clockwise by a right angle (E), the lower left corner comes to be the upper left one.
+    assert corners["E"] == (11, 38)
+    assert corners["W"] == (19, 32)
+
+
+def test_maps_show_the_values():
+    design = four_macros()
+    figure = plots.plot_maps(design)
+    pixels = _pixels(figure)
+    colours = matplotlib.colormaps[plots.MAP_COLOURS]
+    from placement.engine.costs import cost_maps
+
+    density = cost_maps(design).density
+    for row, column in ((1, 1), (4, 4), (0, 4)):
+        shown = _colour_at(figure, pixels, column * 10 + 2.3, row * 10 + 2.3)
+        expected = np.array(colours(density[row, column] / density.max())[:3])
+        assert np.abs(shown / 255 - expected).max() < 0.02, (row, column)
+    assert len(figure.axes) == 6, "three maps with a colour bar each"
+
+
+def test_macros_outside_are_shown():
+    design = four_macros()
+    placement = design.initial.moved(np.array([2]), np.array([55.0]), np.array([25.0]))
+    figure = plots.plot_placement(design, placement)
+    assert figure.axes[0].get_xlim()[1] >= 60
+    assert _is(_colour_at(figure, _pixels(figure), 58, 25), drawing.MOVABLE.face)
+    assert any("outside" in text.get_text() for text in figure.texts)
+
+
+@pytest.mark.parametrize("draw", [plots.plot_placement, plots.plot_maps])
+def test_any_design_can_be_drawn(draw):
+    for seed in (0, 3):
+        pixels = _pixels(draw(random_design(seed)))
+        assert pixels.std() > 10
+
+
+def test_a_design_of_hard_macros_only_can_be_drawn():
+    design = four_macros()
+    kinds = np.where(design.netlist.kind == 2, 1, design.netlist.kind)  # no ports
+    bare = Design("bare", dataclasses.replace(design.netlist, kind=kinds), design.canvas, design.initial)
+    assert _pixels(plots.plot_placement(bare)).std() > 10
+
+
+def test_drawing_changes_no_global_settings(tmp_path):
+    before = dict(matplotlib.rcParams)
+    path = style.save_figure(plots.plot_placement(four_macros()), tmp_path / "placement.png")
+    assert dict(matplotlib.rcParams) == before
+    assert path.read_bytes() == style.png_bytes(plots.plot_placement(four_macros())), "the same bytes each time"
+    assert [file.name for file in tmp_path.iterdir()] == ["placement.png"]
