@@ -1,0 +1,180 @@
+"""What `evaluate.py` is asked for, and the evaluation of a placement file.
+
+The evaluation of a trained policy is `placement.distributed.policy_evaluation`'s; both write the same kinds of files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from placement.config import ConfigError, CostConfig
+from placement.engine.costs import CostWeights
+from placement.netlist.design import Canvas, Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.load import load
+from placement.netlist.plc import read_placement, write_placement
+from placement.report.export import write_macros
+from placement.report.metrics import Metrics, json_line, json_object, measure, metrics_table
+
+DEFAULT_OUT = Path("runs") / "evaluate"
+DEFAULT_COST = CostConfig()
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateConfig:
+    """All of an evaluation.
+
+    Attributes:
+        design: a name, a folder or the path of a `.pb.txt[.gz]`; None: that of the checkpoint's run.
+        placement: the `.plc` to evaluate; None: the placement that the design comes with.
+        initial: the `.plc` that holds the canvas; None: `placement`, or the design's own `initial.plc`.
+        checkpoint: the run folder of the policy to evaluate, instead of a placement.
+        samples: placements drawn from the policy.
+        seed: of the draws.
+        soft_placer: re-places the soft macros before a placement is evaluated; None: they stand where the file says.
+        cost: weights of the proxy cost.
+        json: end with one JSON object on a line of its own.
+        plots: draw pictures; None: only of a policy's placement.
+        animation: draw an animation; None: as `plots`.
+        out: the folder for everything written; None: ``runs/evaluate/<design>/…``.
+    """
+
+    design: str | None = None
+    placement: str | None = None
+    initial: str | None = None
+    checkpoint: str | None = None
+    samples: int = 16
+    seed: int = 0
+    soft_placer: str | None = None
+    cost: CostConfig = DEFAULT_COST
+    json: bool = False
+    plots: bool | None = None
+    animation: bool | None = None
+    out: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is None and self.design is None:
+            raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
+        if self.checkpoint is not None and self.placement is not None:
+            raise ConfigError("placement and checkpoint cannot be evaluated together: give one of them")
+        if self.samples < 1:
+            raise ConfigError(f"samples={self.samples}: must be at least 1")
+        if not 0 <= self.seed < 2**32:
+            raise ConfigError(f"seed={self.seed}: must be in [0, 2³²)")
+
+    @property
+    def weights(self) -> CostWeights:
+        """The proxy cost's weights as the engine takes them."""
+        return CostWeights(self.cost.wirelength, self.cost.density, self.cost.congestion)
+
+    @property
+    def draws_plots(self) -> bool:
+        """Whether pictures are drawn."""
+        return self.checkpoint is not None if self.plots is None else self.plots
+
+    @property
+    def draws_animation(self) -> bool:
+        """Whether an animation is drawn."""
+        return self.draws_plots if self.animation is None else self.animation
+
+
+def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
+    """Prints the metrics of a placement, and writes files where they are asked for.
+
+    Raises:
+        DesignError: the design or the placement cannot be found or read.
+        ConfigError: no such soft placer.
+        OSError: a file cannot be written.
+    """
+    design, placement, name = load_placement(config)
+    if config.soft_placer is not None:
+        placement = _soft_placed(design, placement, config.soft_placer)
+    metrics = measure(design, placement, weights=config.weights)
+    title = f"{design.name}: {name}"
+    console.print(metrics_table(metrics, title))
+    if config.out is not None or config.draws_plots or config.draws_animation:
+        folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / Path(name).stem
+        comments = [f"evaluated from {name}"]
+        write_results(folder, design, placement, config=config, metrics=metrics, title=title, comments=comments)
+        console.print(f"written to {folder}", soft_wrap=True)
+    return metrics
+
+
+def load_placement(config: EvaluateConfig) -> tuple[Design, Placement, str]:
+    """The design on the canvas that the settings name, the placement to evaluate, and what to call that."""
+    assert config.design is not None
+    for key, name in (("placement", config.placement), ("initial", config.initial)):
+        if name is not None and not Path(name).is_file():
+            raise DesignError(f"{key}={name}: there is no such file")
+    canvas_file = config.initial if config.initial is not None else config.placement
+    design = load(config.design, canvas_file)
+    if config.placement is None:
+        return design, design.initial, Path(canvas_file).name if canvas_file else "initial.plc"
+    if config.initial is None:
+        return design, design.initial, Path(config.placement).name
+    canvas, placement = read_placement(config.placement, design.netlist, located=design.initial)
+    if canvas != design.canvas:
+        _warn(f"{config.placement} was made for {_described(canvas)}; evaluated on {_described(design.canvas)}")
+    return design, placement, Path(config.placement).name
+
+
+def write_results(
+    folder: Path,
+    design: Design,
+    placement: Placement,
+    *,
+    config: EvaluateConfig,
+    metrics: Metrics,
+    title: str,
+    comments: list[str],
+) -> list[Path]:
+    """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures asked for; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_placement(folder / "placement.plc", design, placement, comments=comments)
+    write_macros(folder / "macros.csv", design, placement)
+    described = {"design": design.name, "weights": metrics.weights._asdict(), **json_object(metrics)}
+    write_whole(folder / "metrics.json", json.dumps(described, indent=2) + "\n")
+    paths = [folder / name for name in ("placement.plc", "macros.csv", "metrics.json")]
+    # Matplotlib takes a second to import, and a table should not wait for it.
+    if config.draws_plots:
+        from placement.report import plots, style
+
+        figure = plots.plot_placement(design, placement, weights=metrics.weights, title=title)
+        paths.append(style.save_figure(figure, folder / "placement.png"))
+        paths.append(style.save_figure(plots.plot_maps(design, placement, title=title), folder / "maps.png"))
+    if config.draws_animation:
+        from placement.report import animation
+
+        paths.append(animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights))
+    return paths
+
+
+def print_json(metrics: Metrics) -> None:
+    """The JSON object as a line of its own on standard output."""
+    sys.stdout.flush()
+    print(json_line(metrics), flush=True)
+
+
+def _soft_placed(design: Design, placement: Placement, placer: str) -> Placement:
+    from placement.engine.soft import SOFT_PLACERS, place_soft_macros
+
+    if placer not in SOFT_PLACERS:
+        raise ConfigError(f"soft_placer={placer!r}: must be one of {', '.join(SOFT_PLACERS)}")
+    return place_soft_macros(design, placement, placer)
+
+
+def _described(canvas: Canvas) -> str:
+    return (
+        f"a canvas of {canvas.width:g} × {canvas.height:g} µm, {canvas.columns} × {canvas.rows} gcells, "
+        f"{canvas.routes_horizontal:g} and {canvas.routes_vertical:g} routes per µm, smoothing {canvas.smoothing}"
+    )
+
+
+def _warn(message: str) -> None:
+    print(f"evaluate.py: note: {message}", file=sys.stderr)
