@@ -69,7 +69,10 @@ void bind_cost(nb::module_& m) {
             }
             std::copy(self.density_map().begin(), self.density_map().end(), density.data());
             std::copy(self.vertical_map(), self.vertical_map() + canvas.cells(), vertical.data());
-            self.horizontal_map(horizontal.data());
+            for (int cell = 0; cell < canvas.cells(); ++cell) {
+              const int row = cell / canvas.columns, column = cell % canvas.columns;
+              horizontal.data()[cell] = self.horizontal_map()[column * canvas.rows + row];
+            }
           },
           nb::arg("density"), nb::arg("horizontal"), nb::arg("vertical"));
 

@@ -53,7 +53,7 @@ CompactNets::CompactNets(const Design& design) {
   // Nets: distinct (driver, set of points).
   std::map<std::vector<std::int32_t>, std::size_t> seen;
   std::vector<MergedNet> merged;
-  double bound = 0;
+  double total_weight = 0, bound = 0;
   for (int net = 0; net < design.nets(); ++net) {
     const double weight = design.net_weight[net];
     total_weight += weight;
@@ -75,6 +75,9 @@ CompactNets::CompactNets(const Design& design) {
   }
   std::stable_sort(merged.begin(), merged.end(),
                    [](const MergedNet& a, const MergedNet& b) { return a.points.size() < b.points.size(); });
+  const double extent = (design.canvas.width + design.canvas.height) * total_weight;
+  per_wirelength = extent > 0 ? 1.0 / extent : 0.0;
+  length_rounder = Rounder(extent);
   const Rounder rounded(2.0 * bound);
   net_start.push_back(0);
   for (const MergedNet& net : merged) {

@@ -10,6 +10,19 @@
 
 namespace placement {
 
+// Rounds to multiples of a power of two, so that sums below 2^52 of them are exact: the order of adding and taking
+// away leaves no trace, and an incremental sum equals a fresh one bit for bit.
+class Rounder {
+ public:
+  // `bound`: the largest sum, of absolute values, that must be exact.
+  explicit Rounder(double bound);
+  double operator()(double value) const { return (value + magic_) - magic_; }
+  double quantum() const { return quantum_; }
+
+ private:
+  double quantum_, magic_;
+};
+
 struct CompactNets {
   explicit CompactNets(const Design& design);
 
@@ -23,23 +36,16 @@ struct CompactNets {
   std::vector<double> wire_weight;           // [M] summed weights, for the wirelength
   std::vector<double> route_weight;          // [M] summed max(weight, 1), for the routing, rounded: see below
   int two_point_nets = 0;                    // nets [0, two_point_nets) have two points each
-  double total_weight = 0;                   // of all nets of the design, merged or dropped
+  double per_wirelength = 0;                 // 1/µm: makes the wirelength its cost
+  Rounder length_rounder{1.0};
+
+  // The part of a net of this half perimeter, µm, in the wirelength; sums are exact.
+  double weighted_length(int net, double half_perimeter) const {
+    return length_rounder(wire_weight[net] * half_perimeter);
+  }
 
   int points() const { return static_cast<int>(point_node.size()); }
   int nets() const { return static_cast<int>(wire_weight.size()); }
-};
-
-// Rounds to multiples of a power of two, so that sums below 2^52 of them are exact: the order of adding and taking
-// away leaves no trace, and an incremental sum equals a fresh one bit for bit.
-class Rounder {
- public:
-  // `bound`: the largest sum, of absolute values, that must be exact.
-  explicit Rounder(double bound);
-  double operator()(double value) const { return (value + magic_) - magic_; }
-  double quantum() const { return quantum_; }
-
- private:
-  double quantum_, magic_;
 };
 
 }  // namespace placement

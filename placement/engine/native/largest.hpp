@@ -1,0 +1,27 @@
+// The mean of the largest values of a map.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace placement {
+
+// Remembers about where the limit was, so that asking again of similar values is cheap. The result does not depend on
+// what was asked before: the values above the smallest that counts are summed in their order.
+class LargestMean {
+ public:
+  // Of `values` values, the `count` ≥ 1 largest.
+  LargestMean(int values, int count) : values_(values), count_(count), near_(values), ranked_(values) {}
+
+  double operator()(const double* values);
+
+ private:
+  int collect(const double* values, double limit);
+
+  int values_, count_;
+  double limit_ = 0;    // the values from here on are near enough to the largest to be looked at
+  double margin_ = 0;   // of the limit below the smallest value that counts
+  std::vector<double> near_, ranked_;
+};
+
+}  // namespace placement

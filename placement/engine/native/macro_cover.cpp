@@ -1,0 +1,75 @@
+#include "macro_cover.hpp"
+
+#include <algorithm>
+
+namespace placement {
+namespace {
+
+constexpr double kPartial = 1e-5;   // µm: a side that is covered to within this is covered whole
+constexpr double kMostShare = 256;  // sums of shares up to this are exact
+
+}  // namespace
+
+MacroCover::MacroCover(const Canvas& canvas)
+    : columns_(canvas.columns),
+      rows_(canvas.rows),
+      width_(canvas.width),
+      height_(canvas.height),
+      cell_width_(canvas.cell_width()),
+      cell_height_(canvas.cell_height()),
+      per_width_(1.0 / cell_width_),
+      per_height_(1.0 / cell_height_),
+      rounder_(kMostShare),
+      density_(canvas.cells(), 0.0),
+      horizontal_block_(canvas.cells(), 0.0),
+      vertical_block_(canvas.cells(), 0.0),
+      share_x_(columns_),
+      share_y_(rows_) {}
+
+void MacroCover::clear() {
+  for (auto* map : {&density_, &horizontal_block_, &vertical_block_}) std::fill(map->begin(), map->end(), 0.0);
+}
+
+MacroCover::Span MacroCover::span(double low, double high, double size, double per_size, int count, double* covered) {
+  Span span;
+  span.first = static_cast<int>(std::clamp(low / size, 0.0, count - 1.0));  // the floor, for it is not negative
+  span.last = static_cast<int>(std::clamp(high / size, 0.0, count - 1.0));
+  span.partial = false;
+  for (int i = span.first; i <= span.last; ++i) {
+    const double length = std::max(0.0, std::min(high, (i + 1) * size) - std::max(low, i * size));
+    span.partial |= (i == span.first || i == span.last) && std::abs(length - size) > kPartial;
+    covered[i] = length * per_size;
+  }
+  span.partial &= span.first != span.last;
+  return span;
+}
+
+void MacroCover::add(double x, double y, double width, double height, bool hard, double sign) {
+  const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
+  if (right <= 0 || top <= 0 || left >= width_ || bottom >= height_) return;
+  const Span columns = span(left, right, cell_width_, per_width_, columns_, share_x_.data());
+  const Span rows = span(bottom, top, cell_height_, per_height_, rows_, share_y_.data());
+  for (int row = rows.first; row <= rows.last; ++row) {
+    double* line = density_.data() + row * columns_;
+    for (int column = columns.first; column <= columns.last; ++column) {
+      line[column] += sign * rounder_(share_x_[column] * share_y_[row]);
+    }
+  }
+  if (hard) add_block(columns, rows, sign);
+}
+
+// The top row's vertical and the right column's horizontal blockage are left out where an end is partly covered.
+void MacroCover::add_block(const Span& columns, const Span& rows, double sign) {
+  for (int row = rows.first; row <= rows.last - rows.partial; ++row) {
+    if (share_y_[row] <= 0) continue;
+    double* line = vertical_block_.data() + row * columns_;
+    for (int column = columns.first; column <= columns.last; ++column) line[column] += sign * rounder_(share_x_[column]);
+  }
+  for (int column = columns.first; column <= columns.last - columns.partial; ++column) {
+    if (share_x_[column] <= 0) continue;
+    double* line = horizontal_block_.data() + column * rows_;
+    for (int row = rows.first; row <= rows.last; ++row) line[row] += sign * rounder_(share_y_[row]);
+  }
+}
+
+}  // namespace placement

@@ -1,0 +1,45 @@
+// A pair of doubles, mostly an (x, y), worked on at once where the processor can.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace placement {
+
+#if defined(__SSE2__)
+
+struct Pair {
+  __m128d v;
+  static Pair load(const double* from) { return {_mm_loadu_pd(from)}; }
+  static Pair of(double first, double second) { return {_mm_set_pd(second, first)}; }
+  void store(double* to) const { _mm_storeu_pd(to, v); }
+  double sum() const { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v))); }
+};
+inline Pair operator+(Pair a, Pair b) { return {_mm_add_pd(a.v, b.v)}; }
+inline Pair operator-(Pair a, Pair b) { return {_mm_sub_pd(a.v, b.v)}; }
+inline Pair operator/(Pair a, Pair b) { return {_mm_div_pd(a.v, b.v)}; }
+inline Pair least(Pair a, Pair b) { return {_mm_min_pd(a.v, b.v)}; }
+inline Pair largest(Pair a, Pair b) { return {_mm_max_pd(a.v, b.v)}; }
+
+#else
+
+struct Pair {
+  double first, second;
+  static Pair load(const double* from) { return {from[0], from[1]}; }
+  static Pair of(double first, double second) { return {first, second}; }
+  void store(double* to) const { to[0] = first, to[1] = second; }
+  double sum() const { return first + second; }
+};
+inline Pair operator+(Pair a, Pair b) { return {a.first + b.first, a.second + b.second}; }
+inline Pair operator-(Pair a, Pair b) { return {a.first - b.first, a.second - b.second}; }
+inline Pair operator/(Pair a, Pair b) { return {a.first / b.first, a.second / b.second}; }
+inline Pair least(Pair a, Pair b) { return {std::min(a.first, b.first), std::min(a.second, b.second)}; }
+inline Pair largest(Pair a, Pair b) { return {std::max(a.first, b.first), std::max(a.second, b.second)}; }
+
+#endif
+
+}  // namespace placement
