@@ -31,7 +31,13 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
                design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
   }
   Costs costs;
-  costs.wirelength = route_nets();
+  int net = 0;  // they are in order of size
+  costs.wirelength = route_nets<2>(net);
+  costs.wirelength += route_nets<3>(net);
+  costs.wirelength += route_nets<4>(net);
+  costs.wirelength += route_nets<5>(net);
+  costs.wirelength += route_nets<6>(net);
+  costs.wirelength += route_nets<0>(net);
   costs.wirelength_cost = costs.wirelength * nets_.per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());
   costs.congestion_cost = grid_.congestion_cost(steps_, cover_);
@@ -40,21 +46,27 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   return costs;
 }
 
-double CostEvaluator::route_nets() {
+// The sizes that most nets have are compiled each for itself.
+template <int size>
+double CostEvaluator::route_nets(int& net) {
   const PointPlace* places = places_.data();
   double wirelength = 0;
-  const std::int32_t* points = nets_.net_points.data();
-  int net = 0;
-  for (; net < nets_.two_point_nets; ++net, points += 2) {
-    wirelength += nets_.weighted_length(net, half_perimeter(places, points, 2));
-    steps_.add_two(places[points[0]], places[points[1]], nets_.route_weight[net]);
-  }
   for (; net < nets_.nets(); ++net) {
+    const std::int32_t* points = nets_.net_points.data() + nets_.net_start[net];
     const int count = nets_.net_start[net + 1] - nets_.net_start[net];
-    wirelength += nets_.weighted_length(net, half_perimeter(places, points, count));
-    const int distinct = distinct_.find(places, points, count);
-    steps_.add(places, distinct_.points(), distinct, nets_.route_weight[net]);
-    points += count;
+    if (size != 0 && count != size) break;
+    const double weight = nets_.route_weight[net];
+    wirelength += nets_.weighted_length(net, half_perimeter(places, points, size != 0 ? size : count));
+    if constexpr (size == 2) {
+      steps_.add_two(places[points[0]], places[points[1]], weight);
+    } else if constexpr (size != 0) {
+      const PointPlace* cells[size + 1];
+      const int distinct = find_distinct<size>(places, points, cells);
+      steps_.add(cells, distinct, weight);
+    } else {
+      const int distinct = distinct_.find(places, points, count);
+      steps_.add(distinct_.cells(), distinct, weight);
+    }
   }
   return wirelength;
 }

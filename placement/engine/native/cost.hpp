@@ -41,7 +41,9 @@ class CostEvaluator {
   const Design& design() const { return *design_; }
 
  private:
-  double route_nets();  // returns the wirelength
+  // Routes the nets of `size` points from `net` on (of any size when 0); returns their part of the wirelength.
+  template <int size>
+  double route_nets(int& net);
 
   std::shared_ptr<const Design> design_;
   CompactNets nets_;

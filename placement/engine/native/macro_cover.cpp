@@ -30,29 +30,48 @@ void MacroCover::clear() {
   for (auto* map : {&density_, &horizontal_block_, &vertical_block_}) std::fill(map->begin(), map->end(), 0.0);
 }
 
-MacroCover::Span MacroCover::span(double low, double high, double size, double per_size, int count, double* covered) {
+MacroCover::Span MacroCover::span(double low, double high, double size, double per_size, int count) {
   Span span;
-  span.first = static_cast<int>(std::clamp(low / size, 0.0, count - 1.0));  // the floor, for it is not negative
-  span.last = static_cast<int>(std::clamp(high / size, 0.0, count - 1.0));
-  span.partial = false;
-  for (int i = span.first; i <= span.last; ++i) {
-    const double length = std::max(0.0, std::min(high, (i + 1) * size) - std::max(low, i * size));
-    span.partial |= (i == span.first || i == span.last) && std::abs(length - size) > kPartial;
-    covered[i] = length * per_size;
-  }
-  span.partial &= span.first != span.last;
+  const double end = count - 1.0;
+  span.first = static_cast<int>(std::max(0.0, std::min(low / size, end)));  // the floor, for it is not negative
+  span.last = static_cast<int>(std::max(0.0, std::min(high / size, end)));
+  const bool several = span.first != span.last;
+  const double first = std::min(high, (span.first + 1) * size) - std::max(low, span.first * size);
+  const double last = std::min(high, (span.last + 1) * size) - span.last * size;
+  span.partial = several & ((size - first > kPartial) | (size - last > kPartial));
+  span.first_share = first * per_size;
+  span.last_share = several ? std::max(0.0, last * per_size) : 0.0;
   return span;
+}
+
+void MacroCover::fill(const Span& span, double* shares) {
+  shares[span.first] = span.first_share;
+  for (int i = span.first + 1; i < span.last; ++i) shares[i] = 1.0;
+  if (span.first != span.last) shares[span.last] = span.last_share;
 }
 
 void MacroCover::add(double x, double y, double width, double height, bool hard, double sign) {
   const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
   if (right <= 0 || top <= 0 || left >= width_ || bottom >= height_) return;
-  const Span columns = span(left, right, cell_width_, per_width_, columns_, share_x_.data());
-  const Span rows = span(bottom, top, cell_height_, per_height_, rows_, share_y_.data());
-  for (int row = rows.first; row <= rows.last; ++row) {
-    double* line = density_.data() + row * columns_;
-    for (int column = columns.first; column <= columns.last; ++column) {
-      line[column] += sign * rounder_(share_x_[column] * share_y_[row]);
+  const Span columns = span(left, right, cell_width_, per_width_, columns_);
+  const Span rows = span(bottom, top, cell_height_, per_height_, rows_);
+  if ((columns.last - columns.first <= 1) & (rows.last - rows.first <= 1)) {  // as most soft macros
+    double* low = density_.data() + rows.first * columns_;
+    double* high = density_.data() + rows.last * columns_;
+    low[columns.first] += sign * rounder_(columns.first_share * rows.first_share);
+    low[columns.last] += sign * rounder_(columns.last_share * rows.first_share);
+    high[columns.first] += sign * rounder_(columns.first_share * rows.last_share);
+    high[columns.last] += sign * rounder_(columns.last_share * rows.last_share);
+    if (!hard) return;
+  }
+  fill(columns, share_x_.data());
+  fill(rows, share_y_.data());
+  if ((columns.last - columns.first > 1) | (rows.last - rows.first > 1)) {
+    for (int row = rows.first; row <= rows.last; ++row) {
+      double* line = density_.data() + row * columns_;
+      for (int column = columns.first; column <= columns.last; ++column) {
+        line[column] += sign * rounder_(share_x_[column] * share_y_[row]);
+      }
     }
   }
   if (hard) add_block(columns, rows, sign);

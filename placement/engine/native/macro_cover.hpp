@@ -27,9 +27,11 @@ class MacroCover {
  private:
   struct Span {  // the gcells that a macro meets along one axis
     int first, last;
-    bool partial;  // more than one, and the first or the last not covered whole
+    double first_share, last_share;  // of a gcell's side; the last is 0 where there is only one
+    bool partial;                    // more than one gcell, and the first or the last not covered whole
   };
-  static Span span(double low, double high, double size, double per_size, int count, double* covered);
+  static Span span(double low, double high, double size, double per_size, int count);
+  static void fill(const Span& span, double* shares);
   void add_block(const Span& columns, const Span& rows, double sign);
 
   int columns_, rows_;

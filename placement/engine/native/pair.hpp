@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -17,10 +17,16 @@ struct Pair {
   static Pair load(const double* from) { return {_mm_loadu_pd(from)}; }
   static Pair of(double first, double second) { return {_mm_set_pd(second, first)}; }
   void store(double* to) const { _mm_storeu_pd(to, v); }
+  void truncate(std::int32_t& first, std::int32_t& second) const {
+    const __m128i both = _mm_cvttpd_epi32(v);
+    first = _mm_cvtsi128_si32(both);
+    second = _mm_cvtsi128_si32(_mm_shuffle_epi32(both, 1));
+  }
   double sum() const { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v))); }
 };
 inline Pair operator+(Pair a, Pair b) { return {_mm_add_pd(a.v, b.v)}; }
 inline Pair operator-(Pair a, Pair b) { return {_mm_sub_pd(a.v, b.v)}; }
+inline Pair operator*(Pair a, Pair b) { return {_mm_mul_pd(a.v, b.v)}; }
 inline Pair operator/(Pair a, Pair b) { return {_mm_div_pd(a.v, b.v)}; }
 inline Pair least(Pair a, Pair b) { return {_mm_min_pd(a.v, b.v)}; }
 inline Pair largest(Pair a, Pair b) { return {_mm_max_pd(a.v, b.v)}; }
@@ -32,10 +38,15 @@ struct Pair {
   static Pair load(const double* from) { return {from[0], from[1]}; }
   static Pair of(double first, double second) { return {first, second}; }
   void store(double* to) const { to[0] = first, to[1] = second; }
+  void truncate(std::int32_t& a, std::int32_t& b) const {
+    a = static_cast<std::int32_t>(first);
+    b = static_cast<std::int32_t>(second);
+  }
   double sum() const { return first + second; }
 };
 inline Pair operator+(Pair a, Pair b) { return {a.first + b.first, a.second + b.second}; }
 inline Pair operator-(Pair a, Pair b) { return {a.first - b.first, a.second - b.second}; }
+inline Pair operator*(Pair a, Pair b) { return {a.first * b.first, a.second * b.second}; }
 inline Pair operator/(Pair a, Pair b) { return {a.first / b.first, a.second / b.second}; }
 inline Pair least(Pair a, Pair b) { return {std::min(a.first, b.first), std::min(a.second, b.second)}; }
 inline Pair largest(Pair a, Pair b) { return {std::max(a.first, b.first), std::max(a.second, b.second)}; }

@@ -13,7 +13,11 @@ namespace placement {
 class RouteSteps {
  public:
   explicit RouteSteps(const Canvas& canvas)
-      : columns_(canvas.columns), rows_(canvas.rows), horizontal_(canvas.cells(), 0.0), vertical_(canvas.cells(), 0.0) {}
+      : columns_(canvas.columns), rows_(canvas.rows), horizontal_(canvas.cells(), 0.0), vertical_(canvas.cells(), 0.0),
+        span_(std::max(columns_, rows_) - 1), signs_(2 * span_ + 1) {
+    for (int i = 0; i < 2 * span_ + 1; ++i) signs_[i] = (i > span_) - (i < span_);
+  }
+
 
   // Changes of the demand from one column to the next, [C, R], and from one row to the next, [R, C].
   const std::vector<double>& horizontal() const { return horizontal_; }
@@ -26,41 +30,44 @@ class RouteSteps {
 
   // Adds the route of a net that meets `count` distinct gcells, given by one point for each, the driver's first. The
   // opposite weight takes it away again, exactly: weights are rounded for that (CompactNets).
-  void add(const PointPlace* places, const std::int32_t* distinct, int count, double weight) {
+  void add(const PointPlace* const* cells, int count, double weight) {
     if (count == 3) {
-      add_three(places[distinct[0]], places[distinct[1]], places[distinct[2]], weight);
+      add_three(*cells[0], *cells[1], *cells[2], weight);
     } else {
-      add_star(places, distinct, count, weight);
+      add_star(cells, count, weight);
     }
   }
 
   // Two points, in two cells or in one.
   void add_two(const PointPlace& from, const PointPlace& to, double weight) {
-    const double right = weight * ((to.column > from.column) - (to.column < from.column));
-    horizontal_[from.column * rows_ + from.row] += right;
-    horizontal_[to.column * rows_ + from.row] -= right;
-    const double up = weight * ((to.row > from.row) - (to.row < from.row));
-    vertical_[from.row * columns_ + to.column] += up;
-    vertical_[to.row * columns_ + to.column] -= up;
+    const double right = weight * signs_[span_ + to.column - from.column];
+    horizontal_[from.pillar + from.row] += right;
+    horizontal_[to.pillar + from.row] -= right;
+    const double up = weight * signs_[span_ + to.row - from.row];
+    vertical_[from.cell - from.column + to.column] += up;
+    vertical_[to.cell] -= up;
   }
 
  private:
   // Each other cell is joined to the driver's: along the driver's row, then along the cell's own column.
-  void add_star(const PointPlace* places, const std::int32_t* distinct, int count, double weight) {
-    const PointPlace& driver = places[distinct[0]];
-    double* driver_row = horizontal_.data() + driver.row;
-    double* driver_level = vertical_.data() + driver.row * columns_;
+  void add_star(const PointPlace* const* cells, int count, double weight) {
+    const PointPlace& driver = *cells[0];
+    double* horizontal = horizontal_.data() + driver.row;
+    double* driver_level = vertical_.data() + (driver.cell - driver.column);
+    double* vertical = vertical_.data();
     double leaving = 0;
+    const double* right_of = signs_.data() + (span_ - driver.column);
+    const double* above = signs_.data() + (span_ - driver.row);
     for (int i = 1; i < count; ++i) {
-      const PointPlace& to = places[distinct[i]];
-      const double right = weight * ((to.column > driver.column) - (to.column < driver.column));
+      const PointPlace& to = *cells[i];
+      const double right = weight * right_of[to.column];
       leaving += right;
-      driver_row[to.column * rows_] -= right;
-      const double up = weight * ((to.row > driver.row) - (to.row < driver.row));
+      horizontal[to.pillar] -= right;
+      const double up = weight * above[to.row];
       driver_level[to.column] += up;
-      vertical_[to.row * columns_ + to.column] -= up;
+      vertical[to.cell] -= up;
     }
-    driver_row[driver.column * rows_] += leaving;
+    horizontal[driver.pillar] += leaving;
   }
 
   void horizontal(int row, int from, int to, double weight) {  // from ≤ to
@@ -111,6 +118,9 @@ class RouteSteps {
 
   int columns_, rows_;
   std::vector<double> horizontal_, vertical_;
+  // signs_[span_ + d] is the sign of the difference d of two columns or rows.
+  int span_;
+  std::vector<double> signs_;
 };
 
 }  // namespace placement
