@@ -1,0 +1,68 @@
+"""CPU time of one full evaluation of the proxy cost, beside what others take.
+
+    python benchmarks/bench_cost.py [DESIGN] [PLACEMENT.plc]
+
+DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. The figures of the
+others were measured on Ariane, so ratios are printed for that design only. Medians and minima of CPU time, one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+from placement.engine.costs import proxy_cost
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.netlist.plc import read_placement
+
+ARIANE = "ariane133_ng45"
+OPEN_EVALUATOR = 13.0  # seconds per evaluation, MacroPlacement's Python evaluator
+CLOSED_BINARY = 6e-3  # seconds per move, Circuit Training's binary
+BAR = 0.3e-3  # seconds that an evaluation of Ariane may take
+
+
+def default_design() -> str:
+    try:
+        load(ARIANE)
+    except DesignError:
+        return "clustered120"
+    return ARIANE
+
+
+def seconds_per_evaluation(design: Design, placement: Placement, *, repeats: int = 30, calls: int = 40) -> list[float]:
+    """CPU seconds per call of `repeats` runs of `calls` calls each."""
+    proxy_cost(design, placement)
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        for _ in range(calls):
+            proxy_cost(design, placement)
+        times.append((time.process_time() - start) / calls)
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("design", nargs="?", default=None)
+    parser.add_argument("placement", nargs="?", default=None)
+    arguments = parser.parse_args()
+    design = load(arguments.design or default_design())
+    placement = design.initial
+    if arguments.placement is not None:
+        _, placement = read_placement(arguments.placement, design.netlist)
+    times = seconds_per_evaluation(design, placement)
+    median, least = statistics.median(times), min(times)
+    print(f"{design.name}: {design.netlist.num_nets} nets, {design.canvas.columns} × {design.canvas.rows} gcells")
+    print(f"costs: {proxy_cost(design, placement)}")
+    print(f"full evaluation: median {median * 1e6:.1f} µs, minimum {least * 1e6:.1f} µs of CPU time")
+    if design.name == ARIANE:
+        print(f"open Python evaluator: {OPEN_EVALUATOR:.0f} s, {OPEN_EVALUATOR / median:,.0f} × this")
+        print(f"closed binary, per move: {CLOSED_BINARY * 1e3:.0f} ms, {CLOSED_BINARY / median:.0f} × this")
+        print(f"bar of {BAR * 1e3:.1f} ms: {'met' if median <= BAR else 'NOT met'}")
+
+
+if __name__ == "__main__":
+    main()
