@@ -5,4 +5,6 @@ NB_MODULE(_native, m) {
   placement::bind_design(m);
   placement::bind_cost(m);
   placement::bind_soft(m);
+  placement::bind_state(m);
+  placement::bind_pool(m);
 }

@@ -1,0 +1,42 @@
+"""Why an action may not be taken, in words, and how actions and gcells correspond.
+
+An action is row · columns + column over the grid of the observation (the largest of the designs in a pool).
+"""
+
+from __future__ import annotations
+
+from placement.engine import _native
+from placement.netlist.design import Design
+
+Refusal = tuple[int, int, int, "_native.Verdict", int]
+"""index of the environment or episode, macros placed, index of the design, the verdict, the node in the way."""
+
+
+class IllegalAction(ValueError):
+    """An action that may not be taken; the message says whose, the macro, the gcell and why."""
+
+
+def explain(design: Design, step: int, action: int, columns: int, refusal: Refusal) -> str:
+    """One sentence on why `action` may not be taken in `design` after `step` macros.
+
+    Args:
+        design: the design that is played.
+        step: macros placed so far.
+        action: row · columns + column.
+        columns: of the observation's grid.
+        refusal: what the engine said.
+    """
+    verdict, obstacle = refusal[3], refusal[4]
+    canvas, names, order = design.canvas, design.netlist.names, design.placing_order
+    if verdict == _native.Verdict.all_placed:
+        return f"action {action}: all {len(order)} macros of {design.name!r} are placed"
+    macro = f"macro {names[order[step]]!r} (step {step} of {design.name!r})"
+    row, column = divmod(action, columns)
+    at = f"action {action} (row {row}, column {column}) for {macro}"
+    if verdict == _native.Verdict.out_of_range:
+        at = at if action >= 0 else f"action {action} for {macro}"
+        return f"{at}: no gcell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
+    if verdict == _native.Verdict.outside_canvas:
+        return f"{at}: it would reach beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
+    threshold = f"the threshold of {canvas.overlap_threshold:g} µm"
+    return f"{at}: it would overlap macro {names[obstacle]!r} by more than {threshold}"
