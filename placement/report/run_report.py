@@ -1,0 +1,157 @@
+"""Pictures and an HTML report of a training run, from what its folder holds.
+
+Read are `metrics.csv`, `best.json` with the placement files that it names, `config.yaml` and `versions.json`; each
+may be missing. Written are `plots/*.png`, `plots/*.gif` and `report.html`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
+from placement.netlist.design import Design
+from placement.netlist.files import write_whole
+from placement.netlist.plc import read_placement
+from placement.report import animation, curves, html, plots, style
+
+SUMMARY = {
+    "iteration": "iterations",
+    "episodes": "episodes",
+    "steps": "steps",
+    "seconds": "seconds",
+    "proxy_cost_mean": "proxy cost, mean of the episodes",
+    "proxy_cost_best": "proxy cost, best of the episodes",
+    "wirelength_cost_mean": "wirelength cost, mean",
+    "density_cost_mean": "density cost, mean",
+    "congestion_cost_mean": "congestion cost, mean",
+    "dead_ends": "dead ends",
+    "steps_per_second": "steps per second",
+}
+COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
+
+
+class RunReport(NamedTuple):
+    """What was written.
+
+    Attributes:
+        page: the HTML report.
+        pictures: PNG and GIF files.
+    """
+
+    page: Path
+    pictures: tuple[Path, ...]
+
+
+class _Drawn(NamedTuple):
+    """The pictures of one design's best placement, each with a caption."""
+
+    design: str
+    pictures: tuple[tuple[Path, str], ...]
+
+
+def write_report(
+    folder: str | os.PathLike[str],
+    designs: Sequence[Design],
+    *,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    animated: bool = True,
+    baselines: Mapping[str, float] | None = None,
+) -> RunReport:
+    """Draws the training curves and each design's best placement, and writes `report.html`.
+
+    Args:
+        folder: the run folder.
+        designs: that the run trained on.
+        weights: of the proxy cost.
+        animated: whether the best placement's episode is drawn as a GIF.
+        baselines: proxy costs to draw as named lines among the curves.
+
+    Raises:
+        DesignError: a placement file cannot be read.
+        CurvesError: `metrics.csv` is damaged.
+        OSError: a file cannot be written.
+    """
+    folder = Path(folder)
+    (folder / "plots").mkdir(parents=True, exist_ok=True)
+    best = _json(folder / "best.json")
+    title = f"{' and '.join(design.name for design in designs)}, {folder.name}"
+    columns = curves.read_metrics(folder / "metrics.csv") if (folder / "metrics.csv").exists() else None
+    training = []
+    if columns is not None:
+        figure = curves.plot_training(columns, title=title, baselines=baselines)
+        training.append(style.save_figure(figure, folder / "plots" / "training.png"))
+    drawn = []
+    for design in designs:
+        if design.name in best:
+            suffix = "" if len(designs) == 1 else f"-{design.name}"
+            drawn.append(_draw_best(folder, design, best[design.name]["file"], suffix, weights, animated))
+    page = folder / "report.html"
+    write_whole(page, _page(folder, title, columns, best, training, drawn))
+    pictures = [path for design in drawn for path, _ in design.pictures]
+    return RunReport(page, (*training, *pictures))
+
+
+def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> _Drawn:
+    """The pictures of the best placement of one design."""
+    _, placement = read_placement(folder / file, design.netlist, located=design.initial)
+    title = f"{design.name}: best of {folder.name}"
+    place = folder / "plots"
+    figure = plots.plot_placement(design, placement, weights=weights, title=title)
+    pictures = [(style.save_figure(figure, place / f"placement{suffix}.png"), f"best placement of {design.name}")]
+    figure = plots.plot_maps(design, placement, title=title)
+    pictures.append((style.save_figure(figure, place / f"maps{suffix}.png"), "where its density and congestion are"))
+    if animated:
+        path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)
+        pictures.append((path, "its macros in the order in which they are placed"))
+    return _Drawn(design.name, tuple(pictures))
+
+
+def _page(
+    folder: Path,
+    title: str,
+    columns: curves.Columns | None,
+    best: Mapping[str, Any],
+    training: Sequence[Path],
+    drawn: Sequence[_Drawn],
+) -> str:
+    progress = [html.table(("", "first iteration", "last iteration"), _progress_rows(columns))] if columns else []
+    progress += [html.picture(path, "costs of the sampled episodes, by iteration") for path in training]
+    found = [
+        html.table(
+            ("design", "proxy", "wirelength", "density", "congestion", "file"),
+            [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
+        )
+    ]
+    sections = [("Training", progress), ("Best placements", found if best else [])]
+    for design in drawn:
+        sections.append((design.design, [html.picture(path, caption) for path, caption in design.pictures]))
+    settings = [
+        html.folded(name, (folder / name).read_text(encoding="utf-8"))
+        for name in ("config.yaml", "versions.json")
+        if (folder / name).exists()
+    ]
+    sections.append(("Settings and versions", settings))
+    return html.page(title, f"run folder {folder.name}", sections)
+
+
+def _progress_rows(columns: curves.Columns) -> list[tuple[str, str, str]]:
+    return [
+        (label, _text(columns[name][0]), _text(columns[name][-1])) for name, label in SUMMARY.items() if name in columns
+    ]
+
+
+def _text(value: np.float64) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

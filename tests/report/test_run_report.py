@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+
+import pytest
+
+from placement.engine.costs import proxy_cost
+from placement.netlist.plc import write_placement
+from placement.report import html as report_html
+from placement.report.run_report import write_report
+from placement.testing.designs import four_macros, random_design
+
+
+def _run_folder(folder, designs):
+    """A run folder as training leaves it."""
+    folder.mkdir()
+    header = "iteration,episodes,steps,seconds,proxy_cost_mean,proxy_cost_best,proxy_cost_std,wirelength_cost_mean"
+    (folder / "metrics.csv").write_text(f"{header}\n1,8,24,1.5,1.25,1.1,0.1,0.2\n2,16,48,3.0,1.0,0.9,0.1,0.1\n")
+    best = {}
+    for index, design in enumerate(designs):
+        file = "best.plc" if len(designs) == 1 else f"best-{index}-{design.name}.plc"
+        write_placement(folder / file, design, design.initial)
+        best[design.name] = {"file": file, "origin": "test", **proxy_cost(design)._asdict()}
+    (folder / "best.json").write_text(json.dumps(best))
+    (folder / "config.yaml").write_text("design: [four_macros]\nnote: <b>&\n")
+    return folder
+
+
+class _Links(html.parser.HTMLParser):
+    """Collects whatever a browser would fetch, and unclosed tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.sources += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_report_holds_everything_and_fetches_nothing(tmp_path):
+    design = four_macros()
+    report = write_report(_run_folder(tmp_path / "seed1", [design]), [design])
+    assert [path.name for path in report.pictures] == ["training.png", "placement.png", "maps.png", "episode.gif"]
+    assert all(path.stat().st_size > 1000 for path in report.pictures)
+    text = report.page.read_text(encoding="utf-8")
+    links = _Links()
+    links.feed(text)
+    assert links.open == []
+    assert len(links.sources) == 4
+    assert all(source.startswith("data:image/") for source in links.sources)
+    assert not re.search(r"https?://|url\(|@import|<script", text)
+    assert f"{proxy_cost(design).proxy_cost:.6f}" in text
+    assert "1.2500" in text and "&lt;b&gt;&amp;" in text
+
+
+def test_several_designs_have_pictures_of_their_own(tmp_path):
+    designs = [four_macros(), random_design(3)]
+    report = write_report(_run_folder(tmp_path / "run", designs), designs, animated=False)
+    names = {path.name for path in report.pictures}
+    assert names == {
+        "training.png",
+        *(f"{kind}-{design.name}.png" for kind in ("placement", "maps") for design in designs),
+    }
+
+
+def test_an_empty_run_folder_makes_an_empty_report(tmp_path):
+    (tmp_path / "run").mkdir()
+    report = write_report(tmp_path / "run", [four_macros()])
+    assert report.pictures == ()
+    assert "four_macros" in report.page.read_text(encoding="utf-8")
+
+
+def test_only_pictures_are_embedded(tmp_path):
+    (tmp_path / "a.txt").write_text("text")
+    with pytest.raises(ValueError, match="must be one of"):
+        report_html.picture(tmp_path / "a.txt", "no picture")
