@@ -65,15 +65,21 @@ class PolicyConfig:
         node_width: width of node and edge embeddings.
         rounds: rounds of message passing.
         grid_width: channels of the grid decoder.
+        location_frequencies: cosines per axis with which a macro's favourite spots are expressed.
+        wire_bias, pull_bias: how strongly the untrained policy leans on the wire mask and on the pull of the
+            netlist's springs (logits per standard deviation over the legal cells; 0 = uniform).
     """
 
     name: str = "edge_gnn"
     node_width: int = 32
     rounds: int = 3
-    grid_width: int = 32
+    grid_width: int = 16
+    location_frequencies: int = 8
+    wire_bias: float = 0.0
+    pull_bias: float = 0.0
 
     def __post_init__(self) -> None:
-        for key in ("node_width", "rounds", "grid_width"):
+        for key in ("node_width", "rounds", "grid_width", "location_frequencies"):
             _require(getattr(self, key) >= 1, f"policy.{key}", getattr(self, key), "at least 1")
 
 

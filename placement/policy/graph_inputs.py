@@ -1,0 +1,200 @@
+"""What the policy knows of each design before an episode begins: graph, sizes, pulls and grid, as padded arrays.
+
+Axis legend: G designs, N graph nodes (hard macros, soft macros, port clusters; padded), E edges (padded), F node
+features, T macros to place (padded to the most of any design), K pulls (direct, sequential), R rows and C columns of
+the largest grid, M cosine frequencies, Q regions of the canvas along one axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from placement.netlist.design import Design, NodeKind
+from placement.policy.influence import influence, net_members
+
+NODE_FEATURES = 14
+PULLS = 2
+
+Array: TypeAlias = Any
+"""A NumPy array on the host, a JAX array inside the network."""
+
+
+class GraphInputs(NamedTuple):
+    """Constants of the designs, stacked. A single design's arrays lack the leading G axis.
+
+    Attributes:
+        nodes: float32 [G, N, F]: kind (hard, soft, port cluster), width, height (canvas fractions), square root of
+            the area (of the canvas's), log degree, log weight, stands fixed, x and y where fixed (in [-1, 1], else 0),
+            x and y with all springs at rest (standardised), place in the order in (0, 1].
+        node_mask: float32 [G, N], 1 for nodes, 0 for padding.
+        edges: int32 [G, E, 2], the two end nodes, one edge per joined pair.
+        edge_weight: float32 [G, E], log(1 + weight / mean weight).
+        edge_mask: float32 [G, E].
+        order: int32 [G, T], graph node of each macro in placing order.
+        macros: int32 [G], macros to place.
+        size: float32 [G, T, 2], the macros' width and height in canvas fractions.
+        pull: float32 [G, K, T, T], see `placement.policy.influence.Influence`.
+        pull_fixed: float32 [G, K, T, 2].
+        stiffness: float32 [G, K, T].
+        grid: int32 [G, 2], rows and columns.
+        aspect: float32 [G, 2], canvas width and height over their mean.
+    """
+
+    nodes: Array
+    node_mask: Array
+    edges: Array
+    edge_weight: Array
+    edge_mask: Array
+    order: Array
+    macros: Array
+    size: Array
+    pull: Array
+    pull_fixed: Array
+    stiffness: Array
+    grid: Array
+    aspect: Array
+
+
+def graph_inputs(design: Design) -> GraphInputs:
+    """The constants of one design, without padding.
+
+    Raises:
+        ValueError: the design has no macro to place.
+    """
+    if not len(design.placing_order):
+        raise ValueError(f"design {design.name!r} has no movable hard macro: there is nothing to place")
+    cluster, position, size = _clusters(design)
+    edges, weight = _edges(design, cluster)
+    solved = influence(design)
+    canvas, order = design.canvas, design.placing_order
+    mean_side = (canvas.width + canvas.height) / 2
+    return GraphInputs(
+        nodes=_features(design, cluster, position, size, edges, weight, solved.relaxed),
+        node_mask=np.ones(len(size), np.float32),
+        edges=edges,
+        edge_weight=np.log1p(weight / weight.mean()).astype(np.float32) if len(weight) else weight,
+        edge_mask=np.ones(len(edges), np.float32),
+        order=cluster[order].astype(np.int32),
+        macros=np.int32(len(order)),
+        size=size[cluster[order]].astype(np.float32),
+        pull=solved.pull.astype(np.float32),
+        pull_fixed=solved.pull_fixed.astype(np.float32),
+        stiffness=solved.stiffness.astype(np.float32),
+        grid=np.array([canvas.rows, canvas.columns], np.int32),
+        aspect=np.array([canvas.width / mean_side, canvas.height / mean_side], np.float32),
+    )
+
+
+def stack(
+    designs: Sequence[GraphInputs], *, macros: int = 0, node_bucket: int = 64, edge_bucket: int = 512
+) -> GraphInputs:
+    """Pads several designs to common sizes and stacks them.
+
+    Args:
+        designs: outputs of `graph_inputs`.
+        macros: length of the T axis at least.
+        node_bucket: N is rounded up to a multiple of this, so that compilations stay few.
+        edge_bucket: likewise for E.
+    """
+    most = max([macros, *(len(item.order) for item in designs)])
+    nodes = _rounded(max(len(item.nodes) for item in designs), node_bucket)
+    edges = _rounded(max(len(item.edges) for item in designs), edge_bucket)
+    lengths = {"nodes": (nodes,), "node_mask": (nodes,), "order": (most,), "size": (most,), "stiffness": (PULLS, most)}
+    lengths |= {"edges": (edges,), "edge_weight": (edges,), "edge_mask": (edges,)}
+    lengths |= {"pull": (PULLS, most, most), "pull_fixed": (PULLS, most)}
+    fields = {}
+    for name in GraphInputs._fields:
+        arrays = [np.asarray(getattr(item, name)) for item in designs]
+        fields[name] = np.stack([_padded(array, lengths.get(name, ())) for array in arrays])
+    return GraphInputs(**fields)
+
+
+def _rounded(value: int, multiple: int) -> int:
+    return max(multiple, math.ceil(value / multiple) * multiple)
+
+
+def _padded(array: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
+    """`array` with zeros at the end of its leading axes, up to `lengths`."""
+    if not lengths:
+        return array
+    padding = [(0, length - have) for length, have in zip(lengths, array.shape, strict=False)]
+    return np.pad(array, padding + [(0, 0)] * (array.ndim - len(padding)))
+
+
+def _clusters(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Graph nodes: hard macros, soft macros, then one per gcell that holds ports.
+
+    Returns:
+        cluster: int64 [netlist nodes], graph node of each netlist node, -1 for standard cells.
+        position: float64 [N, 2], where it stands from the start in canvas fractions; NaN for movable nodes.
+        size: float64 [N, 2], width and height in canvas fractions.
+    """
+    netlist, canvas, initial = design.netlist, design.canvas, design.initial
+    macros = np.concatenate((netlist.hard, netlist.soft))
+    extent = np.array([canvas.width, canvas.height])
+    place = np.stack((initial.x, initial.y), axis=1) / extent
+    column = np.clip(np.floor(place[:, 0] * canvas.columns), 0, canvas.columns - 1)
+    row = np.clip(np.floor(place[:, 1] * canvas.rows), 0, canvas.rows - 1)
+    cell = (row * canvas.columns + column).astype(np.int64)[netlist.ports]
+    _, member = np.unique(cell, return_inverse=True)
+    ports = int(member.max()) + 1 if len(member) else 0
+    cluster = np.full(netlist.num_nodes, -1, np.int64)
+    cluster[macros] = np.arange(len(macros))
+    cluster[netlist.ports] = len(macros) + member
+    position = np.full((len(macros) + ports, 2), np.nan)
+    stands = initial.fixed[macros]
+    position[: len(macros)][stands] = place[macros[stands]]
+    for axis in range(2):
+        total = np.bincount(member, place[netlist.ports, axis], ports)
+        position[len(macros) :, axis] = total / np.maximum(np.bincount(member, minlength=ports), 1)
+    size = np.zeros((len(macros) + ports, 2))
+    size[: len(macros)] = np.stack((netlist.width[macros], netlist.height[macros]), axis=1) / extent
+    return cluster, position, size
+
+
+def _edges(design: Design, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Driver-sink pairs of all nets, merged: int32 [E, 2] (lower node first) and summed weights float32 [E]."""
+    net, node = net_members(design)
+    graph_node, count = cluster[node], int(cluster.max(initial=-1)) + 1
+    first = np.flatnonzero(np.diff(net, prepend=-1))
+    driver = np.repeat(graph_node[first], np.diff(np.append(first, len(net))))
+    low, high = np.minimum(driver, graph_node), np.maximum(driver, graph_node)
+    apart = low != high
+    pair, member = np.unique(low[apart] * count + high[apart], return_inverse=True)
+    weight = np.bincount(member, design.netlist.net_weight[net[apart]], len(pair))
+    return np.stack((pair // max(count, 1), pair % max(count, 1)), axis=1).astype(np.int32), weight.astype(np.float32)
+
+
+def _features(
+    design: Design,
+    cluster: np.ndarray,
+    position: np.ndarray,
+    size: np.ndarray,
+    edges: np.ndarray,
+    weight: np.ndarray,
+    relaxed: np.ndarray,
+) -> np.ndarray:
+    """float32 [N, F], see `GraphInputs.nodes`."""
+    count, netlist = len(size), design.netlist
+    result = np.zeros((count, NODE_FEATURES), np.float32)
+    kinds = np.repeat([0, 1, 2], [len(netlist.hard), len(netlist.soft), count - len(netlist.hard) - len(netlist.soft)])
+    result[np.arange(count), kinds] = 1
+    result[:, 3:5] = size
+    result[:, 5] = np.sqrt(size.prod(axis=1))
+    degree = np.bincount(edges.ravel(), minlength=count)
+    strength = np.bincount(edges.ravel(), np.repeat(weight, 2), count)
+    result[:, 6] = np.log1p(degree) / 4
+    result[:, 7] = np.log1p(strength / max(strength.mean(), 1e-30))
+    stands = ~np.isnan(position[:, 0])
+    result[:, 8] = stands
+    result[stands, 9:11] = 2 * position[stands] - 1
+    soft = netlist.indices(NodeKind.SOFT)
+    movable = cluster[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
+    result[movable, 11:13] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
+    order = cluster[design.placing_order]
+    result[order, 13] = np.arange(1, len(order) + 1) / len(order)
+    return result

@@ -1,0 +1,182 @@
+"""Where each macro is pulled: the netlist as springs, with everything that an episode does not place solved away.
+
+Most nets of a clustered design join a hard macro to soft macros, so the nets between what is placed say little. The
+springs' energy, minimised over the soft macros (a Schur complement of the graph Laplacian), leaves an *effective*
+coupling between the hard macros and to what stands fixed. Minimised over the macros not yet placed as well (a
+Cholesky factor in reverse placing order), it gives the spot where the current macro would do least harm.
+
+Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
+K (direct, sequential). Coordinates are fractions of the canvas.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_matrix, diags
+from scipy.sparse.linalg import splu
+
+from placement.netlist.design import Design, NodeKind
+
+_LARGEST_CLIQUE = 24
+"""Nets of more nodes become a star around their driver."""
+_LARGEST_DENSE = 2000
+"""Soft macros solved with a dense factorisation; beyond, a sparse one."""
+_ANCHOR = 1e-3
+"""Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
+
+
+class Influence(NamedTuple):
+    """How strongly, and to where, each macro is pulled.
+
+    Attributes:
+        pull: float64 [K, T, T], strictly lower triangular; the target of macro t is
+            `pull[k, t] @ x + pull_fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
+            K = 0 takes the springs to what is placed or fixed (soft macros solved away); K = 1 solves the macros
+            not yet placed away too.
+        pull_fixed: float64 [K, T, 2], the fixed nodes' part of the target.
+        stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
+        relaxed: float64 [M, 2], every movable node's place when all springs are at rest.
+    """
+
+    pull: np.ndarray
+    pull_fixed: np.ndarray
+    stiffness: np.ndarray
+    relaxed: np.ndarray
+
+
+def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The nets as springs: a net of k nodes and weight w gives each pair w / (k - 1); very large nets become stars.
+
+    Returns:
+        (i, j, strength): int64 [S], int64 [S], float64 [S]; node indices, pairs may repeat.
+    """
+    net, node = net_members(design)
+    size = np.bincount(net, minlength=design.netlist.num_nets)
+    start = np.concatenate(([0], np.cumsum(size)))
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for k in np.unique(size[size >= 2]):
+        nets = np.flatnonzero(size == k)
+        members = node[start[nets][:, None] + np.arange(k)]
+        weight = design.netlist.net_weight[nets]
+        if k <= _LARGEST_CLIQUE:
+            first, second = np.triu_indices(k, 1)
+            weight = weight / (k - 1)
+        else:
+            first, second = np.zeros(k - 1, np.int64), np.arange(1, k)
+        pair_weight = np.repeat(weight[:, None], len(first), axis=1)
+        parts.append((members[:, first].ravel(), members[:, second].ravel(), pair_weight.ravel()))
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """(net, node), int64 each: every distinct macro or port of every net, by net, the driver's node first."""
+    netlist = design.netlist
+    net = np.repeat(np.arange(netlist.num_nets), np.diff(netlist.net_start))
+    node = netlist.pin_node[netlist.net_pins].astype(np.int64)
+    keep = netlist.kind[node] != NodeKind.CELL
+    net, node = net[keep], node[keep]
+    _, first = np.unique(net * netlist.num_nodes + node, return_index=True)
+    first.sort()
+    return net[first], node[first]
+
+
+def influence(design: Design) -> Influence:
+    """The springs of `design`, solved; see `Influence`."""
+    movable = np.concatenate((design.placing_order, _movable_soft(design))).astype(np.int64)
+    count, macros = len(movable), len(design.placing_order)
+    position = np.full(design.netlist.num_nodes, -1, np.int64)
+    position[movable] = np.arange(count)
+    i, j, strength, target = _laplacian_parts(design, position, count)
+    degree = np.bincount(i, strength, count) + np.bincount(j, strength, count) + target[:, 2]
+    anchor = _ANCHOR * (degree.mean() if count and degree.mean() > 0 else 1.0)
+    diagonal = degree + anchor
+    right = target[:, :2] + anchor * 0.5
+    reduced, right_hard, back = _eliminate_soft(i, j, strength, diagonal, right, macros)
+    relaxed_hard = np.linalg.solve(reduced, right_hard) if macros else np.zeros((0, 2))
+    relaxed = np.concatenate((relaxed_hard, back(relaxed_hard)))
+    direct, sequential = _direct(reduced, right_hard), _sequential(reduced, right_hard)
+    stiffness = np.stack((direct[2], sequential[2]))
+    return Influence(
+        pull=np.stack((direct[0], sequential[0])),
+        pull_fixed=np.stack((direct[1], sequential[1])),
+        stiffness=stiffness / np.maximum(stiffness.mean(axis=1, keepdims=True), 1e-30) if macros else stiffness,
+        relaxed=relaxed,
+    )
+
+
+def _movable_soft(design: Design) -> np.ndarray:
+    soft = design.netlist.soft
+    return soft[~design.initial.fixed[soft]]
+
+
+def _laplacian_parts(
+    design: Design, position: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Springs among movable nodes (i, j, strength), and float64 [M, 3]: pull to fixed nodes (Σw·x, Σw·y, Σw)."""
+    first, second, strength = springs(design)
+    canvas, initial = design.canvas, design.initial
+    fixed = np.zeros((count, 3))
+    for here, there in ((first, second), (second, first)):
+        held = (position[here] >= 0) & (position[there] < 0)
+        weight, node = strength[held], there[held]
+        for axis, value in enumerate((initial.x[node] / canvas.width, initial.y[node] / canvas.height, 1.0)):
+            fixed[:, axis] += np.bincount(position[here[held]], weight * value, count)
+    free = (position[first] >= 0) & (position[second] >= 0)
+    return position[first[free]], position[second[free]], strength[free], fixed
+
+
+def _eliminate_soft(
+    i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
+) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """The system on the hard macros alone, and how to get the soft macros back from them.
+
+    Returns:
+        (matrix [T, T], right-hand side [T, 2], function from hard [T, 2] to soft positions [M - T, 2]).
+    """
+    count = len(diagonal)
+    if count - macros <= _LARGEST_DENSE:
+        matrix = np.diag(diagonal)
+        np.subtract.at(matrix, (i, j), strength)
+        np.subtract.at(matrix, (j, i), strength)
+        hard, cross = matrix[:macros, :macros], matrix[:macros, macros:]
+        solve: Callable[[np.ndarray], np.ndarray] = functools.partial(
+            np.matmul, np.linalg.inv(matrix[macros:, macros:])
+        )
+    else:
+        both = coo_matrix((-strength, (i, j)), shape=(count, count)).tocsr()
+        sparse = (both + both.T + diags(diagonal)).tocsr()
+        hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:].toarray()
+        solve = splu(sparse[macros:, macros:].tocsc()).solve
+    reduced = hard - cross @ solve(np.ascontiguousarray(cross.T))
+    reduced_right = right[:macros] - cross @ solve(right[macros:])
+
+    def back(hard_positions: np.ndarray) -> np.ndarray:
+        return solve(right[macros:] - cross.T @ hard_positions)
+
+    return (reduced + reduced.T) / 2, reduced_right, back
+
+
+def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights of the placed macros and of the fixed nodes in each macro's target, and its stiffness."""
+    coupling = np.maximum(-np.tril(matrix, -1), 0)
+    fixed = np.maximum(matrix.sum(axis=1), 0)
+    stiffness = coupling.sum(axis=1) + fixed
+    divisor = np.maximum(stiffness, 1e-30)[:, None]
+    return coupling / divisor, right / divisor, stiffness
+
+
+def _sequential(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `_direct`, with the macros placed later solved away: matrix = Lᵀ·D·L in placing order, L unit lower."""
+    if not len(matrix):
+        return np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0)
+    factor = np.linalg.cholesky(matrix[::-1, ::-1])
+    root = np.diagonal(factor)
+    forward = np.linalg.solve(factor, right[::-1])
+    unit = (factor / root).T[::-1, ::-1]
+    return -np.tril(unit, -1), (forward / root[:, None])[::-1], (root**2)[::-1]

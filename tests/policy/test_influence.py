@@ -1,0 +1,93 @@
+"""The springs' solution against plain minimisation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from placement.netlist.design import Design
+from placement.policy import influence as module
+from placement.policy.influence import influence, springs
+from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
+
+
+def _system(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The movable nodes, and matrix and right-hand side of the springs' energy, assembled the slow way."""
+    netlist, initial, canvas = design.netlist, design.initial, design.canvas
+    soft = [node for node in netlist.soft if not initial.fixed[node]]
+    movable = [*design.placing_order, *soft]
+    place = {int(node): index for index, node in enumerate(movable)}
+    matrix, right = np.zeros((len(movable),) * 2), np.zeros((len(movable), 2))
+    for i, j, weight in zip(*springs(design), strict=True):
+        for here, there in ((int(i), int(j)), (int(j), int(i))):
+            if here not in place:
+                continue
+            matrix[place[here], place[here]] += weight
+            if there in place:
+                matrix[place[here], place[there]] -= weight
+            else:
+                spot = np.array([initial.x[there] / canvas.width, initial.y[there] / canvas.height])
+                right[place[here]] += weight * spot
+    anchor = 1e-3 * np.diagonal(matrix).mean()
+    return np.array(movable), matrix + anchor * np.eye(len(movable)), right + anchor * 0.5
+
+
+@pytest.fixture(params=["hand", "random"])
+def design(request: pytest.FixtureRequest) -> Design:
+    if request.param == "hand":
+        return four_macros()
+    return random_design(3, hard=9, soft=7, ports=6, nets=30, canvas=square_canvas(6, 7))
+
+
+def test_at_rest_no_node_is_pulled(design: Design) -> None:
+    _, matrix, right = _system(design)
+    np.testing.assert_allclose(influence(design).relaxed, np.linalg.solve(matrix, right), atol=1e-9)
+
+
+def test_sequential_target_minimises_over_all_that_is_not_placed(design: Design) -> None:
+    _, matrix, right = _system(design)
+    solved, macros = influence(design), len(design.placing_order)
+    spots = np.random.default_rng(0).random((macros, 2))
+    for step in range(macros):
+        free = np.arange(step, len(matrix))
+        pulled = right[free] - matrix[np.ix_(free, np.arange(step))] @ spots[:step]
+        best = np.linalg.solve(matrix[np.ix_(free, free)], pulled)[0]
+        placed = np.where(np.arange(macros)[:, None] < step, spots, 0)
+        np.testing.assert_allclose(solved.pull[1, step] @ placed + solved.pull_fixed[1, step], best, atol=1e-9)
+
+
+def test_direct_target_minimises_over_the_soft_macros_when_the_others_are_placed(design: Design) -> None:
+    _, matrix, right = _system(design)
+    solved, macros = influence(design), len(design.placing_order)
+    spots = np.random.default_rng(1).random((macros, 2))
+    free = np.array([macros - 1, *range(macros, len(matrix))])
+    pulled = right[free] - matrix[np.ix_(free, np.arange(macros - 1))] @ spots[:-1]
+    best = np.linalg.solve(matrix[np.ix_(free, free)], pulled)[0]
+    spots[-1] = 0
+    np.testing.assert_allclose(solved.pull[0, -1] @ spots + solved.pull_fixed[0, -1], best, atol=1e-9)
+
+
+def test_sparse_elimination_agrees_with_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = random_design(5, hard=9, soft=12, ports=6, nets=40, canvas=square_canvas(6, 7))
+    dense = influence(design)
+    monkeypatch.setattr(module, "_LARGEST_DENSE", 0)
+    for ours, theirs in zip(influence(design), dense, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_a_large_net_becomes_a_star_and_a_clique_shares_its_weight() -> None:
+    names = [f"m{number}" for number in range(30)]
+    nodes = [Node(name, NodeKind.HARD, 25.0, 25.0, 1.0, 1.0) for name in names]
+    nets = [Net([(name, 0, 0) for name in names], 2.0), Net([(name, 0, 0) for name in names[:3]], 2.0)]
+    i, j, weight = springs(build("star", square_canvas(), nodes, nets))
+    assert len(i) == 29 + 3
+    assert sorted(weight)[:3] == [1.0, 1.0, 1.0]
+    assert (i[weight == 2.0] == 0).all()
+    assert (i != j).all()
+
+
+def test_without_nets_everything_rests_at_the_centre() -> None:
+    nodes = [Node(f"m{number}", NodeKind.HARD, 5.0, 5.0, 1.0, 1.0) for number in range(3)]
+    solved = influence(build("alone", square_canvas(), nodes, []))
+    np.testing.assert_allclose(solved.relaxed, 0.5)
+    np.testing.assert_allclose(solved.pull_fixed, 0.5)

@@ -1,0 +1,196 @@
+"""The network through its agent: distribution, masks, padding, mixed designs, compilations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from placement.config import PolicyConfig
+from placement.engine.observation import Observation
+from placement.netlist.design import Design
+from placement.policy.agent import Agent, Params
+from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
+from placement.policy.policy import build_policy
+from placement.testing.designs import four_macros, random_design, square_canvas
+from placement.testing.observations import random_observation
+
+CONFIG = PolicyConfig(node_width=8, rounds=2, grid_width=8, location_frequencies=4)
+
+
+@pytest.fixture(scope="module")
+def designs() -> list[Design]:
+    return [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
+
+
+@pytest.fixture(scope="module")
+def agent(designs: list[Design]) -> Agent:
+    return Agent(CONFIG, designs)
+
+
+@pytest.fixture(scope="module")
+def params(agent: Agent) -> Params:
+    """Parameters far from the initial ones, so that nothing is near zero by design."""
+    params = agent.init(0)
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    noisy = [leaf + 0.2 * jax.random.normal(key, leaf.shape) for leaf, key in zip(leaves, keys, strict=True)]
+    return jax.tree.unflatten(tree, noisy)
+
+
+def _logits(agent: Agent, params: Params, observation: Observation) -> tuple[np.ndarray, np.ndarray]:
+    logits, values = _decide(agent, params, agent.network.inputs, observation)
+    return np.asarray(logits), np.asarray(values)
+
+
+@partial(jax.jit, static_argnums=0)
+def _decide(agent: Agent, params: Params, inputs: GraphInputs, observation: Observation) -> tuple[jax.Array, jax.Array]:
+    return agent.network.decide(params, agent.network.embed(params, inputs), inputs, observation)
+
+
+def test_untrained_policy_is_near_uniform_over_the_legal_cells(agent: Agent, designs: list[Design]) -> None:
+    observation = random_observation(designs, 0, 8)
+    logits, values = _logits(agent, agent.init(3), observation)
+    probabilities = np.asarray(jax.nn.softmax(logits.reshape(8, -1)))
+    legal = observation.mask.reshape(8, -1) != 0
+    assert (probabilities[~legal] == 0).all()
+    spread = [row[ok].max() / row[ok].min() for row, ok in zip(probabilities, legal, strict=True)]
+    assert max(spread) < 1.5
+    assert np.abs(values).max() < 0.5
+
+
+def test_biases_lean_on_wire_mask_and_pull(agent: Agent, designs: list[Design]) -> None:
+    params = agent.init(0)
+    observation = random_observation(designs, 0, 8)
+    leaning = {**params, "guide": {**params["guide"], "bias": jnp.array([3.0, 0.0, 0.0])}}
+    logits, _ = _logits(agent, leaning, observation)
+    for row in range(8):
+        legal = observation.mask[row] != 0
+        assert np.corrcoef(logits[row][legal], -observation.maps[row, 2][legal])[0, 1] > 0.95
+    first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
+    first.x[:], first.y[:], first.mask[:] = 0, 0, 1
+    pulled = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 3.0])}}
+    logits, _ = _logits(agent, pulled, first)
+    row, column = np.unravel_index(logits[0].argmax(), logits[0].shape)
+    target = agent.network.inputs.pull_fixed[1, 1, 0]
+    assert abs((column + 0.5) / 9 - target[0]) <= 1 / 9
+    assert abs((row + 0.5) / 7 - target[1]) <= 1 / 7
+
+
+def test_the_configured_biases_are_the_initial_ones() -> None:
+    policy = build_policy(PolicyConfig(node_width=4, rounds=1, grid_width=4, wire_bias=1.5, pull_bias=2.5), nnx.Rngs(0))
+    np.testing.assert_array_equal(policy.guide.bias[...], [1.5, 0.0, 2.5])
+
+
+def test_log_probabilities_are_exact_and_actions_legal(agent: Agent, params: Params, designs: list[Design]) -> None:
+    observation = random_observation(designs, 4, 8)
+    embeddings = agent.embed(params)
+    logits, values = _logits(agent, params, observation)
+    reference = np.asarray(jax.nn.log_softmax(jnp.asarray(logits.reshape(8, -1))))
+    for temperature, greedy in ((1.0, False), (1e9, False), (1.0, True)):
+        decision = agent.act(params, embeddings, observation, jax.random.key(0), greedy=greedy, temperature=temperature)
+        assert decision.actions.dtype == np.int32
+        assert observation.mask.reshape(8, -1)[np.arange(8), decision.actions].all()
+        np.testing.assert_allclose(decision.log_probabilities, reference[np.arange(8), decision.actions], atol=1e-5)
+        np.testing.assert_allclose(decision.values, values, atol=1e-5)
+    np.testing.assert_array_equal(decision.actions, reference.argmax(axis=1))
+
+
+def test_sampling_follows_the_distribution(agent: Agent, params: Params, designs: list[Design]) -> None:
+    one = random_observation(designs, 5, 1, design=[0])
+    many = Observation(*(np.repeat(value, 8, axis=0) for value in one))
+    embeddings = agent.embed(params)
+    drawn = [agent.act(params, embeddings, many, jax.random.key(seed)).actions for seed in range(400)]
+    logits, _ = _logits(agent, params, many)
+    expected = np.asarray(jax.nn.softmax(logits[0].reshape(-1)))
+    counted = np.bincount(np.concatenate(drawn), minlength=len(expected)) / 3200
+    assert np.abs(counted - expected).max() < 5 * np.sqrt(expected.max() / 3200)
+
+
+def test_ended_episodes_are_harmless(agent: Agent, params: Params, designs: list[Design]) -> None:
+    observation = random_observation(designs, 6, 8, design=[0, 1] * 4)
+    observation.mask[:2] = 0
+    observation.step[0] = 3
+    decision = agent.act(params, agent.embed(params), observation, jax.random.key(0))
+    assert np.isfinite(decision.log_probabilities).all()
+    assert np.isfinite(decision.values).all()
+    assert observation.mask.reshape(8, -1)[np.arange(2, 8), decision.actions[2:]].all()
+
+
+def test_a_mixed_batch_gives_what_each_design_gives_alone(agent: Agent, params: Params, designs: list[Design]) -> None:
+    mixed = random_observation(designs, 7, 8, design=[0, 1] * 4)
+    logits, values = _logits(agent, params, mixed)
+    for which, design in enumerate(designs):
+        alone = Agent(CONFIG, [design])
+        rows, columns, macros = design.canvas.rows, design.canvas.columns, len(design.placing_order)
+        part = Observation(
+            design=np.zeros(4, np.int32),
+            step=mixed.step[which::2],
+            mask=mixed.mask[which::2, :rows, :columns],
+            maps=mixed.maps[which::2, :, :rows, :columns],
+            x=mixed.x[which::2, :macros],
+            y=mixed.y[which::2, :macros],
+        )
+        expected, expected_values = _logits(alone, params, part)
+        np.testing.assert_allclose(logits[which::2, :rows, :columns], expected, rtol=0, atol=1e-6 * 10)
+        np.testing.assert_allclose(values[which::2], expected_values, atol=1e-6 * 10)
+
+
+def test_more_padding_changes_nothing(agent: Agent, params: Params, designs: list[Design]) -> None:
+    observation = random_observation(designs, 8, 8)
+    wide = random_observation(designs, 8, 8, extra=5)
+    np.testing.assert_array_equal(wide.x, observation.x)
+    padded = jax.tree.map(
+        jnp.asarray, stack([graph_inputs(design) for design in designs], macros=15, node_bucket=256, edge_bucket=1024)
+    )
+    more = [(0, 0), (0, 15 - observation.x.shape[1])]
+    wide = wide._replace(x=np.pad(wide.x, more), y=np.pad(wide.y, more))
+    logits, values = _logits(agent, params, observation)
+    other, other_values = _decide(agent, params, padded, wide)
+    rows, columns = logits.shape[1:]
+    probabilities, others = (
+        np.asarray(jax.nn.softmax(jnp.asarray(value).reshape(8, -1)).reshape(value.shape)) for value in (logits, other)
+    )
+    np.testing.assert_allclose(others[:, :rows, :columns], probabilities, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(other_values, values, rtol=1e-6, atol=1e-6)
+
+
+def test_same_seed_same_parameters_and_string_keys(agent: Agent) -> None:
+    one, two, other = agent.init(0), agent.init(0), agent.init(1)
+    jax.tree.map(np.testing.assert_array_equal, one, two)
+    assert not np.array_equal(one["context_hidden"]["kernel"], other["context_hidden"]["kernel"])
+    for path, leaf in jax.tree_util.tree_leaves_with_path(one):
+        assert all(isinstance(key.key, str) for key in path)
+        assert leaf.dtype == jnp.float32
+
+
+def test_compiles_once_per_batch_shape(designs: list[Design], params: Params) -> None:
+    fresh = Agent(CONFIG, designs)
+    for seed in range(3):
+        for batch in (8, 1):
+            embeddings = fresh.embed(params)
+            observation = random_observation(designs, seed, batch)
+            fresh.act(params, embeddings, observation, jax.random.key(seed), temperature=1.0 + seed)
+    assert fresh.trace_count == 1 + 2
+
+
+def test_an_observation_of_other_designs_is_refused(agent: Agent, params: Params, designs: list[Design]) -> None:
+    observation = random_observation(designs[:1], 0, 2)
+    with pytest.raises(ValueError, match="same designs"):
+        agent.act(params, agent.embed(params), observation, jax.random.key(0))
+
+
+def test_gradients_reach_every_parameter(agent: Agent, params: Params, designs: list[Design]) -> None:
+    observation = random_observation(designs, 9, 8)
+
+    def loss(params: Params) -> jax.Array:
+        logits, values = _decide(agent, params, agent.network.inputs, observation)
+        return jnp.sum(jnp.where(jnp.asarray(observation.mask) != 0, logits, 0.0) ** 2) + jnp.sum(values**2)
+
+    for path, gradient in jax.tree_util.tree_leaves_with_path(jax.grad(loss)(params)):
+        assert np.isfinite(gradient).all(), path
+        assert np.abs(gradient).max() > 0, path
