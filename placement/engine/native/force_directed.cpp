@@ -39,7 +39,7 @@ void ForceDirected::Boxes::resize(std::size_t count) {
 ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule schedule)
     : design_(std::move(design)),
       schedule_(std::move(schedule)),
-      springs_(make_soft_springs(*design_, schedule_.io_factor)) {
+      springs_(make_soft_springs(*design_, SpringModel::star, schedule_.io_factor)) {
   const Design& d = *design_;
   for (int node = 0; node < d.nodes(); ++node) {
     const Kind kind = d.kind_of(node);

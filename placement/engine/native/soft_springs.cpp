@@ -40,7 +40,8 @@ struct Collected {
   std::vector<Spring> between, standing;
 };
 
-Collected collect(const Design& design, const std::vector<std::int32_t>& movable, double io_factor) {
+Collected collect(const Design& design, const std::vector<std::int32_t>& movable, SpringModel model,
+                  double io_factor) {
   Collected springs;
   const auto add = [&](int own_pin, int far_pin, double weight) {
     const int own = movable[design.pin_node[own_pin]], far_node = design.pin_node[far_pin], far = movable[far_node];
@@ -52,10 +53,14 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
                     weight * (far_dy - design.pin_dy[own_pin])});
   };
   for (int net = 0; net < design.nets(); ++net) {
-    const int driver = design.net_pins[design.net_start[net]];
-    for (int i = design.net_start[net] + 1; i < design.net_start[net + 1]; ++i) {
-      add(driver, design.net_pins[i], design.net_weight[net]);
-      add(design.net_pins[i], driver, design.net_weight[net]);
+    const int first = design.net_start[net], last = design.net_start[net + 1];
+    const bool star = model == SpringModel::star;
+    const double weight = star ? design.net_weight[net] : design.net_weight[net] / std::max(last - first - 1, 1);
+    for (int i = first; i < (star ? first + 1 : last); ++i) {
+      for (int j = i + 1; j < last; ++j) {
+        add(design.net_pins[i], design.net_pins[j], weight);
+        add(design.net_pins[j], design.net_pins[i], weight);
+      }
     }
   }
   merge(springs.between);
@@ -65,7 +70,7 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
 
 }  // namespace
 
-SoftSprings make_soft_springs(const Design& design, double io_factor) {
+SoftSprings make_soft_springs(const Design& design, SpringModel model, double io_factor) {
   SoftSprings result;
   std::vector<std::int32_t> movable(design.nodes(), -1);
   for (int node = 0; node < design.nodes(); ++node) {
@@ -74,7 +79,7 @@ SoftSprings make_soft_springs(const Design& design, double io_factor) {
     result.node.push_back(node);
   }
   const int count = result.count();
-  const Collected springs = collect(design, movable, io_factor);
+  const Collected springs = collect(design, movable, model, io_factor);
   std::vector<double> total(count, 0), pull_x(count, 0), pull_y(count, 0), own_dx(count, 0), own_dy(count, 0);
   for (const Spring& spring : springs.between) {
     result.other.push_back(spring.to);

@@ -24,8 +24,12 @@ struct SoftSprings {
   int count() const { return static_cast<int>(node.size()); }
 };
 
+// How a net becomes springs: `star`, one of the net's weight from the driver to each sink; `clique`, one between any two
+// pins, of the net's weight over the number of pins less one.
+enum class SpringModel { star, clique };
+
 // `io_factor` multiplies the weight of every spring that ends in a port.
-SoftSprings make_soft_springs(const Design& design, double io_factor);
+SoftSprings make_soft_springs(const Design& design, SpringModel model, double io_factor = 1);
 
 // Where pin `pin` stands when its node does at (x, y). Hard macros turn their pins; soft macros do not.
 struct Point {

@@ -1,0 +1,68 @@
+// What a gcell costs: density and routing demand over the grid, and their prices.
+//
+// The cost's "mean of the k largest" is min over t of t + Σ max(0, value − t) / k, reached where t is the k-th largest
+// value. With that threshold held, the cost is a sum over gcells, and the price of adding to a gcell is 1/k above the
+// threshold and 0 below. A softness δ turns the step into a ramp over [t − δ, t + δ], so that gcells about to become
+// expensive are avoided early. Axis legend: R rows, C columns; maps are padded to whole SIMD lanes.
+#pragma once
+
+#include <vector>
+
+#include "cost.hpp"
+#include "design.hpp"
+
+namespace placement {
+
+struct Softness {
+  float density = 0.05F, congestion = 0.05F;          // δ above, in units of the density and of demand over capacity
+  float density_weight = 1, congestion_weight = 1;  // times the weights of the proxy cost
+};
+
+class PriceMaps {
+ public:
+  explicit PriceMaps(const Design& design, const Weights& weights);
+
+  int columns() const { return columns_; }
+  int rows() const { return rows_; }
+  int column_stride() const { return column_stride_; }  // between columns of maps kept column by column
+  int row_stride() const { return row_stride_; }        // between rows of maps kept row by row
+
+  // Takes over the maps of an exact evaluation.
+  void load(const CostEvaluator& evaluator);
+
+  // A route of `weight` tracks from column a to b on a row, and from row a to b on a column.
+  void add_horizontal(int row, int a, int b, float weight);
+  void add_vertical(int column, int a, int b, float weight);
+  float* density_row(int row) { return density_.data() + kPad + row * row_stride_; }
+
+  // Sets the thresholds to the current k-th largest values.
+  void set_thresholds();
+  // Recomputes the routing prices from demand and thresholds.
+  void set_prices(const Softness& softness);
+
+  // Price, in proxy cost per track, of one more route over a gcell, and sums of it over the gcells before.
+  const float* horizontal_price_row(int row) const { return horizontal_price_.data() + kPad + row * row_stride_; }
+  const float* horizontal_price_column(int c) const { return horizontal_price_turned_.data() + c * column_stride_; }
+  const float* horizontal_sum_row(int row) const { return horizontal_sum_.data() + kPad + row * row_stride_; }
+  const float* vertical_price_row(int row) const { return vertical_price_turned_.data() + kPad + row * row_stride_; }
+  const float* vertical_sum_column(int column) const { return vertical_sum_.data() + column * column_stride_; }
+
+  // Proxy cost of a unit above the density threshold.
+  float density_price(const Softness& softness) const { return density_price_ * softness.density_weight; }
+  float density_threshold() const { return density_threshold_; }
+
+  static constexpr int kPad = 32;  // entries before the first and after the last of each row
+
+ private:
+  int columns_, rows_, column_stride_, row_stride_, largest_;
+  float horizontal_capacity_, vertical_capacity_;  // tracks
+  float density_price_, congestion_price_;
+  float density_threshold_ = 0, congestion_threshold_ = 0;
+  std::vector<float> density_, horizontal_;         // [R, C]
+  std::vector<float> vertical_;                     // [C, R]
+  std::vector<float> horizontal_price_, horizontal_price_turned_, horizontal_sum_;
+  std::vector<float> vertical_price_turned_, vertical_sum_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace placement
