@@ -17,11 +17,13 @@ from placement.netlist.errors import DesignError
 Scalar: TypeAlias = "str | float | bool | None"
 
 _STRING = r'"([^"\\\n]*)"'
+# Strings side by side are one string; a comment may stand between them.
+_ALONE = _STRING + r"(?!\s*[\"'#])"
 # Decimal only: the format reads a leading 0 as octal, which the full grammar handles.
 _NUMBER = r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
 _VALUE = rf"value\s*\{{\s*(?:(?:placeholder|s)\s*:\s*{_STRING}|[fi]\s*:\s*{_NUMBER})\s*\}}"
 _FIELD = re.compile(
-    rf"\s*(?:attr\s*\{{\s*key\s*:\s*{_STRING}\s*{_VALUE}\s*\}}|input\s*:\s*{_STRING}|name\s*:\s*{_STRING}|(\}}))"
+    rf"\s*(?:attr\s*\{{\s*key\s*:\s*{_STRING}\s*{_VALUE}\s*\}}|input\s*:\s*{_ALONE}|name\s*:\s*{_ALONE}|(\}}))"
 )
 _KEY, _TEXT, _DECIMAL, _INPUT, _NAME, _CLOSE = range(1, 7)
 _OPEN_NODE = re.compile(r"\s*node\s*\{")
@@ -336,28 +338,39 @@ class _Parser:
             raise self.file.error(at, f"{text[:40]!r} is no number") from None
 
     def string(self) -> str:
-        """One string, or several side by side joined."""
-        parts: list[str] = []
+        """One string, or several side by side joined. Octal and hexadecimal escapes are bytes of UTF-8."""
+        start, parts = self.at, []
         while found := _QUOTED.match(self.text, self.at):
             raw = found[1] if found[1] is not None else found[2]
-            start = found.start()
-            parts.append(_ESCAPE.sub(lambda escape, start=start: self.unescape(escape, start), raw))
+            parts.append(self.unescaped(raw, found.start()))
             self.at = found.end()
             self.skip_space()
         if not parts:
-            raise self.file.error(self.at, "this string has no closing quote on its line")
-        return "".join(parts)
+            raise self.file.error(start, "this string has no closing quote on its line")
+        try:
+            return b"".join(parts).decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.file.error(start, "the escapes in this string make no UTF-8 text") from None
 
-    def unescape(self, escape: re.Match[str], start: int) -> str:
-        for digits, base in zip(escape.groups()[:4], (8, 16, 16, 16), strict=True):
-            if digits is not None:
-                code = int(digits, base)
-                if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                    raise self.file.error(start, f"{escape[0]} is no character")
-                return chr(code)
-        if escape[5] not in _SIMPLE_ESCAPES:
-            raise self.file.error(start, f"unknown escape {escape[0]!r} in a string")
-        return _SIMPLE_ESCAPES[escape[5]]
+    def unescaped(self, raw: str, start: int) -> bytes:
+        """The bytes of a string as written between its quotes."""
+        parts, end = [], 0
+        for escape in _ESCAPE.finditer(raw):
+            parts += [raw[end : escape.start()].encode("utf-8"), self.escaped(escape, start)]
+            end = escape.end()
+        return b"".join([*parts, raw[end:].encode("utf-8")])
+
+    def escaped(self, escape: re.Match[str], start: int) -> bytes:
+        """The bytes that one escape stands for."""
+        octal, hexadecimal, short, long, simple = escape.groups()
+        if simple is not None:
+            if simple not in _SIMPLE_ESCAPES:
+                raise self.file.error(start, f"unknown escape {escape[0]!r} in a string")
+            return _SIMPLE_ESCAPES[simple].encode("utf-8")
+        code = int(octal, 8) if octal else int(hexadecimal or short or long, 16)
+        if (octal and code > 0xFF) or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            raise self.file.error(start, f"{escape[0]} is no character")
+        return bytes([code]) if octal or hexadecimal else chr(code).encode("utf-8")
 
     def skip_space(self) -> None:
         """Moves past white space and comments."""
