@@ -155,6 +155,8 @@ class RuntimeConfig:
         name: `local`, every role in one process.
         actors: actor threads.
         envs_per_actor: environments that each actor steps as one batch.
+        max_staleness: versions that the parameters an episode was drawn with may lag behind the learner's: 0 = actors
+            and learner take turns, 1 = actors collect for the next iteration while the learner learns.
         checkpoint_every: iterations between checkpoints.
         evaluate_every: iterations between greedy evaluations; 0 = only at the end.
         minutes: wall-clock limit of the training, after which it ends as if done; 0 = none.
@@ -163,6 +165,7 @@ class RuntimeConfig:
     name: str = "local"
     actors: int = 1
     envs_per_actor: int = 16
+    max_staleness: int = 1
     checkpoint_every: int = 10
     evaluate_every: int = 10
     minutes: float = 0.0
@@ -171,7 +174,7 @@ class RuntimeConfig:
         _require(self.name == "local", "runtime.name", self.name, "local")
         for key in ("actors", "envs_per_actor", "checkpoint_every"):
             _require(getattr(self, key) >= 1, f"runtime.{key}", getattr(self, key), "at least 1")
-        for key in ("evaluate_every", "minutes"):
+        for key in ("max_staleness", "evaluate_every", "minutes"):
             _require(getattr(self, key) >= 0, f"runtime.{key}", getattr(self, key), "at least 0")
 
 
