@@ -219,7 +219,9 @@ def _to_host(leaf: Any) -> np.ndarray:
 
 
 def _from_host(array: np.ndarray, like: Any) -> Any:
-    return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like)) if _is_key(like) else array
+    if not _is_key(like):
+        return array
+    return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
 
 
 def _dtype(name: str) -> np.dtype:
