@@ -1,0 +1,119 @@
+"""The actor: plays whole episodes with local inference and writes them to the replay.
+
+An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
+parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
+episode ends early (a dead end, or a smaller design beside a larger one) waits for the round's end; so each design keeps
+its share of the episodes, however short its own are.
+
+Axis legend: B environments, T macros to place (the longest design's).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from placement.distributed.best import BestTracker
+from placement.distributed.rollout import Network, Played, play
+from placement.distributed.schedule import EpisodeSchedule
+from placement.engine.costs import Costs
+from placement.engine.pool import EnvironmentPool
+from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
+from placement.policy.agent import Agent
+from placement.ppo.trajectory import Episode
+from placement.replay.base import Replay, ReplayClosed
+
+LEARNER_SECONDS = 3600.0
+"""That an actor waits for the learner to publish parameters or to read episodes before it gives up."""
+
+
+class Surroundings(NamedTuple):
+    """What the actors of a process share.
+
+    Attributes:
+        agent: picks actions.
+        schedule: when to begin episodes with which parameters.
+        store: where parameters come from.
+        replay: where episodes go.
+        best: is told of placements that are better than any before.
+    """
+
+    agent: Agent
+    schedule: EpisodeSchedule
+    store: ParameterStore
+    replay: Replay
+    best: BestTracker
+
+
+class Actor:
+    """One actor.
+
+    Args:
+        number: which actor, unique in the run.
+        surroundings: what it shares with others.
+        pool: B environments, this actor's own.
+        key: JAX random key, consumed.
+        count: the first episode's number; above those that this actor made before the run was resumed.
+    """
+
+    def __init__(
+        self, number: int, surroundings: Surroundings, pool: EnvironmentPool, *, key: jax.Array, count: int = 0
+    ) -> None:
+        self._number, self._surroundings, self._pool, self._key = number, surroundings, pool, key
+        self._count = count
+
+    def run(self, stop: threading.Event) -> None:
+        """Plays until `stop` is set, or the store or the replay is closed.
+
+        Raises:
+            StoreTimeout, ReplayTimeout: the learner did not go on within an hour.
+        """
+        shared = self._surroundings
+        try:
+            while not stop.is_set():
+                version = shared.schedule.take(self._pool.num_envs)
+                snapshot = shared.store.wait_for(version, timeout=LEARNER_SECONDS)
+                for episode in self.play_round(snapshot, stop.is_set):
+                    shared.replay.write(episode, timeout=LEARNER_SECONDS)
+        except (StoreClosed, ReplayClosed):
+            if not stop.is_set():
+                raise
+
+    def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
+        """B whole episodes drawn with `snapshot`; none if `stopped()` became true meanwhile."""
+        agent, first, version = self._surroundings.agent, self._count, snapshot.version
+        network = Network(snapshot.parameters, agent.embed(snapshot.parameters))
+
+        def on_end(env: int, costs: np.ndarray) -> None:
+            self._report(env, costs, f"actor {self._number}, episode {first + env}, parameters of iteration {version}")
+
+        key = jax.random.fold_in(self._key, first)
+        played = play(agent, self._pool, network, key, on_end=on_end, stopped=stopped)
+        if played is None:
+            return []
+        self._count += self._pool.num_envs
+        return [self._episode(played, env, first + env, version) for env in range(self._pool.num_envs)]
+
+    def _episode(self, played: Played, env: int, count: int, version: int) -> Episode:
+        return Episode(
+            identity=np.array([self._number, count], np.int64),
+            design=np.array(played.design[env], np.int32),
+            version=np.array(version, np.int32),
+            length=np.array(played.length[env], np.int32),
+            dead_end=np.array(played.dead_end[env], np.bool_),
+            actions=played.actions[env].copy(),
+            log_probabilities=played.log_probabilities[env].copy(),
+            values=played.values[env].copy(),
+            reward=np.array(played.reward[env], np.float32),
+            costs=played.costs[env].copy(),
+        )
+
+    def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
+        design, best = self._pool.design_of_env[env], self._surroundings.best
+        found = Costs(*(float(cost) for cost in costs))
+        if found.proxy_cost < best.limit(design):
+            best.report(design, found, self._pool.placement(env), origin=origin)

@@ -1,0 +1,115 @@
+"""A run's metrics: one row per iteration in `metrics.csv` and in TensorBoard's event files.
+
+A run that is resumed at iteration k forgets rows past k, and goes on.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from tensorboardX import SummaryWriter
+
+from placement.engine.costs import Costs
+from placement.netlist.files import write_whole
+from placement.ppo.trajectory import Episode
+
+FILE_NAME = "metrics.csv"
+TENSORBOARD_FOLDER = "tensorboard"
+
+Row = Mapping[str, float]
+
+
+def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
+    """What an iteration's episodes say: costs (of those that placed everything), dead ends, length, staleness.
+
+    Args:
+        episodes: that the iteration learned from; at least one.
+        version: of the parameters that it began with.
+    """
+    costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
+    row: dict[str, float] = {"reward_mean": float(np.mean([episode.reward for episode in episodes]))}
+    for position, name in enumerate(Costs._fields):
+        values = costs[:, position] if len(costs) else np.array([math.nan])
+        row[f"{name}_mean"], row[f"{name}_std"] = float(values.mean()), float(values.std())
+        row[f"{name}_best"] = float(values.min())
+    staleness = version - np.array([episode.version for episode in episodes])
+    row["dead_ends"] = float(sum(bool(episode.dead_end) for episode in episodes))
+    row["staleness_mean"], row["staleness_max"] = float(staleness.mean()), float(staleness.max())
+    return row
+
+
+class MetricsWriter:
+    """Writes rows to the files of a run folder; use it in a `with` statement.
+
+    Args:
+        folder: the run folder.
+        iteration: iterations already done; rows past it are dropped.
+    """
+
+    def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
+        self._path = Path(folder) / FILE_NAME
+        self._columns, rows = _read(self._path)
+        kept = [row for row in rows if int(float(row["iteration"])) <= iteration]
+        if self._columns:
+            self._rewrite(kept)
+        self._tensorboard = SummaryWriter(str(Path(folder) / TENSORBOARD_FOLDER), purge_step=iteration + 1)
+
+    def __enter__(self) -> MetricsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, row: Row) -> None:
+        """Adds a row; it must have the key `iteration`. New keys become new columns; NaN is an empty field."""
+        new = [name for name in row if name not in self._columns]
+        if new:
+            _, rows = _read(self._path)
+            self._columns += new
+            self._rewrite(rows)
+        with self._path.open("a", encoding="utf-8", newline="") as stream:
+            stream.write(_line([_text(row.get(name, math.nan)) for name in self._columns]))
+        for name, value in row.items():
+            if math.isfinite(value):
+                self._tensorboard.add_scalar(name, value, int(row["iteration"]))
+        self._tensorboard.flush()
+
+    def close(self) -> None:
+        """Ends TensorBoard's thread."""
+        self._tensorboard.close()
+
+    def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
+        lines = [_line(self._columns), *(_line([row.get(name, "") for name in self._columns]) for row in rows)]
+        write_whole(self._path, "".join(lines))
+
+
+def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Columns and whole rows of a metrics file; a last line cut off by a power failure is dropped."""
+    if not path.exists():
+        return [], []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    reader = csv.reader(io.StringIO(whole))
+    columns = next(reader, [])
+    return columns, [dict(zip(columns, row, strict=True)) for row in reader if len(row) == len(columns)]
+
+
+def _line(fields: Sequence[str]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(fields)
+    return stream.getvalue()
+
+
+def _text(value: float) -> str:
+    """A number with nine significant digits, integers without a point; NaN as an empty field."""
+    if math.isnan(value):
+        return ""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else f"{value:.9g}"

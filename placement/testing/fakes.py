@@ -1,0 +1,100 @@
+"""Stand-ins for the network and its learner, with the same faces: instant, deterministic, and easy to check.
+
+Axis legend: B environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from placement.config import EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.observation import Observation
+from placement.netlist.design import Design
+from placement.policy.agent import Decision
+from placement.ppo.trajectory import Episode
+
+
+class FakeAgent:
+    """Draws uniformly among the legal cells; greedily it takes the first one. Its value is the parameters' version.
+
+    Parameters are ``{"version": int32 []}``.
+    """
+
+    def __init__(self, config: PolicyConfig | None = None, designs: Sequence[Design] = ()) -> None:
+        self.embedded: list[int] = []
+
+    def init(self, seed: int) -> dict[str, np.ndarray]:
+        """Parameters of version 0."""
+        return {"version": np.array(0, np.int32)}
+
+    def embed(self, params: dict[str, np.ndarray]) -> int:
+        """The version, which `act` checks against its parameters."""
+        self.embedded.append(int(params["version"]))
+        return self.embedded[-1]
+
+    def act(
+        self,
+        params: dict[str, np.ndarray],
+        embeddings: int,
+        observation: Observation,
+        key: jax.Array,
+        *,
+        greedy: bool = False,
+        temperature: float = 1.0,
+    ) -> Decision:
+        """One legal action for each environment."""
+        if embeddings != int(params["version"]):
+            raise ValueError(f"embeddings of version {embeddings} with parameters of version {params['version']}")
+        mask = np.array(observation.mask).reshape(len(observation.mask), -1) != 0
+        generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        score = -np.arange(mask.shape[1])[None] if greedy else generator.random(mask.shape)
+        actions = np.where(mask, score, -np.inf).argmax(axis=1).astype(np.int32)
+        log_probabilities = -np.log(np.maximum(mask.sum(axis=1), 1)).astype(np.float32)
+        return Decision(actions, log_probabilities, np.full(len(mask), embeddings, np.float32))
+
+
+class FakeLearner:
+    """Counts. Its state holds a random key that it draws from at every update, as a real one does.
+
+    Attributes:
+        state: pytree of arrays: `updates`, `episodes`, `key`.
+        seen: the identities of the episodes learned from since it was made.
+    """
+
+    def __init__(
+        self,
+        policy: PolicyConfig | None = None,
+        ppo: PPOConfig | None = None,
+        env: EnvConfig | None = None,
+        designs: Sequence[Design] = (),
+        *,
+        seed: int = 0,
+        mesh: Any = None,
+    ) -> None:
+        self.state: dict[str, Any] = {
+            "updates": np.array(0, np.int32),
+            "episodes": np.array(0, np.int32),
+            "key": jax.random.key(seed),
+        }
+        self.seen: list[tuple[int, int]] = []
+
+    def update(self, episodes: Sequence[Episode], *, iteration: int) -> dict[str, float]:
+        """Learns nothing from whole episodes; raises ValueError if the iterations do not follow each other."""
+        if iteration != self.state["updates"]:
+            raise ValueError(f"iteration {iteration} after {self.state['updates']} updates")
+        self.seen += [(int(episode.identity[0]), int(episode.identity[1])) for episode in episodes]
+        key, drawn = jax.random.split(self.state["key"])
+        self.state = {
+            "updates": np.array(iteration + 1, np.int32),
+            "episodes": self.state["episodes"] + np.int32(len(episodes)),
+            "key": key,
+        }
+        return {"loss": float(jax.random.uniform(drawn))}
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """What a `FakeAgent` takes."""
+        return {"version": self.state["updates"]}
