@@ -90,13 +90,13 @@ def proxy_cost(design: Design, placement: Placement | None = None, *, weights: C
     Raises:
         DesignError: a node has no place, or the placement has another number of nodes.
     """
-    placement = _checked(design, placement)
+    placement = checked_placement(design, placement)
     return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, *weights))
 
 
 def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
     """The density and congestion maps of `placement` (the design's own placement when None); raises DesignError."""
-    placement = _checked(design, placement)
+    placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
     evaluator.evaluate(placement.x, placement.y, placement.orientation, *DEFAULT_WEIGHTS)
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
@@ -106,11 +106,11 @@ def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
 
 def legality(design: Design, placement: Placement | None = None) -> Legality:
     """How many hard macros overlap or stand outside (the design's own placement when None); raises DesignError."""
-    placement = _checked(design, placement)
+    placement = checked_placement(design, placement)
     return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
 
 
-def _checked(design: Design, placement: Placement | None) -> Placement:
+def checked_placement(design: Design, placement: Placement | None) -> Placement:
     """`placement`, or the design's own; raises DesignError when it is not a whole placement of `design`."""
     placement = design.initial if placement is None else placement
     if len(placement.x) != design.netlist.num_nodes:

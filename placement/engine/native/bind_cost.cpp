@@ -1,5 +1,4 @@
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>
@@ -7,6 +6,7 @@
 
 #include "bindings.hpp"
 #include "cost.hpp"
+#include "cost_bindings.hpp"
 #include "legality.hpp"
 
 namespace nb = nanobind;
@@ -15,28 +15,6 @@ namespace placement {
 namespace {
 
 using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Vector = InputVector<double>;
-using Orientations = InputVector<std::int8_t>;
-
-// The typed face checks with a kinder message; this keeps a slip in it from reading beyond an array.
-void require_nodes(const Design& design, const Vector& x, const Vector& y, const Orientations& orientation) {
-  const auto nodes = static_cast<std::size_t>(design.nodes());
-  if (x.shape(0) != nodes || y.shape(0) != nodes || orientation.shape(0) != nodes) {
-    throw nb::value_error("x, y and orientation must have one value per node");
-  }
-  for (std::size_t node = 0; node < nodes; ++node) {
-    if (orientation.data()[node] < 0 || orientation.data()[node] > 7) {
-      throw nb::value_error("every orientation must be in [0, 8)");
-    }
-    if (!std::isfinite(x.data()[node]) || !std::isfinite(y.data()[node])) {
-      throw nb::value_error("every coordinate must be finite");
-    }
-  }
-}
-
-std::tuple<double, double, double, double, double> as_tuple(const Costs& costs) {
-  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
-}
 
 }  // namespace
 
@@ -47,7 +25,7 @@ void bind_cost(nb::module_& m) {
           "evaluate",
           [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, double wirelength, double density,
              double congestion) {
-            require_nodes(self.design(), x, y, orientation);
+            require_placement(self.design(), x, y, orientation);
             Costs costs;
             {
               nb::gil_scoped_release unlocked;
@@ -79,7 +57,7 @@ void bind_cost(nb::module_& m) {
   m.def(
       "check_legality",
       [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
-        require_nodes(*design, x, y, orientation);
+        require_placement(*design, x, y, orientation);
         const Legality result = check_legality(*design, x.data(), y.data(), orientation.data());
         return std::make_tuple(result.overlaps, result.outside);
       },

@@ -13,11 +13,14 @@ namespace placement {
 class RouteSteps {
  public:
   explicit RouteSteps(const Canvas& canvas)
-      : columns_(canvas.columns), rows_(canvas.rows), horizontal_(canvas.cells(), 0.0), vertical_(canvas.cells(), 0.0),
-        span_(std::max(columns_, rows_) - 1), signs_(2 * span_ + 1) {
+      : columns_(canvas.columns),
+        rows_(canvas.rows),
+        horizontal_(canvas.cells(), 0.0),
+        vertical_(canvas.cells(), 0.0),
+        span_(std::max(columns_, rows_) - 1),
+        signs_(2 * span_ + 1) {
     for (int i = 0; i < 2 * span_ + 1; ++i) signs_[i] = (i > span_) - (i < span_);
   }
-
 
   // Changes of the demand from one column to the next, [C, R], and from one row to the next, [R, C].
   const std::vector<double>& horizontal() const { return horizontal_; }
@@ -26,6 +29,16 @@ class RouteSteps {
   void clear() {
     std::fill(horizontal_.begin(), horizontal_.end(), 0.0);
     std::fill(vertical_.begin(), vertical_.end(), 0.0);
+  }
+
+  // The maps of another one of the same canvas; without allocating.
+  void copy(const RouteSteps& other) {
+    std::copy(other.horizontal_.begin(), other.horizontal_.end(), horizontal_.begin());
+    std::copy(other.vertical_.begin(), other.vertical_.end(), vertical_.begin());
+  }
+  void swap(RouteSteps& other) {
+    horizontal_.swap(other.horizontal_);
+    vertical_.swap(other.vertical_);
   }
 
   // Adds the route of a net that meets `count` distinct gcells, given by one point for each, the driver's first. The
