@@ -156,6 +156,12 @@ class EnvironmentPool:
         initial = design.initial
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
+    def cells(self, env_id: int) -> np.ndarray:
+        """int32 [placed]: the gcells, row · columns + column over the design's own grid, in placing order."""
+        if not 0 <= env_id < self.num_envs:
+            raise IndexError(f"environment {env_id} is not in [0, {self.num_envs})")
+        return np.array(self._native.cells(env_id), np.int32)
+
     def render_episodes(
         self, design_index: np.ndarray, actions: np.ndarray, lengths: np.ndarray, *, out: Observation | None = None
     ) -> Observation:

@@ -1,0 +1,71 @@
+"""The Gymnasium spaces of one environment's observations and actions.
+
+Axis legend: K maps, R grid rows, C grid columns, T macros to place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from placement.engine.observation import MAPS, Observation
+from placement.netlist.design import Design
+
+
+def observation_space(design: Design) -> spaces.Dict:
+    """What `PlacementEnv` shows of `design`.
+
+    - ``step``: Discrete(T + 1), macros placed so far; the current macro is ``design.placing_order[step]``.
+    - ``mask``: uint8 [R, C], 1 where the current macro may be centred; all 0 when the episode has ended.
+    - ``maps``: float32 [K, R, C], see `placement.engine.observation.MAPS`: occupancy in [0, 1], density from 0 to the
+      number of nodes, wire mask in [0, 1].
+    - ``x``, ``y``: float32 [T] in [0, 1], centres of the macros in placing order in fractions of the canvas; 0 while
+      unplaced.
+    """
+    rows, columns, steps = design.canvas.rows, design.canvas.columns, len(design.placing_order)
+    high = np.ones((len(MAPS), rows, columns), np.float32)
+    high[MAPS.index("density")] = max(design.netlist.num_nodes, 1)
+    return spaces.Dict(
+        {
+            "step": spaces.Discrete(steps + 1),
+            "mask": spaces.Box(0, 1, (rows, columns), np.uint8),
+            "maps": spaces.Box(np.zeros_like(high), high, dtype=np.float32),
+            "x": spaces.Box(0, 1, (steps,), np.float32),
+            "y": spaces.Box(0, 1, (steps,), np.float32),
+        }
+    )
+
+
+def observation_of(observation: Observation, index: int) -> dict[str, Any]:
+    """A copy of one environment's part of a batch, as an element of `observation_space`."""
+    return {
+        "step": np.int64(observation.step[index]),
+        "mask": observation.mask[index].copy(),
+        "maps": observation.maps[index].copy(),
+        "x": observation.x[index].copy(),
+        "y": observation.y[index].copy(),
+    }
+
+
+class GridCells(spaces.Discrete):
+    """The gcells as actions, row · C + column. Sampling without a mask of one's own draws legal gcells.
+
+    Among those, gcells that are also legal as an episode's first action go before: callers that sample, then reset,
+    then step, as Gymnasium's checker does, take a legal action too.
+    """
+
+    def __init__(self, mask: np.ndarray) -> None:
+        """Takes the legal mask, uint8 [R, C], as an episode begins; the array is looked at again at every sample."""
+        super().__init__(int(mask.size))
+        self._legal = mask
+        self._legal_first = mask.copy()
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """One action: among those that `mask` (int8 [R·C]) or `probability` allows, else among the legal ones."""
+        if mask is None and probability is None:
+            for legal in (self._legal & self._legal_first, self._legal, self._legal_first):
+                if legal.any():
+                    return super().sample(mask=legal.reshape(-1).astype(np.int8))
+        return super().sample(mask=mask, probability=probability)
