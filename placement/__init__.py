@@ -14,11 +14,12 @@ from placement.netlist.load import load
 
 if TYPE_CHECKING:
     from placement.engine.costs import proxy_cost
+    from placement.env.gym_env import PlacementEnv
 
-__all__ = ["DesignError", "load", "proxy_cost"]
+__all__ = ["DesignError", "PlacementEnv", "load", "proxy_cost"]
 __version__ = "0.1.0"
 
-_LATER = {"proxy_cost": "placement.engine.costs"}
+_LATER = {"PlacementEnv": "placement.env.gym_env", "proxy_cost": "placement.engine.costs"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ columns, T macros to place, N nodes.
 from __future__ import annotations
 
 import operator
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
@@ -26,6 +26,8 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
 ENVIRONMENT_ID = "MacroPlacement-v0"
+ENTRY_POINT = "placement.env.gym_env:PlacementEnv"
+_METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}
 _PIXELS = 512
 
 
@@ -42,7 +44,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     Nothing is random: an episode is a pure function of its actions, and `seed` only seeds `np_random`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+    metadata = _METADATA
 
     def __init__(
         self, design: Design | str, *, config: EnvConfig | None = None, render_mode: str | None = None
@@ -67,7 +69,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._ended = False
         self.observation_space = observation_space(self.design)
         self.action_space = GridCells(self._batch.mask[0])
-        self.spec = EnvSpec(ENVIRONMENT_ID, PlacementEnv, kwargs={"design": self.design, "config": config})
+        self.spec = EnvSpec(ENVIRONMENT_ID, ENTRY_POINT, kwargs={"design": self.design, "config": config})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begins an episode; `options` has no meaning here."""
@@ -142,4 +144,4 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return {"action_mask": self._batch.mask[0].reshape(-1).astype(np.int8)}
 
 
-gymnasium.register(ENVIRONMENT_ID, entry_point="placement.env.gym_env:PlacementEnv")
+gymnasium.register(ENVIRONMENT_ID, entry_point=ENTRY_POINT)
