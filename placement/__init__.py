@@ -1,6 +1,6 @@
 """Chip macro placement by reinforcement learning. See README.md and docs/architecture.md.
 
-The public face: `load` a design, its `proxy_cost`, and environments to place it in (`PlacementEnv`, `make_pool`). What
+The public face: `load` a design, its `proxy_cost`, and an environment to place it in (`PlacementEnv`). What
 needs the native engine or Gymnasium is imported when it is first used.
 """
 
