@@ -50,22 +50,29 @@ def observation_of(observation: Observation, index: int) -> dict[str, Any]:
 
 
 class GridCells(spaces.Discrete):
-    """The gcells as actions, row · C + column. Sampling without a mask of one's own draws legal gcells.
+    """The gcells as actions, row · C + column. Sampling without a mask of one's own draws a legal gcell.
 
-    Among those, gcells that are also legal as an episode's first action go before: callers that sample, then reset,
-    then step, as Gymnasium's checker does, take a legal action too.
+    The sample right after `seed` can be an episode's first action: callers that seed, sample, reset and then step, as
+    Gymnasium's checker does, take a legal one.
     """
 
     def __init__(self, mask: np.ndarray) -> None:
         """Takes the legal mask, uint8 [R, C], as an episode begins; the array is looked at again at every sample."""
-        super().__init__(int(mask.size))
         self._legal = mask
         self._legal_first = mask.copy()
+        self._seeded = False
+        super().__init__(int(mask.size))
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seeds the samples."""
+        self._seeded = True
+        return super().seed(seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """One action: among those that `mask` (int8 [R·C]) or `probability` allows, else among the legal ones."""
-        if mask is None and probability is None:
-            for legal in (self._legal & self._legal_first, self._legal, self._legal_first):
-                if legal.any():
-                    return super().sample(mask=legal.reshape(-1).astype(np.int8))
-        return super().sample(mask=mask, probability=probability)
+        seeded, self._seeded = self._seeded, False
+        if mask is not None or probability is not None:
+            return super().sample(mask=mask, probability=probability)
+        choices = [self._legal & self._legal_first, self._legal_first] if seeded else [self._legal]
+        legal = next((choice for choice in choices if choice.any()), self._legal_first)
+        return super().sample(mask=legal.reshape(-1).astype(np.int8))

@@ -48,7 +48,8 @@ def assert_same(a, b) -> None:
 
 @pytest.mark.parametrize("render_mode", [None, "rgb_array"])
 def test_gymnasium_finds_nothing_to_say(render_mode) -> None:
-    check_env(PlacementEnv(four_macros(), render_mode=render_mode))
+    for _ in range(5):  # the checker's first step is not seeded
+        check_env(PlacementEnv(four_macros(), render_mode=render_mode))
     check_env(PlacementEnv(playable(4), config=EnvConfig(soft_placer="none"), render_mode=render_mode))
 
 
