@@ -1,7 +1,7 @@
 """Chip macro placement by reinforcement learning. See README.md and docs/architecture.md.
 
-The public face: `load` a design, its `proxy_cost`, and an environment to place it in (`PlacementEnv`). What
-needs the native engine or Gymnasium is imported when it is first used.
+The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), and an environment
+to place it in (`PlacementEnv`). What needs the native engine or Gymnasium is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from placement.netlist.load import load
 
 if TYPE_CHECKING:
     from placement.engine.costs import proxy_cost
+    from placement.engine.incremental import IncrementalCost
     from placement.env.gym_env import PlacementEnv
 
-__all__ = ["DesignError", "PlacementEnv", "load", "proxy_cost"]
+__all__ = ["DesignError", "IncrementalCost", "PlacementEnv", "load", "proxy_cost"]
 __version__ = "0.1.0"
 
-_LATER = {"PlacementEnv": "placement.env.gym_env", "proxy_cost": "placement.engine.costs"}
+_LATER = {
+    "IncrementalCost": "placement.engine.incremental",
+    "PlacementEnv": "placement.env.gym_env",
+    "proxy_cost": "placement.engine.costs",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@
 namespace placement {
 
 // Where a point stands and the gcell it falls in.
-struct PointPlace {
+struct alignas(32) PointPlace {  // two to a cache line
   double x, y;  // µm
   std::int32_t column, row;
   std::int32_t cell;    // row · C + column
