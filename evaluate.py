@@ -6,6 +6,7 @@ Every setting is in configs/evaluate.yaml.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Any, NoReturn
@@ -29,7 +30,14 @@ def main(settings: DictConfig) -> float:
     try:
         values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
         config = build(EvaluateConfig, values)
-        metrics = evaluate_placement(config, Console())
+        if config.checkpoint is None:
+            metrics = evaluate_placement(config, Console())
+        else:
+            logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
+            # late: JAX takes seconds to import, and a placement does not need it
+            from placement.distributed.policy_evaluation import evaluate_policy
+
+            metrics = evaluate_policy(config, Console())
         if config.json:
             print_json(metrics)
         return metrics.costs.proxy_cost

@@ -126,7 +126,7 @@ class _Stage:
             self.axes.draw_artist(artist)
 
     def _finished(self, ending: str) -> Image.Image:
-        """Everything drawn anew, the soft macros below the hard ones."""
+        """Everything drawn anew, with the soft macros."""
         design, placement = self.design, self.placement
         self.axes.add_collection(drawing.soft_bodies(design, placement, design.netlist.soft))
         for body in drawing.hard_bodies(design, placement, drawing.split_hard(design, placement)[0]):

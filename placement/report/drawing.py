@@ -86,14 +86,14 @@ def hard_bodies(
 
 
 def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> PolyCollection:
-    """The bodies of soft macros, translucent because they may overlap."""
+    """The bodies of soft macros: translucent and above the hard ones, so that whatever overlaps is seen."""
     return PolyCollection(
         list(outlines(design, placement, nodes)),
         facecolors=SOFT.face,
         edgecolors=SOFT.edge,
         linewidths=0.3 if len(nodes) > 100 else 0.8,
         alpha=SOFT.alpha,
-        zorder=2,
+        zorder=4.2,
     )
 
 

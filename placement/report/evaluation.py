@@ -8,7 +8,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -84,6 +86,24 @@ class EvaluateConfig:
         return self.draws_plots if self.animation is None else self.animation
 
 
+class Found(NamedTuple):
+    """A placement that was evaluated.
+
+    Attributes:
+        design: whose it is.
+        placement: of all nodes.
+        metrics: of `placement`.
+        title: what it is called in pictures.
+        origin: where it comes from, for `metrics.json`.
+    """
+
+    design: Design
+    placement: Placement
+    metrics: Metrics
+    title: str
+    origin: Mapping[str, Any]
+
+
 def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     """Prints the metrics of a placement, and writes files where they are asked for.
 
@@ -100,8 +120,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     console.print(metrics_table(metrics, title))
     if config.out is not None or config.draws_plots or config.draws_animation:
         folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / Path(name).stem
-        comments = [f"evaluated from {name}"]
-        write_results(folder, design, placement, config=config, metrics=metrics, title=title, comments=comments)
+        write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config)
         console.print(f"written to {folder}", soft_wrap=True)
     return metrics
 
@@ -124,30 +143,22 @@ def load_placement(config: EvaluateConfig) -> tuple[Design, Placement, str]:
     return design, placement, Path(config.placement).name
 
 
-def write_results(
-    folder: Path,
-    design: Design,
-    placement: Placement,
-    *,
-    config: EvaluateConfig,
-    metrics: Metrics,
-    title: str,
-    comments: list[str],
-) -> list[Path]:
+def write_results(folder: Path, found: Found, config: EvaluateConfig) -> list[Path]:
     """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures asked for; returns their paths."""
+    design, placement, metrics = found.design, found.placement, found.metrics
     folder.mkdir(parents=True, exist_ok=True)
-    write_placement(folder / "placement.plc", design, placement, comments=comments)
+    write_placement(folder / "placement.plc", design, placement, comments=[found.title])
     write_macros(folder / "macros.csv", design, placement)
-    described = {"design": design.name, "weights": metrics.weights._asdict(), **json_object(metrics)}
+    described = {"design": design.name, **found.origin, "weights": metrics.weights._asdict(), **json_object(metrics)}
     write_whole(folder / "metrics.json", json.dumps(described, indent=2) + "\n")
     paths = [folder / name for name in ("placement.plc", "macros.csv", "metrics.json")]
     # Matplotlib takes a second to import, and a table should not wait for it.
     if config.draws_plots:
         from placement.report import plots, style
 
-        figure = plots.plot_placement(design, placement, weights=metrics.weights, title=title)
+        figure = plots.plot_placement(design, placement, weights=metrics.weights, title=found.title)
         paths.append(style.save_figure(figure, folder / "placement.png"))
-        paths.append(style.save_figure(plots.plot_maps(design, placement, title=title), folder / "maps.png"))
+        paths.append(style.save_figure(plots.plot_maps(design, placement, title=found.title), folder / "maps.png"))
     if config.draws_animation:
         from placement.report import animation
 

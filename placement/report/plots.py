@@ -109,7 +109,7 @@ def placement_legend(figure: Figure, *, movable: int, fixed: int, soft: int, por
     if ports:
         entries.append(_key(f"ports ({ports})", drawing.PORT_FACE, MarkerStyle("s"), 5))
     if marks and (movable or fixed):
-        entries.append(_key("corner that is lower left in N", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
+        entries.append(_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
     width, height = figure.get_size_inches()
     figure.legend(
         handles=entries,

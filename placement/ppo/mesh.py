@@ -1,0 +1,44 @@
+"""Where arrays live: data parallelism over a one-axis mesh of devices, parameters everywhere, batches shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from placement.config import ConfigError
+
+DATA = "data"
+"""The mesh's only axis."""
+
+
+def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """A mesh over `devices`; the default backend's local devices when None."""
+    return Mesh(np.array(jax.local_devices() if devices is None else devices), (DATA,))
+
+
+def single_device_mesh() -> Mesh:
+    """A mesh of the default backend's first device."""
+    return make_mesh(jax.local_devices()[:1])
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+    """The whole array on every device."""
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def split_over(mesh: Mesh, axis: int) -> NamedSharding:
+    """Shared out along `axis`, the other axes whole."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
+
+
+def check_divisible(minibatch_size: int, mesh: Mesh) -> None:
+    """Raises ConfigError unless every device gets as many samples of a minibatch."""
+    if minibatch_size % mesh.size:
+        below, above = minibatch_size // mesh.size * mesh.size, -(-minibatch_size // mesh.size) * mesh.size
+        choices = f"{above}" if not below else f"{below} or {above}"
+        raise ConfigError(
+            f"ppo.minibatch_size={minibatch_size}: must be divisible by the {mesh.size} devices, such as {choices}"
+        )

@@ -1,0 +1,203 @@
+"""The learner on small designs: it learns, resumes exactly, survives NaN, and does the same on eight devices."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.design import Design
+from placement.policy.agent import Agent, Params
+from placement.ppo.learner import Learner, LearnerState
+from placement.ppo.mesh import make_mesh
+from placement.ppo.trajectory import Episode, signature
+from placement.testing.designs import four_macros, random_design, square_canvas
+
+POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+PPO = PPOConfig(iterations=10, epochs=2, minibatch_size=40, learning_rate=3e-3)
+ENV = EnvConfig(soft_placer="none")
+
+
+@pytest.fixture(scope="module")
+def designs() -> list[Design]:
+    return [four_macros(), random_design(2, hard=6, soft=3, ports=3, nets=20, canvas=square_canvas(6, 5))]
+
+
+@pytest.fixture(scope="module")
+def learner(designs: list[Design]) -> Learner:
+    """One learner for all tests here, so that it compiles once; each test sets its state."""
+    return Learner(POLICY, PPO, ENV, designs, seed=0)
+
+
+@pytest.fixture(scope="module")
+def agent(designs: list[Design]) -> Agent:
+    return Agent(POLICY, designs)
+
+
+@pytest.fixture(scope="module")
+def initial(learner: Learner) -> LearnerState:
+    return jax.device_get(learner.state)
+
+
+def _episodes(
+    designs: list[Design], count: int, seed: int, *, played_by: tuple[Agent, Params] | None = None, bonus: int = 0
+) -> list[Episode]:
+    """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
+    pool = EnvironmentPool(designs, count, env=ENV)
+    observation, steps = pool.reset(), pool.steps
+    embeddings = played_by[0].embed(played_by[1]) if played_by else None
+    batch = signature(steps)
+    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
+    batch.actions[:] = -1
+    batch.design[:] = pool.design_of_env
+    running = np.ones(count, bool)
+    for step in range(steps):
+        if played_by:
+            key = jax.random.key(seed * steps + step)
+            taken, chances, values = played_by[0].act(played_by[1], embeddings, observation, key)
+            batch.values[running, step] = values[running]
+        else:
+            taken, chances = _at_random(np.random.default_rng([seed, step]), observation.mask.reshape(count, -1))
+        batch.actions[running, step], batch.log_probabilities[running, step] = taken[running], chances[running]
+        batch.length[running] = step + 1
+        result = pool.step(taken)
+        observation, ended = result.observation, running & result.terminated
+        for field in ("reward", "costs", "dead_end"):
+            getattr(batch, field)[ended] = getattr(result, field)[ended]
+        running &= ~ended
+    if bonus:
+        batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.columns < bonus)).sum(axis=1)
+    return [Episode(*(np.array(field[index]) for field in batch)) for index in range(count)]
+
+
+def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A legal action of each row and its log-probability; 0 where there is none."""
+    taken = np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
+    return taken, -np.log(np.maximum(legal.sum(axis=1), 1.0)).astype(np.float32)
+
+
+def _flat(state: LearnerState) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in jax.tree.leaves(state.trained.params)])
+
+
+def test_it_learns_what_pays(learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]) -> None:
+    """Probability moves to the rewarded columns, for both designs at once."""
+    learner.state = initial
+    paid = []
+    for iteration in range(12):
+        episodes = _episodes(designs, 32, iteration, played_by=(agent, learner.parameters()), bonus=2)
+        metrics = learner.update(episodes, iteration=0)
+        paid.append([np.mean([one.reward / one.length for one in episodes[which::2]]) for which in range(2)])
+    assert min(paid[-1]) > 0.75, paid
+    assert max(paid[0]) < 0.6, paid
+    assert set(metrics) >= {
+        "policy_loss",
+        "value_loss",
+        "entropy",
+        "approx_kl",
+        "clip_fraction",
+        "gradient_norm",
+        "explained_variance",
+        "learning_rate",
+        "skipped_steps",
+    }
+    assert all(np.isfinite(value) for value in metrics.values())
+    assert metrics["skipped_steps"] == 0
+
+
+def test_the_first_step_sees_the_actors_distribution(
+    learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]
+) -> None:
+    """Episodes played again give back the very log-probabilities that the actor drew with: the ratio is 1."""
+    learner.state = initial
+    episodes = _episodes(designs, 32, 3, played_by=(agent, learner.parameters()))
+    still = copy.copy(learner)
+    still._config = dataclasses.replace(PPO, learning_rate=1e-12)
+    metrics = still.update(episodes, iteration=0)
+    assert abs(metrics["approx_kl"]) < 1e-9
+    assert metrics["clip_fraction"] == 0
+
+
+def test_resuming_is_exact(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
+    learner.state = initial
+    first, second = (_episodes(designs, 32, seed) for seed in (1, 2))
+    learner.update(first, iteration=0)
+    middle = jax.device_get(learner.state)
+    learner.update(second, iteration=1)
+    straight = jax.device_get(learner.state)
+    learner.state = jax.tree.map(np.array, middle)
+    learner.update(second, iteration=1)
+    jax.tree.map(np.testing.assert_array_equal, jax.device_get(learner.state), straight)
+    assert int(straight.version) == 2
+
+
+def test_nothing_is_compiled_after_the_first_iteration(
+    learner: Learner, initial: LearnerState, designs: list[Design]
+) -> None:
+    learner.state = initial
+    learner.update(_episodes(designs, 32, 0), iteration=0)
+    traces = learner.trace_count
+    for iteration in range(1, 4):
+        learner.update(_episodes(designs, 32, iteration), iteration=iteration)
+    assert learner.trace_count == traces
+
+
+def test_steps_that_are_not_finite_are_skipped_and_counted(
+    learner: Learner, initial: LearnerState, designs: list[Design]
+) -> None:
+    learner.state = initial
+    episodes = _episodes(designs, 32, 0)
+    episodes[5].log_probabilities[0] = np.nan
+    metrics = learner.update(episodes, iteration=0)
+    assert metrics["skipped_steps"] == PPO.epochs  # the sample lands in one minibatch of each epoch
+    assert metrics["gradient_steps"] > 0
+    assert int(learner.state.trained.skipped) == PPO.epochs
+    assert np.isfinite(_flat(learner.state)).all()
+    assert np.isfinite(metrics["policy_loss"])
+
+
+def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
+    usual = dataclasses.replace(PPO, learning_rate=1e-3)
+    learner = copy.copy(learner)
+    learner._config, learner.state = usual, initial
+    eight = Learner(POLICY, usual, ENV, designs, seed=0, mesh=make_mesh(jax.devices()[:8]))
+    np.testing.assert_array_equal(_flat(eight.state), _flat(initial))
+    steps = 0.0
+    for iteration in range(2):
+        episodes = _episodes(designs, 32, iteration)
+        for one in (learner, eight):
+            metrics = one.update(episodes, iteration=iteration)
+        steps += metrics["gradient_steps"]
+    assert steps >= 10
+    assert np.abs(_flat(learner.state) - _flat(initial)).max() > 1e-3
+    np.testing.assert_allclose(_flat(eight.state), _flat(learner.state), rtol=0, atol=1e-5)
+    for leaf in jax.tree.leaves(eight.state.trained.params):
+        assert len(leaf.sharding.device_set) == 8
+
+
+def test_a_minibatch_that_does_not_divide_is_refused(designs: list[Design]) -> None:
+    uneven = dataclasses.replace(PPO, minibatch_size=12)
+    with pytest.raises(ConfigError, match=r"minibatch_size=12: must be divisible by the 8 devices, such as 8 or 16"):
+        Learner(POLICY, uneven, ENV, designs, seed=0, mesh=make_mesh(jax.devices()[:8]))
+
+
+def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[Design]) -> None:
+    good = _episodes(designs, 2, 0)
+    with pytest.raises(ValueError, match="at least one"):
+        learner.update([], iteration=0)
+    with pytest.raises(ValueError, match="there are 2 designs"):
+        learner.update([good[0]._replace(design=np.int32(2))], iteration=0)
+    with pytest.raises(ValueError, match="longest takes"):
+        learner.update([good[0]._replace(actions=good[0].actions[:-1])], iteration=0)
+
+
+def test_schedules_fall_linearly(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
+    learner.state = initial
+    episodes = _episodes(designs, 32, 0)
+    rates = [learner.update(episodes, iteration=iteration)["learning_rate"] for iteration in (0, 9, 20)]
+    np.testing.assert_allclose(rates, [PPO.learning_rate, PPO.learning_rate * 0.1, PPO.learning_rate * 0.1])
