@@ -25,6 +25,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
+from placement.report import curves, style
 from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig, Found, write_results
 from placement.report.metrics import Metrics, measure, metrics_table
 
@@ -71,6 +72,8 @@ def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
     origin = {"run": str(run), "iteration": iteration, "found_by": kind, "seed": config.seed}
     write_results(folder, Found(design, best.placement, metrics, title, origin), config)
     write_evaluations(folder / "samples.csv", evaluations)
+    if config.draws_plots and (run / "metrics.csv").is_file():
+        _draw_training(run, folder / "training.png", design.name, metrics)
     console.print(f"written to {folder}", soft_wrap=True)
     return metrics
 
@@ -146,6 +149,16 @@ def evaluations_table(evaluations: Sequence[Evaluation], title: str) -> Table:
 
 def _cells(costs: Costs | None) -> list[str]:
     return ["–" if costs is None else f"{getattr(costs, name):.6f}" for name in COSTS]
+
+
+def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:
+    """The run's training curves, with the cost of the placement found as a line."""
+    try:
+        columns = curves.read_metrics(run / "metrics.csv")
+    except curves.CurvesError as error:
+        raise ConfigError(str(error)) from None
+    found = {f"found on {design}": metrics.costs.proxy_cost}
+    style.save_figure(curves.plot_training(columns, title=f"training of {run.name}", baselines=found), path)
 
 
 def write_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 import yaml
 from rich.console import Console
@@ -40,12 +42,14 @@ def compile_once(monkeypatch):
 
 
 def make_run(folder: Path, *designs: str, policy: PolicyConfig = POLICY) -> Path:
-    """A run folder as training on `designs` leaves it, with the untrained parameters of `POLICY`."""
+    """A run folder as training on `designs` leaves it, with random parameters for `POLICY`."""
     folder.mkdir()
     config = TrainConfig(design=designs or ("planted20",), run_dir=str(folder), policy=policy)
     (folder / "config.yaml").write_text(yaml.safe_dump(plain(config)))
     checkpoints = Checkpoints(folder / FOLDER_NAME)
-    parameters = _agent(POLICY, "toy6").init(1)
+    generator = np.random.default_rng(1)  # much faster than compiling the initialisation
+    shapes = jax.eval_shape(_agent(POLICY, "toy6").init, 0)
+    parameters = jax.tree.map(lambda leaf: generator.normal(0, 0.1, leaf.shape).astype(leaf.dtype), shapes)
     checkpoints.save(ITERATION, {"parameters": parameters, "learner": {"step": parameters}}, {})
     checkpoints.close()
     return folder
@@ -78,6 +82,14 @@ def test_the_best_of_all_is_kept_and_written(run_folder, tmp_path):
     for line in ("greedy", f"best of {SAMPLES} samples", f"mean of {SAMPLES} samples"):
         assert line in text
     assert f"{sum(costs[1:]) / SAMPLES:.6f}" in text
+
+
+def test_pictures_are_drawn(run_folder, tmp_path):
+    header = "iteration,episodes,proxy_cost_mean,proxy_cost_best"
+    (run_folder / "metrics.csv").write_text(f"{header}\n1,8,1.5,1.25\n2,16,1.25,1.0\n")
+    evaluate(run_folder, plots=None, out=str(tmp_path / "out"))
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"placement.png", "maps.png", "episode.gif", "training.png", "placement.plc"} <= names
 
 
 def test_the_seed_decides_the_samples(run_folder, tmp_path):
