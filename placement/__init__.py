@@ -1,7 +1,8 @@
 """Chip macro placement by reinforcement learning. See README.md and docs/architecture.md.
 
-The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), and an environment
-to place it in (`PlacementEnv`). What needs the native engine or Gymnasium is imported when it is first used.
+The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), and environments
+to place it in, one (`PlacementEnv`) or many (`make_pool`). What needs the native engine or Gymnasium is imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
+    from placement.engine.async_pool import make_pool
     from placement.engine.costs import proxy_cost
     from placement.engine.incremental import IncrementalCost
     from placement.env.gym_env import PlacementEnv
 
-__all__ = ["DesignError", "IncrementalCost", "PlacementEnv", "load", "proxy_cost"]
+__all__ = ["DesignError", "IncrementalCost", "PlacementEnv", "load", "make_pool", "proxy_cost"]
 __version__ = "0.1.0"
 
 _LATER = {
     "IncrementalCost": "placement.engine.incremental",
+    "make_pool": "placement.engine.async_pool",
     "PlacementEnv": "placement.env.gym_env",
     "proxy_cost": "placement.engine.costs",
 }

@@ -6,7 +6,8 @@ place, each of the largest design in the pool; N nodes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from placement.config import EnvConfig
 from placement.engine import _native
 from placement.engine.actions import IllegalAction, explain
+from placement.engine.arrays import int32_array
 from placement.engine.native_design import native_design
 from placement.engine.observation import MAPS, Observation
 from placement.netlist.design import Design, Placement
@@ -96,9 +98,16 @@ class EnvironmentPool:
         self.num_envs = num_envs
         self.env = env
         self.seed = seed
-        self._native = build_pool(self.designs, self.design_of_env, env)
+        with refusing_unplayable(self.designs):
+            self._native = _native.EnvironmentPool(
+                designs=[native_design(design) for design in self.designs],
+                design_of_env=list(self.design_of_env),
+                weights=(env.cost.wirelength, env.cost.density, env.cost.congestion),
+                dead_end_penalty=env.dead_end_penalty,
+                soft_placer=env.soft_placer,
+            )
         self.rows, self.columns, self.steps = self._native.shape
-        arrays = _native.batch_arrays(self._native.batch)
+        arrays = dict(zip(_native.BATCH_FIELDS, _native.batch_arrays(self._native.batch), strict=True))
         self._observation = Observation(**{name: arrays[name] for name in Observation._fields})
         self._step = Step(self._observation, *(arrays[name] for name in Step._fields[1:]))
         self._begun = False
@@ -130,10 +139,10 @@ class EnvironmentPool:
             ValueError, TypeError: another shape or dtype.
             RuntimeError: `reset` was never called.
         """
-        _check_array("actions", actions, (self.num_envs,))
+        actions = int32_array("actions", actions, (self.num_envs,))
         if not self._begun:
             raise RuntimeError("step: call reset() first")
-        refusal = self._native.step(np.ascontiguousarray(actions))
+        refusal = self._native.step(actions)
         if refusal is not None:
             env, step, design = refusal[:3]
             reason = explain(self.designs[design], step, int(actions[env]), self.columns, refusal)
@@ -182,10 +191,10 @@ class EnvironmentPool:
             IllegalAction: an action may not be taken in its episode; names the episode and step.
             ValueError, TypeError, IndexError: another shape or dtype, an index or a length out of range.
         """
-        _check_array("actions", actions, (None, None))
+        actions = int32_array("actions", actions, (None, None))
         episodes, steps = actions.shape
-        _check_array("design_index", design_index, (episodes,))
-        _check_array("lengths", lengths, (episodes,))
+        design_index = int32_array("design_index", design_index, (episodes,))
+        lengths = int32_array("lengths", lengths, (episodes,))
         if episodes and not 0 <= lengths.min() <= lengths.max() <= steps:
             raise ValueError(f"lengths: every one must be in [0, {steps}]")
         if episodes and not 0 <= design_index.min() <= design_index.max() < len(self.designs):
@@ -194,12 +203,7 @@ class EnvironmentPool:
             if self._rendered is None or self._rendered.step.shape != actions.shape:
                 self._rendered = self.rendered_arrays(episodes, steps)
             out = self._rendered
-        refusal = self._native.render(
-            np.ascontiguousarray(design_index),
-            np.ascontiguousarray(actions),
-            np.ascontiguousarray(lengths),
-            **out._asdict(),
-        )
+        refusal = self._native.render(design_index, actions, lengths, **out._asdict())
         if refusal is not None:
             episode, step, design = refusal[:3]
             reason = explain(self.designs[design], step, int(actions[episode, step]), self.columns, refusal)
@@ -219,28 +223,13 @@ class EnvironmentPool:
         )
 
 
-def build_pool(designs: Sequence[Design], design_of_env: Sequence[int], env: EnvConfig) -> _native.EnvironmentPool:
-    """The engine's pool; raises DesignError naming the design that cannot be played, ValueError for the rest."""
+@contextlib.contextmanager
+def refusing_unplayable(designs: Sequence[Design]) -> Iterator[None]:
+    """Turns the engine's refusal of a design into a DesignError that names the design and the node."""
     try:
-        return _native.EnvironmentPool(
-            designs=[native_design(design) for design in designs],
-            design_of_env=list(design_of_env),
-            weights=(env.cost.wirelength, env.cost.density, env.cost.congestion),
-            dead_end_penalty=env.dead_end_penalty,
-            soft_placer=env.soft_placer,
-        )
+        yield
     except _native.UnplayableDesign as error:
         index, node, reason = error.args
         design = designs[index]
-        where = f"macro or port {design.netlist.names[node]!r} " if node >= 0 else ""
+        where = f"node {design.netlist.names[node]!r} " if node >= 0 else ""
         raise DesignError(f"design {design.name!r} cannot be played: {where}{reason}") from None
-
-
-def _check_array(name: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    """Raises TypeError or ValueError unless `array` is an int32 array of `shape`; None stands for any length."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.int32:
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"{name}: must be a NumPy array of dtype int32, not {found}")
-    if len(shape) != array.ndim or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
-        wanted = ", ".join("any" if length is None else str(length) for length in shape)
-        raise ValueError(f"{name}: shape {list(array.shape)}, expected [{wanted}]")

@@ -24,7 +24,10 @@ class Batch {
         dead_end_(size),
         costs_(static_cast<std::size_t>(size) * kCosts),
         elapsed_step_(size),
-        env_id_(size) {}
+        env_id_(size),
+        rows_(size),
+        columns_(size),
+        macros_(size) {}
 
   int size() const { return size_; }
   const ObservationShape& shape() const { return shape_; }
@@ -38,6 +41,19 @@ class Batch {
     return first.at(index);
   }
   std::int32_t* env_id() { return env_id_.data(); }
+  std::int32_t* rows() { return rows_.data(); }
+  std::int32_t* columns() { return columns_.data(); }
+  std::int32_t* macros() { return macros_.data(); }
+
+  // Writes all that is to be known of an environment after a step into its place.
+  void write(std::size_t index, int env_id, const Environment& environment, ObservationWriter& writer) {
+    const EpisodePlan& plan = environment.state().plan();
+    environment.write(writer, observation(index), step(index));
+    env_id_[index] = env_id;
+    rows_[index] = plan.design->canvas.rows;
+    columns_[index] = plan.design->canvas.columns;
+    macros_[index] = plan.steps();
+  }
 
  private:
   ObservationShape shape_;
@@ -50,6 +66,7 @@ class Batch {
   std::vector<std::uint8_t> terminated_, dead_end_;  // [B]
   std::vector<double> costs_;                  // [B, kCosts]
   std::vector<std::int32_t> elapsed_step_, env_id_;  // [B]
+  std::vector<std::int32_t> rows_, columns_, macros_;  // [B] true sizes of the environment's design
 };
 
 }  // namespace placement

@@ -5,10 +5,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <initializer_list>
 #include <memory>
 #include <tuple>
 
+#include "batch_views.hpp"
 #include "bindings.hpp"
 #include "pool.hpp"
 
@@ -22,36 +22,6 @@ using RefusalTuple = std::tuple<int, int, int, Verdict, int>;
 std::optional<RefusalTuple> as_tuple(const std::optional<Refusal>& refusal) {
   if (!refusal) return std::nullopt;
   return RefusalTuple{refusal->index, refusal->step, refusal->design_index, refusal->verdict, refusal->obstacle};
-}
-
-// A NumPy view of a batch's memory, which lives as long as any view of it.
-template <typename Scalar, typename Stored>
-nb::object view(Stored* data, std::initializer_list<std::size_t> shape, nb::handle owner) {
-  static_assert(sizeof(Scalar) == sizeof(Stored));
-  return nb::ndarray<nb::numpy, Scalar>(reinterpret_cast<Scalar*>(data), shape, owner).cast();
-}
-
-nb::dict batch_arrays(nb::handle owner) {
-  Batch& batch = nb::cast<Batch&>(owner);
-  const ObservationShape& shape = batch.shape();
-  const auto size = static_cast<std::size_t>(batch.size()), rows = static_cast<std::size_t>(shape.rows);
-  const auto columns = static_cast<std::size_t>(shape.columns), steps = static_cast<std::size_t>(shape.steps);
-  const ObservationSlot observation = batch.observation(0);
-  const StepSlot step = batch.step(0);
-  nb::dict arrays;
-  arrays["design"] = view<std::int32_t>(observation.design, {size}, owner);
-  arrays["step"] = view<std::int32_t>(observation.step, {size}, owner);
-  arrays["mask"] = view<std::uint8_t>(observation.mask, {size, rows, columns}, owner);
-  arrays["maps"] = view<float>(observation.maps, {size, kMaps, rows, columns}, owner);
-  arrays["x"] = view<float>(observation.x, {size, steps}, owner);
-  arrays["y"] = view<float>(observation.y, {size, steps}, owner);
-  arrays["reward"] = view<float>(step.reward, {size}, owner);
-  arrays["terminated"] = view<bool>(step.terminated, {size}, owner);
-  arrays["dead_end"] = view<bool>(step.dead_end, {size}, owner);
-  arrays["costs"] = view<double>(step.costs, {size, kCosts}, owner);
-  arrays["elapsed_step"] = view<std::int32_t>(step.elapsed_step, {size}, owner);
-  arrays["env_id"] = view<std::int32_t>(batch.env_id(), {size}, owner);
-  return arrays;
 }
 
 using Coordinates = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -106,7 +76,10 @@ void bind_pool(nb::module_& m) {
   });
 
   nb::class_<Batch>(m, "Batch", "The memory of one batch.");
-  m.def("batch_arrays", &batch_arrays, "NumPy views of a batch by name.");
+  m.def("batch_arrays", [](nb::handle owner) { return batch_views(nb::cast<Batch&>(owner), owner); });
+  nb::list fields;
+  for (const char* field : kBatchFields) fields.append(field);
+  m.attr("BATCH_FIELDS") = nb::tuple(fields);
 
   nb::class_<EnvironmentPool>(m, "EnvironmentPool", "Environments stepped together; see placement.engine.pool.")
       .def(

@@ -18,5 +18,6 @@ void bind_incremental(nanobind::module_& m);
 void bind_soft(nanobind::module_& m);
 void bind_state(nanobind::module_& m);
 void bind_pool(nanobind::module_& m);
+void bind_async_pool(nanobind::module_& m);
 
 }  // namespace placement

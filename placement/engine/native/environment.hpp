@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cost.hpp"
+#include "random.hpp"
 #include "observation.hpp"
 #include "soft_placer.hpp"
 #include "state.hpp"
@@ -127,6 +128,15 @@ class Environment {
     *step.elapsed_step = elapsed_step_;
   }
 
+  // A legal gcell of the current macro, all equally likely, as an action; -1 where there is none. From the
+  // environment's own stream of random numbers, which `seed` begins anew and which nothing else draws from.
+  void seed(std::uint64_t seed) { random_.seed(seed); }
+  std::int32_t sample_action(const ObservationShape& shape) {
+    if (state_.legal_cells() == 0) return -1;
+    const auto [row, column] = state_.nth_legal(static_cast<int>(random_.below(state_.legal_cells())));
+    return row * shape.columns + column;
+  }
+
   const PlacementState& state() const { return state_; }
   int design_index() const { return design_index_; }
   bool ended() const { return ended_; }
@@ -135,6 +145,11 @@ class Environment {
   bool has_finished() const { return has_finished_; }
   const std::vector<double>& last_x() const { return last_x_; }
   const std::vector<double>& last_y() const { return last_y_; }
+
+  // All that the present episode is, as bytes that are the same on any machine; see snapshot.hpp.
+  std::string snapshot() const;
+  // Throws std::invalid_argument, and changes nothing, unless `bytes` is a snapshot of an environment of this design.
+  void restore(const std::string& bytes);
 
  private:
   void finish(EpisodeScorer& scorer) {
@@ -158,6 +173,7 @@ class Environment {
   double reward_ = 0;
   int elapsed_step_ = 0;
   bool ended_ = false, dead_end_ = false, has_finished_ = false;
+  Random random_;
   std::array<double, kCosts> costs_{};
   std::vector<double> last_x_, last_y_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "legality.hpp"
+#include "snapshot.hpp"
 
 namespace placement {
 namespace {
@@ -23,7 +24,8 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
     : design(std::move(design_)),
       cell_width(design->canvas.cell_width()),
       cell_height(design->canvas.cell_height()),
-      share(static_cast<double>(design->nodes()) + 1) {
+      share(static_cast<double>(design->nodes()) + 1),
+      fingerprint(placement::fingerprint(*design)) {
   const Canvas& canvas = design->canvas;
   for (int column = 0; column < canvas.columns; ++column) column_x.push_back((column + 0.5) * cell_width);
   for (int row = 0; row < canvas.rows; ++row) row_y.push_back((row + 0.5) * cell_height);

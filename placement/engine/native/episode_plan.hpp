@@ -75,6 +75,7 @@ struct EpisodePlan {
   std::vector<double> standing_occupancy;  // [R, C] share of the gcell under fixed hard macros
   std::vector<double> standing_density;    // [R, C] the same with fixed soft macros
   Rounder share;                           // keeps sums of shares exact, so that taking away undoes adding
+  std::uint64_t fingerprint;               // of the design
 
  private:
   bool stands(int node) const;

@@ -8,4 +8,5 @@ NB_MODULE(_native, m) {
   placement::bind_soft(m);
   placement::bind_state(m);
   placement::bind_pool(m);
+  placement::bind_async_pool(m);
 }

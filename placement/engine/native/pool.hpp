@@ -53,7 +53,6 @@ class EnvironmentPool {
     for (const int design : design_of_env) {
       environments_.emplace_back(designs_.plans.at(design), design, config.dead_end_penalty);
     }
-    for (int env = 0; env < size(); ++env) batch_->env_id()[env] = env;
   }
 
   int size() const { return static_cast<int>(environments_.size()); }
@@ -91,7 +90,7 @@ class EnvironmentPool {
  private:
   void write() {
     for (int env = 0; env < size(); ++env) {
-      environments_[env].write(writer_, batch_->observation(env), batch_->step(env));
+      batch_->write(env, env, environments_[env], writer_);
     }
   }
 

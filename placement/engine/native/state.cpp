@@ -171,6 +171,15 @@ void PlacementState::find_legal() {
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
 }
 
+std::pair<int, int> PlacementState::nth_legal(int n) const {
+  std::size_t index = 0;
+  for (int count; n >= (count = __builtin_popcountll(legal_[index])); ++index) n -= count;
+  std::uint64_t word = legal_[index];
+  for (; n > 0; --n) word &= word - 1;
+  const int row = static_cast<int>(index) / words_;
+  return {row, 64 * (static_cast<int>(index) % words_) + __builtin_ctzll(word)};
+}
+
 Verdict PlacementState::judge(int row, int column, int* obstacle) const {
   const Canvas& canvas = plan_->design->canvas;
   if (row < 0 || row >= canvas.rows || column < 0 || column >= canvas.columns) return Verdict::out_of_range;

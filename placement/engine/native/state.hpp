@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "episode_plan.hpp"
@@ -36,6 +37,8 @@ class PlacementState {
     return (legal_[row * words_ + column / 64] >> (column % 64)) & 1;
   }
   int legal_cells() const { return legal_cells_; }
+  // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
+  std::pair<int, int> nth_legal(int n) const;
 
   // Why the current macro may not go there; for Verdict::overlaps, `obstacle` becomes the node in the way.
   Verdict judge(int row, int column, int* obstacle) const;

@@ -1,0 +1,415 @@
+"""Many environments stepped by the engine's threads: `make_pool`.
+
+The contract is EnvPool's, so that its users feel at home: `send` actions, `recv` the first `batch_size` results that
+are ready, or `step`, which is both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T
+macros to place, each of the largest design in the pool; N nodes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import weakref
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.config import EnvConfig
+from placement.engine import _native
+from placement.engine.actions import IllegalAction, explain
+from placement.engine.arrays import checked_ids, int32_array
+from placement.engine.native_design import native_design
+from placement.engine.observation import MAPS, Observation
+from placement.engine.pool import refusing_unplayable
+from placement.netlist.design import Design, Placement
+from placement.netlist.load import load
+
+_OBSERVATION = len(Observation._fields)
+_INFO = ("dead_end", "costs", "elapsed_step", "env_id", "rows", "columns", "macros")
+
+Result = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
+"""observation, reward, terminated, truncated, info."""
+
+
+class WorkerError(RuntimeError):
+    """A step failed inside the engine; `env_id` says whose. That environment has begun a new episode."""
+
+    def __init__(self, env_id: int, message: str) -> None:
+        super().__init__(message)
+        self.env_id = env_id
+
+
+class ArraySpec(NamedTuple):
+    """Shape and type of one array of a batch, without the batch axis."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class PoolSpec(NamedTuple):
+    """What goes into a pool and what comes out.
+
+    Attributes:
+        observation: by name, as in `placement.engine.observation.Observation`.
+        action: int32 [], row · C + column.
+        num_actions: R · C.
+        rows, columns, steps: R, C and T.
+    """
+
+    observation: dict[str, ArraySpec]
+    action: ArraySpec
+    num_actions: int
+    rows: int
+    columns: int
+    steps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolConfig:
+    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
+
+    designs: tuple[str, ...]
+    design_of_env: tuple[int, ...]
+    num_envs: int
+    batch_size: int
+    num_threads: int
+    thread_affinity_offset: int
+    seed: int
+    env: EnvConfig
+
+
+_OPEN: weakref.WeakSet[AsyncPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_OPEN):
+        pool.close()
+
+
+class AsyncPool:
+    """Environments, each playing one design over and over, stepped by threads without the interpreter's lock.
+
+    **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready,
+    whosever they are, and `info["env_id"]` says whose; send the next actions to those. With `batch_size` equal to
+    `num_envs` (synchronous mode) a batch answers one call, in the order of the call, for all environments or any
+    subset; it is then bit for bit the same for any number of threads.
+
+    **Automatic reset, next-step semantics.** The step that ends an episode returns its last observation, its reward and
+    its costs. The *next* action sent to that environment is ignored: it begins the next episode and returns the first
+    observation with reward 0, `terminated` False and `elapsed_step` 0.
+
+    **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
+    `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
+    info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
+    (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
+    NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
+    engine's own memory, not a copy, and are never written again while anybody holds them.
+
+    **Misuse** raises and leaves the pool usable: IllegalAction, ValueError, TypeError and IndexError for arguments;
+    RuntimeError for what the pool cannot do now (a busy environment, nothing in flight, closed, forked);
+    TimeoutError; WorkerError for a failure inside a step.
+
+    The environments hold no randomness of their own: `seed` governs `sample_actions` alone. Several threads may send
+    while one receives. Not to be used in a forked child.
+    """
+
+    def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
+        """Use `make_pool`."""
+        self.designs = tuple(designs)
+        env = config.env
+        with refusing_unplayable(self.designs):
+            self._native = _native.AsyncPool(
+                designs=[native_design(design) for design in self.designs],
+                design_of_env=list(config.design_of_env),
+                weights=(env.cost.wirelength, env.cost.density, env.cost.congestion),
+                dead_end_penalty=env.dead_end_penalty,
+                soft_placer=env.soft_placer,
+                batch_size=config.batch_size,
+                num_threads=config.num_threads,
+                thread_affinity_offset=config.thread_affinity_offset,
+                seed=config.seed,
+            )
+        self.config = dataclasses.replace(
+            config, batch_size=self._native.batch_size, num_threads=self._native.num_threads
+        )
+        rows, columns, steps = self._native.shape
+        self.spec = _spec(rows, columns, steps)
+        self._all = np.arange(config.num_envs, dtype=np.int32)
+        self._truncated = np.zeros(config.num_envs, np.bool_)
+        self._truncated.setflags(write=False)
+        _OPEN.add(self)
+
+    @property
+    def num_envs(self) -> int:
+        """How many environments there are."""
+        return self.config.num_envs
+
+    @property
+    def batch_size(self) -> int:
+        """How many results a batch holds; in synchronous mode as many as the call named."""
+        return self.config.batch_size
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether a batch answers a call."""
+        return self.batch_size == self.num_envs
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._native.closed
+
+    @property
+    def in_flight(self) -> int:
+        """Results that were not received yet."""
+        return self._native.in_flight
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    def send(self, actions: np.ndarray, env_id: np.ndarray | None = None) -> None:
+        """Takes one action in each of the environments `env_id` (int32 [B], all when None); does not wait.
+
+        Args:
+            actions: int32 [B]. That of an environment whose episode has ended is ignored.
+            env_id: which environments; each at most once, none in flight.
+
+        Raises:
+            IllegalAction: an action is out of range or not legal. Nothing was sent.
+            ValueError, TypeError, IndexError, RuntimeError: see the class.
+        """
+        ids = self._ids(env_id)
+        try:
+            self._native.send(int32_array("actions", actions, (len(ids),)), ids)
+        except _native.IllegalActionError as error:
+            raise self._explained(error) from None
+
+    def recv(self, timeout: float | None = None) -> Result:
+        """The next batch.
+
+        Args:
+            timeout: seconds to wait at most; for ever when None.
+
+        Raises:
+            RuntimeError: too little is in flight for a batch, so that it would never come, or another thread receives.
+            TimeoutError: no batch was ready in time; nothing is lost.
+            WorkerError: a step failed; the batch can be received by calling again.
+        """
+        try:
+            arrays, size = self._native.recv(_seconds(timeout))
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
+        return self._result(arrays, size)
+
+    def step(self, actions: np.ndarray, env_id: np.ndarray | None = None, *, timeout: float | None = None) -> Result:
+        """`send`, then `recv`; raises what they raise."""
+        ids = self._ids(env_id)
+        try:
+            arrays, size = self._native.step(int32_array("actions", actions, (len(ids),)), ids, _seconds(timeout))
+        except _native.IllegalActionError as error:
+            raise self._explained(error) from None
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
+        return self._result(arrays, size)
+
+    def async_reset(self, env_id: np.ndarray | None = None, *, seed: int | Sequence[int] | None = None) -> None:
+        """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
+
+        Args:
+            env_id: int32 [B], none of them in flight.
+            seed: begins their random numbers anew: environment i gets seed + i, or the i-th of a sequence.
+
+        Raises:
+            ValueError, TypeError, IndexError, RuntimeError: see the class.
+        """
+        ids = self._ids(env_id)
+        self._native.send_reset(ids, None if seed is None else _seeds(seed, ids))
+
+    def reset(
+        self,
+        env_id: np.ndarray | None = None,
+        *,
+        seed: int | Sequence[int] | None = None,
+        timeout: float | None = None,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """`async_reset`, then `recv`: observation and info of the batch; raises what they raise."""
+        self.async_reset(env_id, seed=seed)
+        observation, _, _, _, info = self.recv(timeout)
+        return observation, info
+
+    def sample_actions(self, env_id: np.ndarray | None = None) -> np.ndarray:
+        """int32 [B]: a legal action of each environment at random, -1 where its episode has ended.
+
+        Drawn from each environment's own stream, which its seed determines; none may be in flight.
+        """
+        ids = self._ids(env_id)
+        actions = np.empty(len(ids), np.int32)
+        self._native.sample_actions(ids, actions)
+        return actions
+
+    def observe(self, env_id: np.ndarray | None = None) -> Result:
+        """What environments at rest (all when None) show now; changes nothing."""
+        arrays, size = self._native.observe(self._ids(env_id))
+        return self._result(arrays, size)
+
+    def snapshot(self, env_id: int) -> bytes:
+        """All that an environment's present episode is, its random numbers included.
+
+        The bytes mean the same on any machine (`placement/engine/native/snapshot.hpp` describes them) and can be
+        restored into any environment of the same design, in any pool.
+        """
+        return self._native.snapshot(self._one(env_id))
+
+    def restore(self, env_id: int, state: bytes) -> None:
+        """Puts an environment at rest into a snapshot's state; `observe` shows it.
+
+        Raises:
+            ValueError: the bytes are no snapshot, are damaged, or are of another design; nothing has changed.
+        """
+        if not isinstance(state, (bytes, bytearray)):
+            raise TypeError(f"state: must be bytes, not {type(state).__name__}")
+        self._native.restore(self._one(env_id), bytes(state))
+
+    def placement(self, env_id: int) -> Placement:
+        """The placement of an environment's last episode that placed every macro, soft macros included.
+
+        Raises:
+            RuntimeError: it has not finished an episode yet, or is in flight.
+            IndexError: no such environment.
+        """
+        found = self._native.last_placement(self._one(env_id))
+        design = self.designs[self.config.design_of_env[env_id]]
+        if found is None:
+            raise RuntimeError(f"environment {env_id} has not placed all macros of {design.name!r} in any episode yet")
+        x, y = (np.array(values) for values in found)
+        initial = design.initial
+        return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
+
+    def close(self) -> None:
+        """Ends the threads; what is in flight is dropped. May be called twice."""
+        self._native.close()
+
+    def __enter__(self) -> AsyncPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        config = self.config
+        return (
+            f"AsyncPool(designs={list(config.designs)}, num_envs={config.num_envs}, batch_size={config.batch_size}, "
+            f"num_threads={config.num_threads}{', closed' if self.closed else ''})"
+        )
+
+    def _ids(self, env_id: np.ndarray | None) -> np.ndarray:
+        return self._all if env_id is None else checked_ids(env_id)
+
+    def _one(self, env_id: int) -> int:
+        if not 0 <= env_id < self.num_envs:
+            raise IndexError(f"env_id: {env_id} is not in [0, {self.num_envs})")
+        return int(env_id)
+
+    def _explained(self, error: Any) -> IllegalAction:
+        action, refusal = error.args
+        env, step, design = refusal[:3]
+        reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+        return IllegalAction(f"environment {env}: {reason}")
+
+    def _result(self, arrays: list[np.ndarray], size: int) -> Result:
+        if len(arrays[0]) != size:
+            arrays = [array[:size] for array in arrays]
+        observation = dict(zip(Observation._fields, arrays[:_OBSERVATION], strict=True))
+        reward, terminated = arrays[_OBSERVATION : _OBSERVATION + 2]
+        info = dict(zip(_INFO, arrays[_OBSERVATION + 2 :], strict=True))
+        return observation, reward, terminated, self._truncated[:size], info
+
+
+def make_pool(
+    designs: Design | str | Sequence[Design | str],
+    num_envs: int,
+    *,
+    batch_size: int | None = None,
+    num_threads: int = 0,
+    thread_affinity_offset: int = -1,
+    seed: int = 0,
+    env: EnvConfig | None = None,
+    design_of_env: Sequence[int] | None = None,
+) -> AsyncPool:
+    """A pool of environments stepped by the engine's threads.
+
+    Args:
+        designs: one or more designs, or their names or paths.
+        num_envs: how many environments.
+        batch_size: results in a batch; `num_envs` (synchronous mode) when None. Asynchronous pools do best with two to
+            three times as many environments as the batch holds.
+        num_threads: 0 for one per core.
+        thread_affinity_offset: pins thread i to core offset + i; -1 leaves it to the system.
+        seed: begins the random numbers of `sample_actions`.
+        env: weights, dead-end penalty, soft placer.
+        design_of_env: index into `designs` of each environment; in turn when None.
+
+    Raises:
+        DesignError: a design cannot be read or played.
+        ValueError: a number is out of range, or the soft placer unknown.
+    """
+    several = [designs] if isinstance(designs, (Design, str)) else list(designs)
+    loaded = [load(design) if isinstance(design, str) else design for design in several]
+    if not loaded:
+        raise ValueError("designs: at least one is needed")
+    if num_envs < 1:
+        raise ValueError(f"num_envs={num_envs}: must be at least 1")
+    if batch_size is not None and not 1 <= batch_size <= num_envs:
+        raise ValueError(f"batch_size={batch_size}: must be in [1, {num_envs}], the number of environments")
+    if design_of_env is None:
+        design_of_env = [index % len(loaded) for index in range(num_envs)]
+    if len(design_of_env) != num_envs or not all(0 <= index < len(loaded) for index in design_of_env):
+        raise ValueError(f"design_of_env: must be {num_envs} indices in [0, {len(loaded)})")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed}: must be in [0, 2⁶⁴)")
+    config = PoolConfig(
+        designs=tuple(design.name for design in loaded),
+        design_of_env=tuple(int(index) for index in design_of_env),
+        num_envs=num_envs,
+        batch_size=batch_size or num_envs,
+        num_threads=num_threads,
+        thread_affinity_offset=thread_affinity_offset,
+        seed=seed,
+        env=EnvConfig() if env is None else env,
+    )
+    return AsyncPool(loaded, config)
+
+
+def _spec(rows: int, columns: int, steps: int) -> PoolSpec:
+    int32, float32 = np.dtype(np.int32), np.dtype(np.float32)
+    observation = {
+        "design": ArraySpec((), int32),
+        "step": ArraySpec((), int32),
+        "mask": ArraySpec((rows, columns), np.dtype(np.uint8)),
+        "maps": ArraySpec((len(MAPS), rows, columns), float32),
+        "x": ArraySpec((steps,), float32),
+        "y": ArraySpec((steps,), float32),
+    }
+    return PoolSpec(observation, ArraySpec((), int32), rows * columns, rows, columns, steps)
+
+
+def _seconds(timeout: float | None) -> float:
+    if timeout is None:
+        return -1.0
+    if not timeout >= 0:
+        raise ValueError(f"timeout={timeout}: must be at least 0 seconds, or None")
+    return float(timeout)
+
+
+def _seeds(seed: int | Sequence[int], ids: np.ndarray) -> np.ndarray:
+    """uint64 [B]; raises ValueError for another number of seeds."""
+    if isinstance(seed, (int, np.integer)):
+        return (ids.astype(np.uint64) + np.uint64(seed)).astype(np.uint64)
+    if len(seed) != len(ids):
+        raise ValueError(f"seed: {len(seed)} seeds for {len(ids)} environments")
+    return np.array(seed, np.uint64)

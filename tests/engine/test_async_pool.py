@@ -1,0 +1,306 @@
+"""The threaded pool: both modes, automatic reset, several designs, seeds, snapshots, memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import placement
+from placement.config import EnvConfig
+from placement.engine.async_pool import AsyncPool, Result, make_pool
+from placement.engine.costs import proxy_cost
+from placement.engine.pool import EnvironmentPool
+from placement.testing.designs import four_macros, random_design, square_canvas
+
+NONE = EnvConfig(soft_placer="none")
+
+
+def designs():
+    return [four_macros(), random_design(3, canvas=square_canvas(9, 7)), random_design(8, canvas=square_canvas(4, 11))]
+
+
+def flat(result: Result) -> dict[str, np.ndarray]:
+    """A copy of everything in a result by name."""
+    observation, reward, terminated, truncated, info = result
+    assert not truncated.any()
+    arrays = {**observation, "reward": reward, "terminated": terminated, **info}
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def play(pool: AsyncPool, calls: int) -> list[dict[str, np.ndarray]]:
+    """All that `calls` calls of random legal actions bring in synchronous mode."""
+    pool.reset(seed=5)
+    return [flat(pool.step(pool.sample_actions())) for _ in range(calls)]
+
+
+def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray], *, but: tuple[str, ...] = ()) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        if name not in but:
+            assert left[name].tobytes() == right[name].tobytes(), name
+
+
+def episode_of(pool: AsyncPool, actions: list[int]) -> list[dict[str, np.ndarray]]:
+    """One environment's results of the given actions, played alone."""
+    return [flat(pool.step(np.array([action], np.int32))) for action in actions]
+
+
+def test_the_public_face() -> None:
+    with placement.make_pool("toy6", 3, num_threads=1) as pool:
+        assert len(pool) == pool.num_envs == pool.batch_size == 3
+        assert pool.synchronous and pool.config.designs == ("toy6",)
+        observation, info = pool.reset()
+        assert {name: (array.shape[1:], array.dtype) for name, array in observation.items()} == {
+            name: tuple(spec) for name, spec in pool.spec.observation.items()
+        }
+        assert info["env_id"].tolist() == [0, 1, 2]
+        assert pool.spec.num_actions == pool.spec.rows * pool.spec.columns
+    assert pool.closed
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_synchronous_results_do_not_depend_on_the_threads(threads: int) -> None:
+    with make_pool(designs(), 12, num_threads=1) as one, make_pool(designs(), 12, num_threads=threads) as several:
+        for left, right in zip(play(one, 30), play(several, 30), strict=True):
+            assert_same(left, right)
+
+
+def test_synchronous_results_are_those_of_the_simple_pool() -> None:
+    simple = EnvironmentPool(designs(), 6)
+    simple.reset()
+    with make_pool(designs(), 6, num_threads=2) as pool:
+        pool.reset()
+        for _ in range(25):
+            actions = pool.sample_actions()
+            result, step = flat(pool.step(actions)), simple.step(actions)
+            for name, array in {**step.observation._asdict(), **step._asdict()}.items():
+                if name != "observation":
+                    assert result[name].tobytes() == array.tobytes(), name
+            for env in np.flatnonzero(step.terminated & ~step.dead_end):
+                assert pool.placement(env) == simple.placement(env)
+
+
+def test_asynchronous_episodes_are_those_played_alone() -> None:
+    chosen = designs()
+    with make_pool(chosen, 7, batch_size=3, num_threads=3, seed=1) as pool:
+        pool.async_reset()
+        seen: dict[int, list[dict[str, np.ndarray]]] = {env: [] for env in range(7)}
+        sent: dict[int, list[int]] = {env: [] for env in range(7)}
+        for _ in range(60):
+            result = flat(pool.recv(timeout=30))
+            assert len(result["env_id"]) == 3 and pool.in_flight == 4
+            for row, env in enumerate(result["env_id"]):
+                seen[env].append({name: array[row : row + 1] for name, array in result.items()})
+            actions = pool.sample_actions(result["env_id"])
+            for env, action in zip(result["env_id"], actions, strict=True):
+                sent[env].append(int(action))
+            pool.send(actions, result["env_id"])
+    assert sum(map(len, seen.values())) == 180
+    for env in range(7):
+        index = env % 3
+        with make_pool(chosen, 1, num_threads=1, design_of_env=[index]) as alone:
+            alone.reset()
+            results = episode_of(alone, sent[env][: len(seen[env]) - 1])
+            for left, right in zip(seen[env][1:], results, strict=True):
+                assert_same(left, right, but=("env_id",))
+
+
+def test_a_subset_may_be_stepped_and_reset_in_synchronous_mode() -> None:
+    with make_pool(designs(), 5, num_threads=2) as pool:
+        pool.reset()
+        some = np.array([4, 1], np.int32)
+        result = flat(pool.step(pool.sample_actions(some), some))
+        assert result["env_id"].tolist() == [4, 1] and result["elapsed_step"].tolist() == [1, 1]
+        assert flat(pool.observe())["elapsed_step"].tolist() == [0, 1, 0, 0, 1]
+        info = pool.reset(np.array([4], np.int32))[1]
+        assert info["env_id"].tolist() == [4]
+        assert flat(pool.observe())["elapsed_step"].tolist() == [0, 1, 0, 0, 0]
+
+
+def test_calls_may_overlap_in_synchronous_mode_and_come_in_their_order() -> None:
+    with make_pool(designs(), 6, num_threads=2) as pool:
+        pool.reset()
+        for part in ([5, 0], [3], [1, 2, 4]):
+            ids = np.array(part, np.int32)
+            pool.send(pool.sample_actions(ids), ids)
+        assert [pool.recv()[4]["env_id"].tolist() for _ in range(3)] == [[5, 0], [3], [1, 2, 4]]
+        assert pool.in_flight == 0
+
+
+def test_the_call_after_the_end_begins_the_next_episode() -> None:
+    with make_pool(four_macros(), 2, num_threads=2) as pool:
+        first = pool.reset()[0]
+        first = {name: array.copy() for name, array in first.items()}
+        results = [flat(pool.step(pool.sample_actions())) for _ in range(4)]
+    assert [result["terminated"].tolist() for result in results] == [[False] * 2] * 2 + [[True] * 2, [False] * 2]
+    assert results[3]["elapsed_step"].tolist() == [0, 0] and not results[3]["reward"].any()
+    assert all(np.array_equal(first[name], results[3][name]) for name in first)
+
+
+def test_the_end_tells_the_costs() -> None:
+    design = four_macros()
+    with make_pool(design, 3, num_threads=2) as pool:
+        pool.reset()
+        for _ in range(3):
+            result = flat(pool.step(pool.sample_actions()))
+        for env in range(3):
+            costs = proxy_cost(design, pool.placement(env))
+            assert result["costs"][env].tolist() == list(costs)
+            assert result["reward"][env] == np.float32(-costs.proxy_cost)
+
+
+def test_true_sizes_come_with_padded_observations() -> None:
+    chosen = designs()
+    with make_pool(chosen, 3, num_threads=1) as pool:
+        info = pool.reset()[1]
+        assert info["rows"].tolist() == [design.canvas.rows for design in chosen]
+        assert info["columns"].tolist() == [design.canvas.columns for design in chosen]
+        assert info["macros"].tolist() == [len(design.placing_order) for design in chosen]
+
+
+def test_seeds_govern_the_sampled_actions() -> None:
+    def drawn(pool: AsyncPool, seed) -> list[int]:
+        pool.reset(seed=seed)
+        return pool.sample_actions().tolist()
+
+    design = random_design(3, canvas=square_canvas(9, 7))
+    with make_pool(design, 4, num_threads=1, seed=3) as pool, make_pool(design, 4, num_threads=2, seed=3) as same:
+        pool.reset(), same.reset()
+        assert pool.sample_actions().tolist() == same.sample_actions().tolist()
+        assert drawn(pool, 7) == drawn(pool, 7) == drawn(same, 7) == drawn(same, [7, 8, 9, 10])
+        assert drawn(pool, 7) != drawn(pool, 8)
+        assert len(set(drawn(pool, 7))) > 1
+        assert drawn(pool, 7)[1:] == drawn(pool, 8)[:3]
+
+
+def test_sampled_actions_reach_every_legal_gcell_and_no_other() -> None:
+    with make_pool(four_macros(), 1, num_threads=1) as pool:
+        mask = pool.reset()[0]["mask"][0].reshape(-1)
+        drawn = {int(pool.sample_actions()[0]) for _ in range(500)}
+        assert drawn == set(np.flatnonzero(mask).tolist())
+
+
+def test_a_snapshot_goes_on_where_it_was_taken() -> None:
+    design = random_design(3, canvas=square_canvas(9, 7))
+    with make_pool(design, 2, num_threads=2, seed=1) as pool, make_pool([four_macros(), design], 2) as other:
+        pool.reset(), other.reset()
+        for _ in range(3):
+            pool.step(pool.sample_actions())
+        state = pool.snapshot(0)
+        assert isinstance(state, bytes) and pickle.loads(pickle.dumps(state)) == state  # noqa: S301
+        pool.restore(1, state)
+        other.restore(1, state)
+        assert pool.snapshot(1) == other.snapshot(1) == state
+        for _ in range(12):
+            actions = pool.sample_actions()
+            assert actions[0] == actions[1]
+            both = flat(pool.step(actions))
+            assert all(array[0].tobytes() == array[1].tobytes() for name, array in both.items() if name != "env_id")
+        assert pool.snapshot(0) == pool.snapshot(1)
+
+
+def test_a_snapshot_of_a_finished_episode_holds_its_placement() -> None:
+    with make_pool(four_macros(), 2, num_threads=1) as pool:
+        pool.reset()
+        for _ in range(3):
+            result = flat(pool.step(pool.sample_actions()))
+        state = pool.snapshot(0)
+    with make_pool(four_macros(), 1, num_threads=1) as pool:
+        pool.restore(0, state)
+        observed = flat(pool.observe())
+        assert_same(observed, {name: array[:1] for name, array in result.items()})
+        assert proxy_cost(four_macros(), pool.placement(0)).proxy_cost == observed["costs"][0, 4]
+
+
+def test_the_snapshot_format_stays_as_it_is() -> None:
+    """Version 1, byte by byte as placement/engine/native/snapshot.hpp says, of an episode's second step."""
+    with make_pool(four_macros(), 1, num_threads=1, seed=9) as pool:
+        pool.reset()
+        pool.step(np.array([12], np.int32))
+        state = pool.snapshot(0)
+    assert state[:12] == b"PLACEENV\x01\0\0\0"
+    assert state[28:38] == b"\0\0\x01\0\0\0\x0c\0\0\0"  # neither ended nor dead end; one macro, on gcell 12
+    assert np.frombuffer(state[38:46], "<f8")[0] == 0 and np.isnan(np.frombuffer(state[46:86], "<f8")).all()
+    assert state[86:90] == bytes(4) and len(state) == 98
+    checksum = 0xCBF29CE484222325
+    for byte in state[:-8]:
+        checksum = (checksum ^ byte) * 0x100000001B3 % 2**64
+    assert int.from_bytes(state[-8:], "little") == checksum
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "empty", "longer"])
+def test_a_damaged_snapshot_is_refused_and_changes_nothing(damage: str) -> None:
+    with make_pool([four_macros(), designs()[1]], 2, num_threads=1) as pool:
+        pool.reset()
+        pool.step(pool.sample_actions())
+        before, state = pool.snapshot(0), bytearray(pool.snapshot(0))
+        if damage == "flipped":
+            state[30] ^= 1
+        spoilt = {"cut": state[:-1], "flipped": state, "empty": b"", "longer": state + b"\0"}
+        with pytest.raises(ValueError, match="snapshot"):
+            pool.restore(0, pool.snapshot(1) if damage == "foreign" else bytes(spoilt[damage]))
+        assert pool.snapshot(0) == before
+
+
+@pytest.mark.parametrize("batch_size", [4, 2])
+def test_results_are_not_written_over_while_they_are_held(batch_size: int) -> None:
+    with make_pool(designs(), 4, batch_size=batch_size, num_threads=2) as pool:
+        pool.async_reset()
+        held, copies = [], []
+        for turn in range(40):
+            result = pool.recv()
+            copies.append(flat(result))
+            if turn % 3 == 0:  # a view is enough to hold a batch
+                held.append((result[0]["maps"][0], copies[-1]["maps"][0]))
+            else:
+                held.append((result[0]["maps"], copies[-1]["maps"]))
+            ids = result[4]["env_id"].copy()
+            del result
+            pool.send(pool.sample_actions(ids), ids)
+        assert all(np.array_equal(array, copy) for array, copy in held)
+    assert all(np.array_equal(array, copy) for array, copy in held)  # and they outlive the pool
+
+
+def test_batches_that_nobody_holds_are_used_again_without_a_copy() -> None:
+    with make_pool(four_macros(), 4, num_threads=2) as pool:
+        pool.reset()
+        places = {pool.step(pool.sample_actions())[0]["maps"].ctypes.data for _ in range(30)}
+        assert len(places) <= 3
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    envs=st.integers(1, 9),
+    data=st.data(),
+    threads=st.integers(1, 4),
+    seed=st.integers(0, 100),
+)
+def test_any_traffic_keeps_every_environment_whole(envs: int, data, threads: int, seed: int) -> None:
+    """Random batch sizes, subsets and resets: each environment's count of steps is what was sent to it."""
+    batch = data.draw(st.integers(1, envs))
+    generator = np.random.default_rng(seed)
+    with make_pool(designs(), envs, batch_size=batch, num_threads=threads, env=NONE) as pool:
+        pool.async_reset()
+        expected, ended = np.zeros(envs, int), np.zeros(envs, bool)
+        resting: list[int] = []
+        for _ in range(40):
+            while pool.in_flight >= (1 if pool.synchronous else batch):
+                result = flat(pool.recv(timeout=30))
+                for row, env in enumerate(result["env_id"]):
+                    assert result["elapsed_step"][row] == expected[env]
+                    ended[env] = result["terminated"][row]
+                resting += result["env_id"].tolist()
+            generator.shuffle(resting)
+            least = max(1, batch - pool.in_flight) if not pool.synchronous else 1
+            count = int(generator.integers(least, len(resting) + 1))
+            ids, resting = np.array(resting[:count], np.int32), resting[count:]
+            if generator.random() < 0.2:
+                pool.async_reset(ids)
+                expected[ids] = 0
+            else:
+                pool.send(pool.sample_actions(ids), ids)
+                expected[ids] = np.where(ended[ids], 0, expected[ids] + 1)
