@@ -6,9 +6,10 @@ checksum. So a checkpoint of another network is told apart from a damaged one be
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,14 +64,23 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The numbers of the complete checkpoints, oldest first."""
-        return sorted(self._open().all_steps(read=True)) if self._folder.is_dir() else []
+        if not self._folder.is_dir():
+            return []
+        manager = self._open()
+        manager.reload()  # another process may have saved
+        return sorted(manager.all_steps())
 
     def save(self, step: int, tree: Any, record: Mapping[str, Any]) -> None:
-        """Saves a pytree of arrays and a JSON-able record under the number `step`; returns when both are on disk."""
+        """Saves a pytree of arrays and a JSON-able record under the number `step`; returns when both are on disk.
+
+        What was there under this number is replaced.
+        """
         leaves = {path: _to_host(leaf) for path, leaf in _flatten(tree).items()}
         manifest = {path: _describe(array) for path, array in leaves.items()}
         arrays = {_name(index): array for index, array in enumerate(leaves.values())}
         manager = self._open()
+        if step in manager.all_steps():
+            manager.delete(step)
         manager.save(
             step,
             args=ocp.args.Composite(
@@ -126,7 +136,8 @@ class Checkpoints:
                 enable_async_checkpointing=False,
             )
             handlers = {"arrays": ocp.StandardCheckpointHandler(), "record": ocp.JsonCheckpointHandler()}
-            self._manager = ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
+            with _without_warnings("absl"):  # of which `read_only` alone brings two
+                self._manager = ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
         return self._manager
 
     def _step(self, step: int | None) -> int:
@@ -190,6 +201,17 @@ class Checkpoints:
             raise CheckpointMismatch(
                 f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
+
+
+@contextlib.contextmanager
+def _without_warnings(logger: str) -> Iterator[None]:
+    held = logging.getLogger(logger)
+    level = held.level
+    held.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        held.setLevel(level)
 
 
 def _flatten(tree: Any) -> dict[str, Any]:

@@ -81,6 +81,13 @@ def test_the_last_few_are_kept_and_the_newest_is_restored(checkpoints: Checkpoin
     assert checkpoints.restore({"a": np.array(0)}, step=2).tree["a"] == 2
 
 
+def test_saving_a_number_again_replaces_it(checkpoints: Checkpoints) -> None:
+    for value in (1, 2):
+        checkpoints.save(7, {"a": np.array(value)}, {"value": value})
+    assert checkpoints.steps() == [7]
+    assert checkpoints.restore({"a": np.array(0)})[1:] == ({"a": 2}, {"value": 2})
+
+
 def test_another_object_sees_what_was_saved(checkpoints: Checkpoints, tmp_path: Path) -> None:
     checkpoints.save(1, {"a": np.arange(3)}, {})
     other = Checkpoints(tmp_path / "checkpoints", read_only=True)
@@ -170,7 +177,7 @@ def test_a_save_that_was_interrupted_is_not_seen(checkpoints: Checkpoints, tmp_p
     reader.close()
     other = Checkpoints(tmp_path / "checkpoints")
     assert other.steps() == [1]
-    assert not unfinished.exists()
     other.save(2, {"a": np.arange(3)}, {})
+    assert not unfinished.exists()
     assert other.steps() == [1, 2]
     other.close()

@@ -78,11 +78,11 @@ class Saver:
         self._folder = folder
         self._checkpoints = Checkpoints(folder / FOLDER_NAME)
         self._identity = record.identity(config, designs)
-        self._saved: Progressed | None = None
+        self._saved = -1  # the iteration that is known to be on disk, whole
 
     def save(self, state: Progressed, best: BestTracker) -> None:
-        """Saves a checkpoint, unless this very state is saved already."""
-        if self._saved is state:
+        """Saves a checkpoint, unless that of this iteration is on disk already."""
+        if self._saved == state.counters.iteration:
             return
         tree = {"learner": state.learner, "parameters": state.parameters, "best": best.arrays()}
         counters = dataclasses.asdict(state.counters)
@@ -91,7 +91,7 @@ class Saver:
             tree,
             {"counters": counters, "origins": best.origins(), **self._identity},
         )
-        self._saved = state
+        self._saved = state.counters.iteration
 
     def restore(self, learner: HasState, best: BestTracker) -> Counters:
         """Puts the newest checkpoint into `learner` and `best`, if there is one.
@@ -105,6 +105,7 @@ class Saver:
         restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
         learner.state = jax.tree.map(_like, restored.tree["learner"], learner.state)
         best.restore(restored.tree["best"], restored.record["origins"])
+        self._saved = restored.step
         return Counters(**restored.record["counters"])
 
     def refuse_if_other(self) -> None:

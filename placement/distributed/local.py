@@ -1,0 +1,186 @@
+"""`runtime=local`: every role in one process; actors in threads, the learner in the main thread."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from placement.config import TrainConfig
+from placement.distributed import record
+from placement.distributed.actor import Actor, Surroundings
+from placement.distributed.best import BestTracker
+from placement.distributed.evaluator import Evaluator
+from placement.distributed.interruption import Interrupted, Interruption
+from placement.distributed.progress import TrainingProgress, make_progress
+from placement.distributed.saving import Counters, Saver
+from placement.distributed.schedule import EpisodeSchedule
+from placement.distributed.seeds import Role, role_key, role_seed
+from placement.distributed.supervisor import Supervisor, WorkerStuck
+from placement.distributed.training import Parts, Training
+from placement.engine.costs import CostWeights
+from placement.engine.pool import EnvironmentPool
+from placement.modelcache.store import MemoryStore
+from placement.netlist.design import Design
+from placement.netlist.load import load
+from placement.policy.agent import Agent
+from placement.ppo.learner import Learner
+from placement.replay.factory import make_replay
+
+_log = logging.getLogger(__name__)
+STOP_SECONDS = 30.0
+"""That actors may take to end."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        run_dir: the run folder.
+        iterations, episodes: done in all.
+        seconds: spent in all.
+        best_cost: lowest proxy cost found (the designs' mean, where there are several); NaN if none.
+        mean_cost: mean proxy cost of the last iteration's sampled episodes; NaN if none was done.
+        best_files: placement files of the best, one for each design.
+        interrupted: whether it was asked to stop before it was done.
+    """
+
+    run_dir: Path
+    iterations: int
+    episodes: int
+    seconds: float
+    best_cost: float
+    mean_cost: float
+    best_files: tuple[Path, ...]
+    interrupted: bool
+
+
+def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> RunResult:
+    """Trains as `config` says, from the run folder's newest checkpoint if there is one.
+
+    Args:
+        config: all settings.
+        progress: is shown what happens; default: a live table on a terminal, plain lines elsewhere.
+
+    Raises:
+        DesignError: a design cannot be used.
+        ConfigError: the run folder is in use, or holds a run with other settings.
+        CheckpointError: the run's checkpoints cannot be used.
+        WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
+    """
+    designs = [load(name) for name in config.design]
+    folder = Path(config.run_dir)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
+    with record.locked(folder), Interruption() as interruption:
+        saver = Saver(folder, config, designs)
+        try:
+            saver.refuse_if_other()
+            record.write_record(folder, config)
+            with shown:
+                return _train(config, designs, saver, shown, interruption)
+        finally:
+            saver.close()
+
+
+def _train(
+    config: TrainConfig,
+    designs: Sequence[Design],
+    saver: Saver,
+    progress: TrainingProgress,
+    interruption: Interruption,
+) -> RunResult:
+    """Restores, starts the actors, learns, stops."""
+    folder = Path(config.run_dir)
+    agent = Agent(config.policy, designs)
+    seed = role_seed(config.seed, Role.LEARNER)
+    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed)
+    best = BestTracker(designs)
+    weights = CostWeights(**dataclasses.asdict(config.env.cost))
+    counters = saver.restore(learner, best)
+    if counters.iteration:
+        best.recover(folder, weights)
+        progress.note(f"goes on after iteration {counters.iteration} of the run in {folder}")
+    supervisor, store = Supervisor(), MemoryStore()
+    steps = max(len(design.placing_order) for design in designs)
+    replay = make_replay(config.replay, steps=steps, designs=len(designs))
+    parts = Parts(
+        learner=learner,
+        replay=replay,
+        store=store,
+        evaluator=Evaluator(agent, designs, env=config.env),
+        best=best,
+        evaluation_key=role_key(config.seed, Role.EVALUATOR),
+        supervisor=supervisor,
+        interruption=interruption,
+        progress=progress,
+        saver=saver,
+    )
+    training = Training(config, parts, folder, counters)
+    supervisor.on_stop(store.close)
+    supervisor.on_stop(replay.close)
+    store.publish(counters.iteration, training.state.parameters)
+    if not training.done():
+        _start_actors(config, designs, agent, parts, counters)
+    return _finish(config, training, parts, interrupted=_learn(training, parts))
+
+
+def _start_actors(
+    config: TrainConfig, designs: Sequence[Design], agent: Agent, parts: Parts, counters: Counters
+) -> None:
+    per_iteration = config.ppo.episodes_per_iteration
+    schedule = EpisodeSchedule(
+        episodes_per_iteration=per_iteration,
+        max_staleness=config.runtime.max_staleness,
+        iteration=counters.iteration,
+    )
+    surroundings = Surroundings(agent, schedule, parts.store, parts.replay, parts.best)
+    for number in range(config.runtime.actors):
+        pool = EnvironmentPool(
+            designs, config.runtime.envs_per_actor, env=config.env, seed=role_seed(config.seed, Role.ACTOR, number)
+        )
+        key = role_key(config.seed, Role.ACTOR, number)
+        count = counters.iteration * per_iteration  # above any count that was learned from
+        actor = Actor(number, surroundings, pool, key=key, count=count)
+        parts.supervisor.start(f"actor {number}", actor.run)
+
+
+def _learn(training: Training, parts: Parts) -> bool:
+    """Runs the loop; whatever ends it, the last good state is saved and the actors end. Whether it was interrupted."""
+    interrupted = False
+    try:
+        training.run()
+    except Interrupted:
+        interrupted = True
+        parts.progress.note("stopping …")
+    finally:
+        parts.saver.save(training.state, parts.best)
+        try:
+            parts.supervisor.shut_down(timeout=STOP_SECONDS)
+        except WorkerStuck as error:
+            _log.warning("%s", error)
+    return interrupted
+
+
+def _finish(config: TrainConfig, training: Training, parts: Parts, *, interrupted: bool) -> RunResult:
+    """Writes the best placements and says where everything is."""
+    folder, counters, best = Path(config.run_dir), training.state.counters, parts.best
+    best.write(folder)
+    files = tuple(folder / best.file_name(index) for index in range(len(config.design)) if best.best(index) is not None)
+    note = parts.progress.note
+    if interrupted:
+        note(f"stopped after iteration {counters.iteration} with a checkpoint: the same command goes on from there")
+    for file in files:
+        note(f"best placement: {file} (proxy cost {best.mean_cost():.4f})")
+    note(f"run folder: {folder}")
+    return RunResult(
+        run_dir=folder,
+        iterations=counters.iteration,
+        episodes=counters.episodes,
+        seconds=counters.seconds,
+        best_cost=best.mean_cost(),
+        mean_cost=training.last.get("proxy_cost_mean", float("nan")),
+        best_files=files,
+        interrupted=interrupted,
+    )

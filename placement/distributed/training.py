@@ -1,0 +1,167 @@
+"""The learner's loop: read episodes, learn, publish, measure, save."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+
+from placement.config import TrainConfig
+from placement.distributed.best import BestTracker
+from placement.distributed.evaluator import Evaluator
+from placement.distributed.interruption import Interrupted, Interruption
+from placement.distributed.metrics import MetricsWriter, episode_metrics
+from placement.distributed.progress import Stopwatch, TrainingProgress
+from placement.distributed.saving import Counters, Progressed, Saver, on_host
+from placement.distributed.supervisor import Supervisor
+from placement.modelcache.base import ParameterStore
+from placement.ppo.learner import Learner
+from placement.ppo.trajectory import Episode
+from placement.replay.base import Replay, ReplayClosed
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What the loop works with.
+
+    Attributes:
+        learner, replay, store, evaluator, best: the roles.
+        evaluation_key: JAX random key of the evaluations.
+        supervisor: of the actors.
+        interruption: says when to stop.
+        progress: is shown what happens.
+        saver: of checkpoints.
+    """
+
+    learner: Learner
+    replay: Replay
+    store: ParameterStore
+    evaluator: Evaluator
+    best: BestTracker
+    evaluation_key: jax.Array
+    supervisor: Supervisor
+    interruption: Interruption
+    progress: TrainingProgress
+    saver: Saver
+
+
+class Training:
+    """The learner's loop.
+
+    Args:
+        config: the run's settings.
+        parts: the roles.
+        folder: the run folder.
+        counters: how far the run had come before.
+
+    Attributes:
+        state: the newest consistent state, which may be saved at any time.
+        last: the newest row of metrics; empty before the first.
+    """
+
+    def __init__(self, config: TrainConfig, parts: Parts, folder: Path, counters: Counters) -> None:
+        self._config, self._parts, self._folder = config, parts, folder
+        self._stopwatch = Stopwatch(counters.seconds)
+        self.state = self._capture(counters)
+        self.last: dict[str, float] = {}
+
+    def done(self) -> bool:
+        """Whether the iterations are done or the time is up."""
+        return self.state.counters.iteration >= self._config.ppo.iterations or self._time_is_up()
+
+    def run(self) -> None:
+        """Iterates until done.
+
+        Raises:
+            Interrupted: somebody asked to stop.
+            WorkerFailed: an actor failed.
+            ReplayTimeout: the actors did not bring enough episodes in time.
+        """
+        parts, runtime = self._parts, self._config.runtime
+        with MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics:
+            done = self.done()
+            while not done:
+                row = self._iterate()
+                done = self.done()
+                iteration = self.state.counters.iteration
+                if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
+                    row |= self._evaluate(iteration)
+                row["best_so_far"] = parts.best.mean_cost()
+                self.last = row
+                metrics.write(row)
+                parts.best.write(self._folder)
+                parts.progress.iteration(row)
+                if iteration % runtime.checkpoint_every == 0 or done:
+                    parts.saver.save(self.state, parts.best)
+
+    def _iterate(self) -> dict[str, float]:
+        """One iteration; returns its row."""
+        parts, before = self._parts, self.state.counters
+        start = time.monotonic()
+        with parts.interruption.breakable():
+            episodes = self._read()
+            received = time.monotonic()
+            learned = parts.learner.update(episodes, iteration=before.iteration)
+        learned_at = time.monotonic()
+        steps = sum(int(episode.length) for episode in episodes)
+        counters = Counters(
+            iteration=before.iteration + 1,
+            episodes=before.episodes + len(episodes),
+            steps=before.steps + steps,
+            seconds=self._seconds(),
+        )
+        self.state = self._capture(counters)
+        parts.store.publish(counters.iteration, self.state.parameters)
+        elapsed = time.monotonic() - start
+        return {
+            **dataclasses.asdict(counters),
+            **episode_metrics(episodes, version=before.iteration),
+            "episodes_per_second": len(episodes) / elapsed,
+            "steps_per_second": steps / elapsed,
+            "infeed_wait_seconds": received - start,
+            "learner_seconds": learned_at - received,
+            "refused_episodes": float(getattr(parts.replay, "refused", 0)),
+            **{f"learner_{name}": float(value) for name, value in learned.items()},
+        }
+
+    def _read(self) -> Sequence[Episode]:
+        parts, config = self._parts, self._config
+        try:
+            return parts.replay.read(config.ppo.episodes_per_iteration, timeout=config.replay.timeout)
+        except ReplayClosed:
+            parts.supervisor.check()
+            raise
+
+    def _evaluate(self, iteration: int) -> dict[str, float]:
+        """The greedy episodes' mean proxy cost over the designs; their placements may be the best."""
+        parts = self._parts
+        key = jax.random.fold_in(parts.evaluation_key, iteration)
+        stopped = parts.interruption.requested.is_set
+        evaluations = parts.evaluator.evaluate(self.state.parameters, key, stopped=stopped)
+        costs = []
+        for found in evaluations:
+            if found.costs is not None and found.placement is not None:
+                origin = f"{'greedy' if found.greedy else 'sampled'} evaluation, parameters of iteration {iteration}"
+                parts.best.report(found.design, found.costs, found.placement, origin=origin)
+            if found.greedy:
+                costs.append(math.nan if found.costs is None else found.costs.proxy_cost)
+        return {"greedy_proxy_cost": sum(costs) / len(costs)} if costs else {}
+
+    def _capture(self, counters: Counters) -> Progressed:
+        learner = self._parts.learner
+        return Progressed(counters, on_host(learner.state), on_host(learner.parameters()))
+
+    def _time_is_up(self) -> bool:
+        minutes = self._config.runtime.minutes
+        return bool(minutes) and self._seconds() >= 60 * minutes
+
+    def _seconds(self) -> float:
+        """Spent so far, before the run was resumed included."""
+        return self._stopwatch.seconds()
+
+
+__all__ = ["Interrupted", "Parts", "Training"]
