@@ -1,15 +1,23 @@
-"""Ctrl-C and SIGTERM end a run cleanly: the first one asks, the second one forces."""
+"""Ctrl-C and SIGTERM end a run cleanly: the first one asks, the second one forces.
+
+Python runs signal handlers in the main thread only, and not while that is inside a long native call, such as compiling
+for an accelerator. So a watching thread, woken by the signal itself, does at once what cannot wait.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
+_log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+JOIN_SECONDS = 60.0
 
 
 class Interrupted(KeyboardInterrupt):
@@ -23,26 +31,31 @@ class Interruption:
 
     Attributes:
         requested: set when somebody asked the run to stop.
+        at_once: is called in a thread of its own as soon as somebody asks; may be replaced.
     """
 
     def __init__(self) -> None:
         self.requested = threading.Event()
-        self._breakable = False
+        self.at_once: Callable[[], None] = lambda: None
+        self._handled = self._breakable = False
         self._before: dict[signal.Signals, Any] = {}
+        self._watch = contextlib.ExitStack()
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+            self._start_watching()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._restore()
+        self._watch.close()
 
     @contextlib.contextmanager
     def breakable(self) -> Iterator[None]:
-        """A block that may be left half done: a request raises Interrupted in it at once."""
+        """A block that may be left half done: a request raises Interrupted in it, at the next Python instruction."""
         self._breakable = True
         try:
             if self.requested.is_set():
@@ -52,10 +65,11 @@ class Interruption:
             self._breakable = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested.is_set():
+        self.requested.set()
+        if self._handled:
             self._restore()
             raise KeyboardInterrupt
-        self.requested.set()
+        self._handled = True
         if self._breakable:
             raise Interrupted
 
@@ -63,3 +77,29 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
+
+    def _start_watching(self) -> None:
+        """Has Python write every signal's number, when it comes, to a socket that a thread reads."""
+        reading, writing = socket.socketpair()
+        writing.setblocking(False)
+        before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        thread = threading.Thread(target=self._read, args=(reading,), name="signal watcher", daemon=True)
+        thread.start()
+        self._watch.callback(reading.close)
+        self._watch.callback(thread.join, JOIN_SECONDS)
+        self._watch.callback(writing.close)  # ends the reading
+        self._watch.callback(signal.set_wakeup_fd, before)
+
+    def _read(self, reading: socket.socket) -> None:
+        acted = False
+        while number := reading.recv(1):
+            if number[0] in SIGNALS and not acted:
+                acted = True
+                self.requested.set()
+                self._act()
+
+    def _act(self) -> None:
+        try:
+            self.at_once()
+        except Exception:
+            _log.exception("what was to be done at once after an interruption failed")

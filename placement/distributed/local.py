@@ -118,6 +118,7 @@ def _train(
         saver=saver,
     )
     training = Training(config, parts, folder, counters)
+    interruption.at_once = lambda: saver.save(training.state, best)
     supervisor.on_stop(store.close)
     supervisor.on_stop(replay.close)
     store.publish(counters.iteration, training.state.parameters)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,12 +79,16 @@ class Saver:
         self._folder = folder
         self._checkpoints = Checkpoints(folder / FOLDER_NAME)
         self._identity = record.identity(config, designs)
+        self._lock = threading.Lock()
         self._saved = -1  # the iteration that is known to be on disk, whole
 
     def save(self, state: Progressed, best: BestTracker) -> None:
-        """Saves a checkpoint, unless that of this iteration is on disk already."""
-        if self._saved == state.counters.iteration:
-            return
+        """Saves a checkpoint, unless that of this iteration is on disk already. Any thread may call this."""
+        with self._lock:
+            if self._saved != state.counters.iteration:
+                self._save(state, best)
+
+    def _save(self, state: Progressed, best: BestTracker) -> None:
         tree = {"learner": state.learner, "parameters": state.parameters, "best": best.arrays()}
         counters = dataclasses.asdict(state.counters)
         self._checkpoints.save(

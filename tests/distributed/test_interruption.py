@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import signal
 import threading
@@ -26,6 +28,32 @@ def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
         timer.join(20)
         assert interruption.requested.is_set()
     assert signal.getsignal(number) == before
+
+
+def test_what_cannot_wait_is_done_while_the_main_thread_is_in_a_native_call() -> None:
+    done: list[float] = []
+    with Interruption() as interruption:
+        interruption.at_once = lambda: done.append(time.monotonic())
+        timer = threading.Timer(0.02, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        # Stands for a compiler: no Python code runs in the main thread meanwhile, but in others it does.
+        hashlib.pbkdf2_hmac("sha256", b"", b"", iterations=2_000_000)
+        back = time.monotonic()
+        timer.join(20)
+    assert len(done) == 1 and done[0] < back
+    previous = signal.set_wakeup_fd(-1)
+    assert previous == -1
+
+
+def test_a_failure_of_what_cannot_wait_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> None:
+        raise OSError("disk full")
+
+    with caplog.at_level(logging.ERROR), Interruption() as interruption:
+        interruption.at_once = fails
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.requested.wait(20)
+    assert "disk full" in caplog.text
 
 
 def test_a_signal_elsewhere_is_kept_until_the_next_breakable_block() -> None:
