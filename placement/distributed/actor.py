@@ -19,7 +19,7 @@ import numpy as np
 
 from placement.distributed.best import BestTracker
 from placement.distributed.rollout import Network, Played, play
-from placement.distributed.schedule import EpisodeSchedule
+from placement.distributed.schedule import EpisodeSchedule, ScheduleClosed
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
@@ -28,7 +28,7 @@ from placement.ppo.trajectory import Episode
 from placement.replay.base import Replay, ReplayClosed
 
 LEARNER_SECONDS = 3600.0
-"""That an actor waits for the learner to publish parameters or to read episodes before it gives up."""
+"""That an actor waits for the learner or for other actors before it gives up."""
 
 
 class Surroundings(NamedTuple):
@@ -67,19 +67,20 @@ class Actor:
         self._count = count
 
     def run(self, stop: threading.Event) -> None:
-        """Plays until `stop` is set, or the store or the replay is closed.
+        """Plays until `stop` is set; who sets it closes schedule, store and replay, too, so that no wait goes on.
 
         Raises:
-            StoreTimeout, ReplayTimeout: the learner did not go on within an hour.
+            TimeoutError: the learner or the other actors did not go on within an hour.
         """
         shared = self._surroundings
         try:
             while not stop.is_set():
-                version = shared.schedule.take(self._pool.num_envs)
-                snapshot = shared.store.wait_for(version, timeout=LEARNER_SECONDS)
+                turn = shared.schedule.begin(self._pool.num_envs, timeout=LEARNER_SECONDS)
+                snapshot = shared.store.wait_for(turn.version, timeout=LEARNER_SECONDS)
                 for episode in self.play_round(snapshot, stop.is_set):
                     shared.replay.write(episode, timeout=LEARNER_SECONDS)
-        except (StoreClosed, ReplayClosed):
+                shared.schedule.finish(turn)
+        except (ScheduleClosed, StoreClosed, ReplayClosed):
             if not stop.is_set():
                 raise
 

@@ -101,5 +101,5 @@ class Interruption:
     def _act(self) -> None:
         try:
             self.at_once()
-        except Exception:
+        except Exception:  # noqa: BLE001  the run still ends in its own way, and saves then
             _log.exception("what was to be done at once after an interruption failed")

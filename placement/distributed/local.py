@@ -136,6 +136,7 @@ def _start_actors(
         max_staleness=config.runtime.max_staleness,
         iteration=counters.iteration,
     )
+    parts.supervisor.on_stop(schedule.close)
     surroundings = Surroundings(agent, schedule, parts.store, parts.replay, parts.best)
     for number in range(config.runtime.actors):
         pool = EnvironmentPool(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -128,7 +127,7 @@ class Training:
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 
-    def _read(self) -> Sequence[Episode]:
+    def _read(self) -> list[Episode]:
         parts, config = self._parts, self._config
         try:
             return parts.replay.read(config.ppo.episodes_per_iteration, timeout=config.replay.timeout)

@@ -183,6 +183,7 @@ def test_an_actor_that_waits_ends_when_told(designs: list[Design], waits_for: st
 
 def _end(thread: threading.Thread, stop: threading.Event, surroundings: Surroundings) -> None:
     stop.set()
+    surroundings.schedule.close()
     surroundings.store.close()
     surroundings.replay.close()
     thread.join(LONG)
