@@ -130,7 +130,7 @@ def _proxy_cost(evaluation: Evaluation) -> float:
 def evaluations_table(evaluations: Sequence[Evaluation], title: str) -> Table:
     """A line for the greedy placement, the best and the mean of the samples, with the dead ends of each."""
     table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("placements")
+    table.add_column("placements", no_wrap=True)
     for name in ("proxy", "wirelength", "density", "congestion", "dead ends"):
         table.add_column(name, justify="right")
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
@@ -139,9 +139,9 @@ def evaluations_table(evaluations: Sequence[Evaluation], title: str) -> Table:
     deviation = np.std([costs.proxy_cost for costs in complete]) if complete else 0.0
     table.add_row("greedy", *_cells(greedy[0].costs), str(int(greedy[0].dead_end)))
     best = min(complete, key=lambda costs: costs.proxy_cost) if complete else None
-    table.add_row(f"best of {len(samples)} samples", *_cells(best), str(len(samples) - len(complete)))
+    table.add_row(f"best of {len(samples)}", *_cells(best), str(len(samples) - len(complete)))
     mean = Costs(*np.mean(complete, axis=0).tolist()) if complete else None
-    table.add_row(f"mean of {len(complete)} samples", *_cells(mean), "")
+    table.add_row(f"mean of {len(complete)}", *_cells(mean), "")
     table.caption = f"standard deviation of the samples' proxy cost {deviation:.6f}" if complete else None
     table.caption_justify = "left"
     return table

@@ -23,6 +23,7 @@ PARTS = {
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
 }
+LEFT = 0.8  # inches
 REQUIRED = ("episodes", "proxy_cost_mean", "proxy_cost_best")
 STEPS = {"episodes": "episodes", "iteration": "iterations", "seconds": "seconds"}
 
@@ -88,9 +89,30 @@ def plot_training(
         _line(axes, steps, columns[name], style.BLUE, "mean of the iteration's episodes")
     first = panels[0]
     _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
+    _greedy(first, steps, columns)
+    style.head_line(figure, _summary(columns), left=LEFT)
     _baselines(first, baselines or {})
     _legend(figure, first)
     return figure
+
+
+def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
+    """The greedy policy's cost at the iterations that it was evaluated after."""
+    values = columns.get("greedy_proxy_cost")
+    if values is not None and np.isfinite(values).any():
+        shown = np.isfinite(values)
+        look = {"color": style.GREEN, "marker": "D", "markersize": 4.5, "linestyle": "none"}
+        axes.plot(steps[shown], values[shown], label="greedy policy", zorder=4, **look)  # type: ignore[arg-type]
+
+
+def _summary(columns: Columns) -> str:
+    """How long the run was and what came of it, in a line."""
+    mean = columns["proxy_cost_mean"]
+    mean = mean[np.isfinite(mean)]
+    change = f"; mean proxy cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
+    best = best_so_far(columns)[-1]
+    found = f", best {best:.4f}" if math.isfinite(best) else ""
+    return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
 
 
 def plot_comparison(
@@ -109,7 +131,7 @@ def plot_comparison(
         against: the horizontal axis: `episodes`, `iteration` or `seconds`.
     """
     figure, panels = _four_panels(title, against)
-    style.head_line(figure, "lines: mean of each iteration's episodes; dotted: best so far", left=0.8)
+    style.head_line(figure, "lines: mean of each iteration's episodes; dotted: best so far", left=LEFT)
     for number, (label, seeds) in enumerate(runs.items()):
         colour = style.SERIES[number % len(style.SERIES)]
         name = label if len(seeds) == 1 else f"{label} ({len(seeds)} seeds)"
@@ -148,14 +170,14 @@ def _four_panels(title: str, against: str) -> tuple[Figure, list[Axes]]:
     panels = []
     for number, name in enumerate(PARTS.values()):
         column, row = number % 2, number // 2
-        left, bottom = 0.8 + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
+        left, bottom = LEFT + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
         axes = figure.add_axes((left / width, bottom / height, panel_width / width, panel_height / height))
         style.dress(axes, grid=True)
         axes.set_title(name, loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
         if row == 1:
             axes.set_xlabel(STEPS[against])
         panels.append(axes)
-    style.head(figure, title, left=0.8)
+    style.head(figure, title, left=LEFT)
     return figure, panels
 
 
@@ -201,7 +223,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
         handles,
         labels,
         loc="lower left",
-        bbox_to_anchor=(0.8 / width, 0.14 / height),
+        bbox_to_anchor=(LEFT / width, 0.14 / height),
         borderaxespad=0,
         borderpad=0,
         ncols=min(len(labels), 4) or 1,

@@ -72,6 +72,19 @@ def test_training_curves_hold_the_numbers(tmp_path):
     assert (np.abs(pixels.astype(int) - blue).max(axis=-1) < 8).sum() > 1000
 
 
+def test_greedy_evaluations_are_marked(tmp_path):
+    path = tmp_path / "metrics.csv"
+    _write(path, 3)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0] + ",greedy_proxy_cost", lines[1] + ",", lines[2] + ",0.75", lines[3] + ","]))
+    figure = curves.plot_training(curves.read_metrics(path))
+    greedy = next(line for line in figure.axes[0].get_lines() if line.get_label() == "greedy policy")
+    assert (greedy.get_xdata().tolist(), greedy.get_ydata().tolist()) == ([16], [0.75])
+    assert "3 iterations, 24 episodes; mean proxy cost 1.0000 → 0.3333, best 0.2333" in [
+        text.get_text() for text in figure.texts
+    ]
+
+
 def test_one_iteration_is_visible(tmp_path):
     figure = curves.plot_training(curves.read_metrics(_write(tmp_path / "metrics.csv", 1)))
     assert figure.axes[0].get_lines()[0].get_marker() == "o"
