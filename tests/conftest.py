@@ -9,6 +9,9 @@ import pytest
 
 # Before JAX is imported anywhere: every test runs with several (virtual) devices.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Unoptimised code: compiled four times as fast, and the tests compile much more than they compute.
+if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 
