@@ -52,7 +52,7 @@ class Policy(nnx.Module):
         self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
         tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
-        self.guide = nnx.Linear(_CONTEXT_HIDDEN, GUIDES, kernel_init=tiny, bias_init=_guide_bias(config), rngs=rngs)
+        self.guide = nnx.Linear(_CONTEXT_HIDDEN, GUIDES, kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
         self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
         self.decoder = GridDecoder(width, SUMMARY, rngs=rngs)
 
@@ -144,7 +144,7 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
     return jnp.concatenate([rank[:, :, None], jnp.sin(angle), jnp.cos(angle)], axis=2)
 
 
-def _guide_bias(config: PolicyConfig) -> nnx.Initializer:
+def guide_bias(config: PolicyConfig) -> nnx.Initializer:
     """The prior: how strongly the untrained policy leans on wire mask and sequential pull."""
 
     def initial(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> jax.Array:
@@ -154,4 +154,4 @@ def _guide_bias(config: PolicyConfig) -> nnx.Initializer:
     return initial
 
 
-__all__ = ["Embeddings", "GridFeatures", "Policy", "build_policy", "situation"]
+__all__ = ["Embeddings", "GridFeatures", "Policy", "build_policy", "guide_bias", "situation"]

@@ -1,0 +1,147 @@
+"""CPU time of the policy: forward pass, drawing actions, learning; beside Circuit Training's on the same design.
+
+    python benchmarks/bench_policy.py [DESIGN] [--batch B] [--minibatch M]
+
+DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. CPU time of the
+whole process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on
+the same kind of machine, so ratios are printed for that design only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from placement.config import EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.policy.agent import Agent
+from placement.policy.policy import Embeddings
+from placement.ppo.learner import Learner
+from placement.ppo.trajectory import Episode, signature
+from placement.testing.observations import random_observation
+
+ARIANE = "ariane133_ng45"
+CT_STEP = (0.190, 0.290)  # seconds per step as its collector runs its policy
+CT_STEP_COMPILED = 0.024  # seconds per step, compiled, batch 1
+CT_LEARNER = (16.7, 45.6)  # samples per second: usual padding, tightest padding
+BAR_ACT = 0.3e-3  # CPU seconds per decision at a batch of 16 to 32
+BAR_LEARN = 2e-3  # CPU seconds per sample, forward and backward
+
+
+def default_design() -> str:
+    try:
+        load(ARIANE)
+    except DesignError:
+        return "clustered120"
+    return ARIANE
+
+
+def cpu_seconds(call: Callable[[], object], *, repeats: int = 30) -> float:
+    """Median CPU seconds of a call, after one to compile."""
+    jax.block_until_ready(call())
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        jax.block_until_ready(call())
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def random_episodes(design: Design, count: int) -> list[Episode]:
+    """Episodes of uniformly random legal actions, with made-up rewards (no soft macro is placed)."""
+    generator = np.random.default_rng(0)
+    pool = EnvironmentPool([design], count, env=EnvConfig(soft_placer="none"))
+    observation = pool.reset()
+    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in signature(pool.steps)))
+    for step in range(pool.steps):
+        legal = observation.mask.reshape(count, -1)
+        score = np.where(legal != 0, generator.random(legal.shape), -1)
+        running = legal.any(axis=1)
+        batch.actions[:, step] = np.where(running, score.argmax(axis=1), -1)
+        batch.log_probabilities[:, step] = -np.log(np.maximum(legal.sum(axis=1), 1))
+        batch.length[:] += running
+        observation = pool.step(np.maximum(batch.actions[:, step], 0)).observation
+    batch.reward[:] = generator.normal(size=count)
+    return [Episode(*(np.array(field[row]) for field in batch)) for row in range(count)]
+
+
+def learner_times(design: Design, minibatch: int) -> tuple[float, float, float]:
+    """(CPU seconds per sample of gradient steps, wall-clock samples/s, CPU seconds per sample of the rest)."""
+    episodes = random_episodes(design, 8)
+    results = []
+    for epochs in (1, 5):
+        learner = Learner(
+            PolicyConfig(), PPOConfig(epochs=epochs, minibatch_size=minibatch), EnvConfig(), [design], seed=0
+        )
+        learner.update(episodes, iteration=0)
+        start = time.process_time(), time.perf_counter()
+        metrics = learner.update(episodes, iteration=1)
+        results.append((time.process_time() - start[0], time.perf_counter() - start[1]))
+    samples = 4 * metrics["gradient_steps"] / 5 * minibatch
+    cpu, wall = (results[1][axis] - results[0][axis] for axis in range(2))
+    return cpu / samples, samples / wall, max(results[0][0] - cpu / 4, 0) / metrics["samples"]
+
+
+def acting(agent: Agent, design: Design, batches: list[int]) -> float:
+    """Prints the cost of drawing actions and of the encoder; returns CPU seconds per decision at the last batch."""
+    params = agent.init(0)
+    count = sum(leaf.size for leaf in jax.tree.leaves(params))
+    print(f"parameters: {count:,}")
+    encoder = cpu_seconds(lambda: agent.embed(params))
+    embeddings = agent.embed(params)
+    print(f"encoder, once per parameters and design: {encoder * 1e3:.2f} ms")
+    per_decision = 0.0
+    for batch in batches:
+        per_decision = _per_decision(agent, params, embeddings, design, batch)
+        share = encoder / (encoder + per_decision)
+        print(
+            f"act, batch {batch}: {per_decision * 1e3:.3f} ms per decision; embeddings reused save {share:.1%} of "
+            f"what an encoder run at every decision would take"
+        )
+    return per_decision
+
+
+def _per_decision(agent: Agent, params: dict, embeddings: Embeddings, design: Design, batch: int) -> float:
+    observation, key = random_observation([design], 0, batch), jax.random.key(0)
+    inputs, decide = agent.network.inputs, jax.jit(agent.network.decide)
+    forward = cpu_seconds(lambda: decide(params, embeddings, inputs, observation)) / batch
+    print(f"forward, batch {batch}: {forward * 1e3:.3f} ms per step")
+    return cpu_seconds(lambda: agent.act(params, embeddings, observation, key)) / batch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("design", nargs="?", default=None)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--minibatch", type=int, default=512)
+    arguments = parser.parse_args()
+    design = load(arguments.design or default_design())
+    canvas = design.canvas
+    print(
+        f"{design.name}: {len(design.placing_order)} macros, {canvas.columns} × {canvas.rows} gcells; {jax.devices()}"
+    )
+    decision = acting(Agent(PolicyConfig(), [design]), design, [1, arguments.batch])
+    cpu, rate, rest = learner_times(design, arguments.minibatch)
+    print(f"learner, minibatch {arguments.minibatch}: {cpu * 1e3:.3f} ms of CPU per sample, forward and backward")
+    print(f"learner: {rate:,.0f} samples/s of wall-clock; {rest * 1e3:.3f} ms per sample once to play episodes again")
+    if design.name == ARIANE:
+        slow, fast = CT_STEP[1] / decision, CT_STEP[0] / decision
+        print(
+            f"Circuit Training's step {fast:,.0f} to {slow:,.0f} × this, compiled {CT_STEP_COMPILED / decision:,.0f} ×"
+        )
+        usual, tight = (rate / theirs for theirs in CT_LEARNER)
+        print(f"its learner: this is {usual:,.0f} × as fast; {tight:,.0f} × with its tightest padding")
+        print(f"bar of {BAR_ACT * 1e3} ms per decision: {'met' if decision <= BAR_ACT else 'NOT met'}")
+        print(f"bar of {BAR_LEARN * 1e3:.0f} ms per sample: {'met' if cpu <= BAR_LEARN else 'NOT met'}")
+
+
+if __name__ == "__main__":
+    main()
