@@ -23,6 +23,7 @@ from placement.engine.arrays import checked_ids, int32_array
 from placement.engine.native_design import native_design
 from placement.engine.observation import MAPS, Observation
 from placement.engine.pool import refusing_unplayable
+from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
@@ -287,6 +288,10 @@ class AsyncPool:
         x, y = (np.array(values) for values in found)
         initial = design.initial
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
+
+    def xla(self, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
+        """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`."""
+        return pool_functions(self, callback=callback, timeout=timeout)
 
     def close(self) -> None:
         """Ends the threads; what is in flight is dropped. May be called twice."""

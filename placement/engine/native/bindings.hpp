@@ -19,5 +19,6 @@ void bind_soft(nanobind::module_& m);
 void bind_state(nanobind::module_& m);
 void bind_pool(nanobind::module_& m);
 void bind_async_pool(nanobind::module_& m);
+void bind_xla(nanobind::module_& m);
 
 }  // namespace placement

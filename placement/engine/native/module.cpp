@@ -9,4 +9,5 @@ NB_MODULE(_native, m) {
   placement::bind_state(m);
   placement::bind_pool(m);
   placement::bind_async_pool(m);
+  placement::bind_xla(m);
 }

@@ -1,0 +1,119 @@
+"""The pool inside JAX programs gives the trajectories of the NumPy face."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from placement.config import EnvConfig
+from placement.engine import _native
+from placement.engine.async_pool import make_pool
+from placement.testing.designs import four_macros, random_design, square_canvas
+
+CALLS = 14
+NONE = EnvConfig(soft_placer="none")
+CALLBACK = [
+    pytest.param(False, id="foreign", marks=pytest.mark.skipif(not _native.XLA_HANDLERS, reason="built without XLA")),
+    pytest.param(True, id="callback"),
+]
+
+
+def designs():
+    return [four_macros(), random_design(3, canvas=square_canvas(9, 7))]
+
+
+def first_legal(mask):
+    """int32 [B]: the first legal gcell of each; 0 where there is none."""
+    return jnp.argmax(mask.reshape(mask.shape[0], -1), axis=1).astype(jnp.int32)
+
+
+def looped(pool, callback):
+    """Rewards, maps' sums and steps of CALLS calls inside one compiled loop."""
+    handle, _, _, step = pool.xla(callback=callback)
+    mask = jnp.asarray(pool.reset()[0]["mask"])
+    size = pool.num_envs
+
+    @jax.jit
+    def run(handle, mask):
+        def body(i, carry):
+            handle, mask, rewards, sums, steps = carry
+            handle, (observation, reward, _, _, info) = step(handle, first_legal(mask))
+            sums = sums.at[i].set(observation["maps"].sum(axis=(1, 2, 3)))
+            steps = steps.at[i].set(info["elapsed_step"])
+            return handle, observation["mask"], rewards.at[i].set(reward), sums, steps
+
+        empty = jnp.zeros((CALLS, size))
+        return jax.lax.fori_loop(0, CALLS, body, (handle, mask, empty, empty, empty.astype(jnp.int32)))
+
+    return [np.asarray(array) for array in run(handle, mask)]
+
+
+@pytest.mark.parametrize("callback", CALLBACK)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_in_a_program_plays_what_numpy_plays(callback: bool, threads: int) -> None:
+    with make_pool(designs(), 4, num_threads=threads) as pool, make_pool(designs(), 4, num_threads=1) as plain:
+        handle, mask, rewards, sums, steps = looped(pool, callback)
+        assert handle[1] == CALLS
+        expected = plain.reset()[0]["mask"]
+        for call in range(CALLS):
+            observation, reward, _, _, info = plain.step(np.asarray(first_legal(jnp.asarray(expected))))
+            expected = observation["mask"]
+            assert np.array_equal(rewards[call], reward)
+            np.testing.assert_allclose(sums[call], observation["maps"].sum(axis=(1, 2, 3)), rtol=1e-5)
+            assert np.array_equal(steps[call], info["elapsed_step"])
+        assert np.array_equal(mask, expected)
+        assert rewards.any()
+
+
+@pytest.mark.parametrize("callback", CALLBACK)
+def test_send_and_recv_in_asynchronous_mode(callback: bool) -> None:
+    with make_pool(four_macros(), 5, batch_size=2, num_threads=2, env=NONE) as pool:
+        pool.async_reset()
+        handle, recv, send, _ = pool.xla(callback=callback)
+
+        @jax.jit
+        def turn(handle):
+            handle, (observation, reward, _, _, info) = recv(handle)
+            handle = send(handle, first_legal(observation["mask"]), info["env_id"])
+            return handle, info["env_id"], observation["step"], reward
+
+        counts: dict[int, list[int]] = {env: [] for env in range(5)}
+        for _ in range(20):
+            handle, env_id, step, _ = turn(handle)
+            for env, placed in zip(env_id.tolist(), step.tolist(), strict=True):
+                counts[env].append(placed)
+        assert handle.tolist()[1] == 40
+        for placed in counts.values():  # four_macros has three macros to place
+            assert placed == [call % 4 for call in range(len(placed))]
+
+
+@pytest.mark.parametrize("callback", CALLBACK)
+def test_a_subset_in_a_program(callback: bool) -> None:
+    with make_pool(designs(), 4, num_threads=1, env=NONE) as pool:
+        mask = jnp.asarray(pool.reset()[0]["mask"])
+        handle, _, _, step = pool.xla(callback=callback)
+        ids = jnp.array([2, 0], jnp.int32)
+        _, (_, _, _, truncated, info) = jax.jit(step)(handle, first_legal(mask[ids]), ids)
+        assert info["env_id"].tolist() == [2, 0] and info["elapsed_step"].tolist() == [1, 1]
+        assert truncated.tolist() == [False, False]
+
+
+@pytest.mark.skipif(not _native.XLA_HANDLERS, reason="built without XLA")
+def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
+    with make_pool(four_macros(), 2, num_threads=1) as pool:
+        pool.reset()
+        handle, recv, _, step = pool.xla()
+        with pytest.raises(Exception, match="environment 1: action 99"):
+            jax.block_until_ready(step(handle, jnp.array([12, 99], jnp.int32)))
+        with pytest.raises(Exception, match="would wait for ever"):
+            jax.block_until_ready(recv(handle))
+        with pytest.raises(TypeError, match="int32"):
+            step(handle, jnp.zeros(2))
+        pool.step(np.array([12, 12], np.int32))
+    with pytest.raises(Exception, match="closed"):
+        jax.block_until_ready(step(handle, jnp.array([12, 12], jnp.int32)))
+    del pool
+    with pytest.raises(Exception, match=r"no more|closed"):
+        jax.block_until_ready(recv(handle))
