@@ -1,0 +1,99 @@
+"""The engine's pool as a dm_env environment: `DmEnvPool`. Needs the package `dm-env`.
+
+Axis legend: B environments, K maps, R grid rows, C grid columns, T macros to place (each of the largest design).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from placement.engine.async_pool import AsyncPool, Result
+from placement.engine.observation import MAPS
+
+try:
+    import dm_env
+    from dm_env import specs
+except ImportError as error:
+    raise ImportError("the dm_env face of the pool needs the package dm-env (pip install dm-env)") from error
+
+
+class DmEnvPool(dm_env.Environment):
+    """A pool whose every timestep is a batch: step types int32 [B], rewards and discounts float32 [B].
+
+    The step that ends an episode is of type LAST, with discount 0. The next action for that environment is ignored and
+    brings a FIRST, whose reward and discount have no meaning (0 and 1). Observations are the pool's, with the
+    environments' numbers, costs and true sizes among them (``env_id``, ``costs``, ``rows``, ``columns``, ``macros``,
+    ``dead_end``).
+    """
+
+    def __init__(self, pool: AsyncPool) -> None:
+        """Takes the pool, which `close` closes."""
+        self.pool = pool
+
+    def reset(self) -> dm_env.TimeStep:
+        """Begins an episode in every environment; the batch is of type FIRST."""
+        self.pool.async_reset()
+        return self.recv()
+
+    def step(self, action: np.ndarray, env_id: np.ndarray | None = None) -> dm_env.TimeStep:
+        """Takes one action (int32 [B]) in each environment; raises what `AsyncPool.step` raises."""
+        return _timestep(self.pool.step(action, env_id))
+
+    def send(self, action: np.ndarray, env_id: np.ndarray | None = None) -> None:
+        """Takes one action in each environment and does not wait; raises what `AsyncPool.send` raises."""
+        self.pool.send(action, env_id)
+
+    def recv(self, timeout: float | None = None) -> dm_env.TimeStep:
+        """The next batch; raises what `AsyncPool.recv` raises."""
+        return _timestep(self.pool.recv(timeout))
+
+    def observation_spec(self) -> dict[str, specs.Array]:
+        """The arrays of one environment's observation, without the batch axis."""
+        spec = self.pool.spec
+        nodes = max(design.netlist.num_nodes for design in self.pool.designs)
+        high = np.ones((len(MAPS), 1, 1), np.float32)
+        high[MAPS.index("density")] = nodes
+        counts = {"env_id": self.pool.num_envs - 1, "rows": spec.rows, "columns": spec.columns, "macros": spec.steps}
+        shown: dict[str, specs.Array] = {
+            "design": specs.BoundedArray((), np.int32, 0, len(self.pool.designs) - 1, "design"),
+            "step": specs.BoundedArray((), np.int32, 0, spec.steps, "step"),
+            "mask": specs.BoundedArray((spec.rows, spec.columns), np.uint8, 0, 1, "mask"),
+            "maps": specs.BoundedArray((len(MAPS), spec.rows, spec.columns), np.float32, 0, high, "maps"),
+            "x": specs.BoundedArray((spec.steps,), np.float32, 0, 1, "x"),
+            "y": specs.BoundedArray((spec.steps,), np.float32, 0, 1, "y"),
+            "costs": specs.Array((5,), np.float64, "costs"),
+            "dead_end": specs.Array((), np.bool_, "dead_end"),
+        }
+        return shown | {name: specs.BoundedArray((), np.int32, 0, most, name) for name, most in counts.items()}
+
+    def action_spec(self) -> specs.DiscreteArray:
+        """One environment's action, row · C + column."""
+        return specs.DiscreteArray(self.pool.spec.num_actions, np.int32, "action")
+
+    def reward_spec(self) -> specs.Array:
+        """One environment's reward."""
+        return specs.Array((), np.float32, "reward")
+
+    def discount_spec(self) -> specs.BoundedArray:
+        """One environment's discount."""
+        return specs.BoundedArray((), np.float32, 0, 1, "discount")
+
+    def close(self) -> None:
+        """Ends the pool's threads."""
+        self.pool.close()
+
+
+def _timestep(result: Result) -> dm_env.TimeStep:
+    observation, reward, terminated, _, info = result
+    first = info["elapsed_step"] == 0
+    kind = np.where(first, int(dm_env.StepType.FIRST), int(dm_env.StepType.MID))
+    shown: dict[str, Any] = {**observation, **info}
+    del shown["elapsed_step"]
+    return dm_env.TimeStep(
+        step_type=np.where(terminated, int(dm_env.StepType.LAST), kind).astype(np.int32),
+        reward=reward,
+        discount=np.where(terminated, 0, 1).astype(np.float32),
+        observation=shown,
+    )

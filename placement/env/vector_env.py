@@ -1,0 +1,156 @@
+"""The engine's pool as a Gymnasium vector environment and as a dm_env environment.
+
+Axis legend: B environments, K maps, R grid rows, C grid columns, T macros to place (each of the largest design).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from placement.config import EnvConfig
+from placement.engine.async_pool import AsyncPool, make_pool
+from placement.engine.costs import Costs
+from placement.engine.observation import MAPS
+from placement.netlist.design import Design
+
+VECTOR_ID = "MacroPlacementPool-v0"
+
+
+def pool_observation_space(pool: AsyncPool) -> spaces.Dict:
+    """What one environment of `pool` shows: as `observation_space`, with the design's index, on the padded grid.
+
+    - ``design``: Discrete, index into the pool's designs.
+    - ``step``: Discrete(T + 1); ``mask``: uint8 [R, C]; ``maps``: float32 [K, R, C].
+    - ``x``, ``y``: float32 [T] in [0, 1].
+    """
+    spec = pool.spec
+    high = np.ones((len(MAPS), spec.rows, spec.columns), np.float32)
+    high[MAPS.index("density")] = max(design.netlist.num_nodes for design in pool.designs)
+    return spaces.Dict(
+        {
+            "design": spaces.Discrete(len(pool.designs), dtype=np.int32),
+            "step": spaces.Discrete(spec.steps + 1, dtype=np.int32),
+            "mask": spaces.Box(0, 1, (spec.rows, spec.columns), np.uint8),
+            "maps": spaces.Box(np.zeros_like(high), high, dtype=np.float32),
+            "x": spaces.Box(0, 1, (spec.steps,), np.float32),
+            "y": spaces.Box(0, 1, (spec.steps,), np.float32),
+        }
+    )
+
+
+class LegalCells(spaces.MultiDiscrete):
+    """The actions of all environments, int64 [B]. Sampling without a mask of one's own draws legal gcells."""
+
+    def __init__(self, pool: AsyncPool) -> None:
+        """Takes the pool, whose state is looked at whenever actions are sampled."""
+        self._pool = pool
+        super().__init__([pool.spec.num_actions] * pool.num_envs)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """One action for each environment; 0, which is ignored, where its episode has ended."""
+        if mask is None and probability is None:
+            legal = self._pool.observe()[0]["mask"].reshape(self._pool.num_envs, -1)
+            scores = self.np_random.random(legal.shape) * legal
+            return scores.argmax(axis=1).astype(self.dtype)
+        return super().sample(mask=mask, probability=probability)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> spaces.MultiDiscrete:
+        return spaces.MultiDiscrete(self.nvec.copy(), dtype=self.dtype.type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return spaces.MultiDiscrete, (self.nvec.copy(),)
+
+
+class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
+    """Environments of one or more designs, stepped together by the engine's threads.
+
+    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside what
+    the pool tells, ``costs`` by name with the mask ``_costs`` that Gymnasium gives its infos, and ``action_mask`` int8
+    [B, R·C]. Results are the caller's: copies that nothing overwrites.
+    """
+
+    def __init__(
+        self,
+        designs: Design | str | Sequence[Design | str],
+        num_envs: int = 1,
+        *,
+        config: EnvConfig | None = None,
+        num_threads: int = 0,
+        seed: int = 0,
+    ) -> None:
+        """Makes the pool; arguments and errors are those of `placement.make_pool`."""
+        self.pool = make_pool(designs, num_envs, env=config, num_threads=num_threads, seed=seed)
+        self.num_envs = num_envs
+        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
+        self.single_observation_space = pool_observation_space(self.pool)
+        self.single_action_space = spaces.Discrete(self.pool.spec.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = LegalCells(self.pool)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode in every environment, or in those of `options["reset_mask"]` (bool [B]).
+
+        Args:
+            seed: an int, or one for each environment; only `pool.sample_actions` draws from it.
+            options: nothing but ``reset_mask`` has a meaning.
+
+        Raises:
+            ValueError: `reset_mask` is no bool [B] with a True in it.
+        """
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            observation, info = self.pool.reset(seed=seed)
+            return _copied(observation), self._info(observation, info)
+        if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"reset_mask: must be a bool array of shape [{self.num_envs}]")
+        if not mask.any():
+            raise ValueError("reset_mask: names no environment")
+        self.pool.reset(np.flatnonzero(mask).astype(np.int32))
+        observation, _, _, _, info = self.pool.observe()
+        return _copied(observation), self._info(observation, info)
+
+    def step(self, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Takes one action in each environment.
+
+        Raises:
+            IllegalAction: (a ValueError) an action is out of range or not legal; nothing has changed.
+            ValueError, TypeError: another shape, or no integers.
+        """
+        actions = np.asarray(actions)
+        if actions.dtype.kind not in "iu":
+            raise TypeError(f"actions: must be integers, not {actions.dtype}")
+        limits = np.iinfo(np.int32)
+        clipped = np.clip(actions, limits.min, limits.max).astype(np.int32)  # what is clipped is out of range still
+        observation, reward, terminated, truncated, info = self.pool.step(clipped)
+        result = _copied(observation), reward.copy(), terminated.copy(), truncated.copy()
+        return *result, self._info(observation, info)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the threads."""
+        self.pool.close()
+
+    def _info(self, observation: dict[str, np.ndarray], info: dict[str, np.ndarray]) -> dict[str, Any]:
+        copied: dict[str, Any] = _copied(info)
+        costs = copied.pop("costs")
+        placed = ~np.isnan(costs[:, 0])
+        if placed.any():
+            copied["costs"] = {name: np.where(placed, costs[:, i], 0.0) for i, name in enumerate(Costs._fields)}
+            copied["costs"] |= {f"_{name}": placed.copy() for name in Costs._fields}
+            copied["_costs"] = placed
+        copied["action_mask"] = observation["mask"].reshape(self.num_envs, -1).astype(np.int8)
+        return copied
+
+
+def _copied(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+gymnasium.register(VECTOR_ID, vector_entry_point="placement.env.vector_env:PlacementVectorEnv")
