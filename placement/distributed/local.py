@@ -11,6 +11,7 @@ from placement.config import TrainConfig
 from placement.distributed import record
 from placement.distributed.actor import Actor, Surroundings
 from placement.distributed.best import BestTracker
+from placement.distributed.compilation import keep_compilations
 from placement.distributed.evaluator import Evaluator
 from placement.distributed.interruption import Interrupted, Interruption
 from placement.distributed.progress import TrainingProgress, make_progress
@@ -71,6 +72,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
     designs = [load(name) for name in config.design]
+    keep_compilations()
     folder = Path(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
     with record.locked(folder), Interruption() as interruption:

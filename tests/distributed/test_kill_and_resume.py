@@ -44,10 +44,10 @@ print("interrupted" if result.interrupted else "complete", result.iterations, fl
 class Process:
     """A training process whose lines are read one by one, with a deadline."""
 
-    def __init__(self, *command: str, **environment: str) -> None:
+    def __init__(self, *command: str) -> None:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        together = {**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(REPOSITORY), **environment}
-        self.process = subprocess.Popen([sys.executable, *command], cwd=REPOSITORY, env=together, **pipes)
+        environment = {**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(REPOSITORY)}
+        self.process = subprocess.Popen([sys.executable, *command], cwd=REPOSITORY, env=environment, **pipes)
         self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
         self._deadline.start()
         self.output: list[str] = []
@@ -137,12 +137,11 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
 def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "--config-name", "test", *settings)
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")}
-    process = Process(*command, **cache)
+    process = Process(*command)
     process.until("iteration 3/")
     process.send(signal.SIGKILL)
     assert process.end() == -signal.SIGKILL
-    process = Process(*command, **cache)
+    process = Process(*command)
     process.until("goes on after iteration")
     assert process.end() == 0, "".join(process.output)
     _check_whole(tmp_path, 6)

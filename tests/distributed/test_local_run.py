@@ -53,6 +53,7 @@ class Shown:
 def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "Agent", FakeAgent)
     monkeypatch.setattr(local, "Learner", FakeLearner)
+    monkeypatch.setattr(local, "keep_compilations", lambda: None)
 
 
 def _config(folder: Path, *, iterations: int = 4, **changes: Any) -> TrainConfig:
