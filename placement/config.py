@@ -66,8 +66,9 @@ class PolicyConfig:
         rounds: rounds of message passing.
         grid_width: channels of the grid decoder.
         location_frequencies: cosines per axis with which a macro's favourite spots are expressed.
-        wire_bias, pull_bias: how strongly the untrained policy leans on the wire mask and on the pull of the
-            netlist's springs (logits per standard deviation over the legal cells; 0 = uniform).
+        wire_bias, direct_bias, sequential_bias, edge_bias, room_bias: how strongly the untrained policy prefers cells
+            that add little wire, lie near the two targets of the netlist's springs, near the canvas edge, and with
+            little room around (logits per standard deviation over the legal cells; 0 = uniform; may be negative).
     """
 
     name: str = "edge_gnn"
@@ -76,7 +77,10 @@ class PolicyConfig:
     grid_width: int = 16
     location_frequencies: int = 8
     wire_bias: float = 0.0
-    pull_bias: float = 0.0
+    direct_bias: float = 0.0
+    sequential_bias: float = 0.0
+    edge_bias: float = 0.0
+    room_bias: float = 0.0
 
     def __post_init__(self) -> None:
         for key in ("node_width", "rounds", "grid_width", "location_frequencies"):

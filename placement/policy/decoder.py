@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from placement.policy.grid_features import CHANNELS, GLOBALS, GUIDES, GridFeatures
+from placement.policy.grid_features import CHANNELS, GLOBALS, GridFeatures
 
 REGIONS = 6
 """Q: the canvas is summarised in Q × Q regions, however many cells it has."""
@@ -29,7 +29,7 @@ class Context(NamedTuple):
     Attributes:
         scale, shift: float32 [B, W], feature-wise modulation of the first layer.
         location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): where this macro of this design wants to be.
-        guide: float32 [B, 3], how strongly it leans on each guide.
+        guide: float32 [B, 5], how strongly it leans on each guide.
         summary: float32 [B, S], for the value head.
     """
 
@@ -123,4 +123,4 @@ def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
     return jnp.einsum("brm,bmn,bcn->brc", rows, coefficients, columns)
 
 
-__all__ = ["GUIDES", "ILLEGAL", "REGIONS", "Context", "GridDecoder", "cosines", "region_weights"]
+__all__ = ["ILLEGAL", "REGIONS", "Context", "GridDecoder", "cosines", "region_weights"]

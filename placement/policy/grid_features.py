@@ -14,10 +14,11 @@ import jax.numpy as jnp
 
 from placement.engine.observation import Observation
 
-CHANNELS = 19
+CHANNELS = 21
 """L, the number of channels of `GridFeatures.channels`."""
-GUIDES = 3
-"""The channels that the policy's prior may lean on: wire mask, direct pull, sequential pull."""
+GUIDES = ("wire", "direct", "sequential", "edge", "room")
+"""What a macro may lean on, cell by cell: wire mask, squared distance to the direct and to the sequential target,
+distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
 GLOBALS = 14
 """V, the number of `GridFeatures.globals`."""
 _LIMIT = 4.0
@@ -50,7 +51,7 @@ class GridFeatures(NamedTuple):
 
     Attributes:
         channels: float32 [B, L, R, C], 0 outside the design's grid.
-        guides: float32 [B, 3, R, C], wire mask and pulls, standardised over the legal cells; 0 at illegal cells.
+        guides: float32 [B, 5, R, C], see `GUIDES`, standardised over the legal cells; 0 at illegal cells.
         valid: float32 [B, R, C], 1 on the design's grid.
         legal: bool [B, R, C].
         column, row: float32 [B, C] and [B, R], centres of the cells in canvas fractions.
@@ -92,19 +93,24 @@ def grid_features(observation: Observation, situation: Situation) -> GridFeature
     count = jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0)
     occupancy, density, wire = maps[:, 0] * valid, maps[:, 1] * valid, maps[:, 2]
     pulls = [_pull(row, column, situation.target[:, kind], situation.aspect) for kind in range(2)]
-    guides = jnp.stack([standardised(value, open_, count) for value in (wire, *pulls)], axis=1)
-    edge_distance = [jnp.minimum(position, 1 - position) for position in (row, column)]
+    edges = [jnp.minimum(position, 1 - position) for position in (row, column)]
+    closed = _neighbours(open_)
+    nearest = jnp.minimum(
+        edges[0][:, :, None] * situation.aspect[:, 1:, None], edges[1][:, None, :] * situation.aspect[:, :1, None]
+    )
+    room = 4 - sum(closed) + 4 * _box(open_, 2)
+    guides = jnp.stack([standardised(value, open_, count) for value in (wire, *pulls, nearest, room)], axis=1)
     channels = [
         open_,
         occupancy,
         jnp.clip(density, 0, 2),
-        *(guides[:, kind] for kind in range(GUIDES)),
+        *(guides[:, kind] for kind in range(len(GUIDES))),
         jnp.sqrt(pulls[1] + 1e-12),
         jnp.broadcast_to(2 * column[:, None, :] - 1, valid.shape),
         jnp.broadcast_to(2 * row[:, :, None] - 1, valid.shape),
-        jnp.broadcast_to(2 * edge_distance[1][:, None, :], valid.shape),
-        jnp.broadcast_to(2 * edge_distance[0][:, :, None], valid.shape),
-        *_neighbours(open_),
+        jnp.broadcast_to(2 * edges[1][:, None, :], valid.shape),
+        jnp.broadcast_to(2 * edges[0][:, :, None], valid.shape),
+        *closed,
         _box(density, 1),
         _box(density, 3),
         _box(open_, 1),

@@ -4,7 +4,7 @@ The encoder and the contexts depend on parameters and designs only (`embed`); th
 (`decide`). One network serves designs of different sizes and grids.
 
 Axis legend: G designs, N graph nodes, T macros, D node width, W grid width, M frequencies, S summary width,
-B samples, K pulls, R grid rows, C grid columns, H = 2·W + M² + 3 + S, the context's numbers side by side.
+B samples, K pulls, R grid rows, C grid columns, H = 2·W + M² + 5 + S, the context's numbers side by side.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Policy(nnx.Module):
         self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
         tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
-        self.guide = nnx.Linear(_CONTEXT_HIDDEN, GUIDES, kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
+        self.guide = nnx.Linear(_CONTEXT_HIDDEN, len(GUIDES), kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
         self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
         self.decoder = GridDecoder(width, SUMMARY, rngs=rngs)
 
@@ -92,7 +92,7 @@ class Policy(nnx.Module):
     def _context(self, numbers: jax.Array) -> Context:
         """float32 [B, H] → its parts."""
         width, frequencies = self.config.grid_width, self.config.location_frequencies
-        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + GUIDES]
+        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(GUIDES)]
         scale, shift, location, guide, summary = jnp.split(numbers, ends, axis=1)
         return Context(scale, shift, location.reshape(-1, frequencies, frequencies), guide, summary)
 
@@ -145,11 +145,11 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
 
 
 def guide_bias(config: PolicyConfig) -> nnx.Initializer:
-    """The prior: how strongly the untrained policy leans on wire mask and sequential pull."""
+    """The prior: how strongly the untrained policy leans on each guide."""
 
     def initial(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> jax.Array:
         del key
-        return jnp.asarray([config.wire_bias, 0.0, config.pull_bias], dtype).reshape(shape)
+        return jnp.asarray([getattr(config, f"{name}_bias") for name in GUIDES], dtype).reshape(shape)
 
     return initial
 

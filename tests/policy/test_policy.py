@@ -65,14 +65,14 @@ def test_untrained_policy_is_near_uniform_over_the_legal_cells(agent: Agent, des
 def test_biases_lean_on_wire_mask_and_pull(agent: Agent, designs: list[Design]) -> None:
     params = agent.init(0)
     observation = random_observation(designs, 0, 8)
-    leaning = {**params, "guide": {**params["guide"], "bias": jnp.array([3.0, 0.0, 0.0])}}
+    leaning = {**params, "guide": {**params["guide"], "bias": jnp.array([3.0, 0.0, 0.0, 0.0, 0.0])}}
     logits, _ = _logits(agent, leaning, observation)
     for row in range(8):
         legal = observation.mask[row] != 0
         assert np.corrcoef(logits[row][legal], -observation.maps[row, 2][legal])[0, 1] > 0.95
     first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
-    pulled = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 3.0])}}
+    pulled = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 3.0, 0.0, 0.0])}}
     logits, _ = _logits(agent, pulled, first)
     row, column = np.unravel_index(logits[0].argmax(), logits[0].shape)
     target = agent.network.inputs.pull_fixed[1, 1, 0]
@@ -80,9 +80,22 @@ def test_biases_lean_on_wire_mask_and_pull(agent: Agent, designs: list[Design]) 
     assert abs((row + 0.5) / 7 - target[1]) <= 1 / 7
 
 
+def test_room_and_edge_lead_to_corners_and_neighbours(agent: Agent, designs: list[Design]) -> None:
+    params = agent.init(0)
+    first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
+    first.x[:], first.y[:], first.mask[:] = 0, 0, 1
+    packed = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 0.0, 0.0, 3.0])}}
+    logits, _ = _logits(agent, packed, first)
+    assert np.unravel_index(logits[0].argmax(), logits[0].shape) in {(0, 0), (0, 8), (6, 0), (6, 8)}
+    edged = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 0.0, 3.0, 0.0])}}
+    logits, _ = _logits(agent, edged, first)
+    assert logits[0][1:-1, 1:-1].max() < min(logits[0][0].min(), logits[0][:, 0].min())
+
+
 def test_the_configured_biases_are_the_initial_ones() -> None:
-    initial = guide_bias(PolicyConfig(wire_bias=1.5, pull_bias=2.5))
-    np.testing.assert_array_equal(initial(jax.random.key(0), (3,), jnp.float32), [1.5, 0.0, 2.5])
+    config = PolicyConfig(wire_bias=1.5, sequential_bias=-2.5, edge_bias=0.5, room_bias=3.0)
+    initial = guide_bias(config)(jax.random.key(0), (5,), jnp.float32)
+    np.testing.assert_array_equal(initial, [1.5, 0.0, -2.5, 0.5, 3.0])
 
 
 def test_log_probabilities_are_exact_and_actions_legal(agent: Agent, params: Params, designs: list[Design]) -> None:
