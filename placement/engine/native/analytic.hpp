@@ -1,9 +1,12 @@
 // Soft macros by coordinate descent on the proxy cost itself, from the quadratic wirelength optimum.
 //
 // Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stand. Its cost in every
-// gcell of a window comes at once: its wirelength is a sum of a function of the column and one of the row; its routes
-// run straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
+// gcell comes at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes run
+// straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
 // Early sweeps price softly, which spreads the macros as a smooth density penalty does; late ones price nearly exactly.
+// Between the first sweeps, springs along the nets pull the macros together again while holding them near where the
+// sweep has spread them to, ever tighter: what a sweep cannot do, moving connected macros together. At last, macros move
+// within their gcells.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +14,27 @@
 #include <vector>
 
 #include "analytic_maps.hpp"
+#include "analytic_nets.hpp"
 #include "analytic_start.hpp"
-#include "compact_nets.hpp"
+#include "analytic_window.hpp"
 #include "cost.hpp"
 #include "soft_placer.hpp"
 
 namespace placement {
 
 struct AnalyticOptions {
-  int start_iterations = 10;  // of the quadratic start
+  int solver_iterations = 10;  // of the quadratic start and of each pull
   int sweeps = 16;
-  Softness first = {2.0F, 0.09F, 1.7F, 1.1F}, last = {0.01F, 0.045F, 0.7F, 1.0F};  // geometric between
-  int moves_per_pricing = 32;      // prices are brought up to date after so many moves
-  int moves_per_threshold = 128;
+  int pulls = 5;               // between the first sweeps
+  float hold = 0.15F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
+  int settling_sweeps = 2;     // within the gcells
+  Softness first = {4.8F, 0.26F, 3.5F, 0.9F}, last = {0.016F, 0.032F, 0.4F, 1.37F};  // geometric between
+  int moves_per_pricing = 32, moves_per_threshold = 128;  // after which prices, thresholds are brought up to date
   Weights weights;
 };
+
+// The same, some 0.005 of proxy cost worse on Ariane in under half the time.
+AnalyticOptions fast_analytic_options();
 
 class Analytic : public SoftPlacer {
  public:
@@ -33,71 +42,22 @@ class Analytic : public SoftPlacer {
   void place(double* x, double* y, const std::int8_t* orientation) override;
 
  private:
-  static constexpr int kWindow = 32;  // columns and rows, at most, that a soft macro looks at
-
-  struct Spot {
-    float x = 0, y = 0;  // µm
-    std::int16_t column = 0, row = 0;
-    std::int32_t cell = 0;
-  };
-  // A net as one of its soft macros sees it.
-  struct Incidence {
-    std::int32_t others_start, others_end;  // its other points; the driver first if that is another node's
-    std::int32_t own;                       // a point of the soft macro's own: the driver if it drives
-    bool drives;
-    float wire_price;    // proxy cost per µm
-    float route_weight;  // tracks
-    float low_dx, high_dx, low_dy, high_dy;  // µm, own pins' offsets
-  };
-  struct Box {  // of a movable soft macro
-    float width = 0, height = 0;  // µm
-    float low_x = 0, high_x = 0, low_y = 0, high_y = 0;  // µm, the centre's range
-    int first_column = 0, last_column = 0, first_row = 0, last_row = 0;  // gcells that the centre can be in
-    bool one_cell = true;  // its area falls in the gcell of its centre, standing in its middle
-  };
-  struct Window {
-    int column, row, columns, rows;
-    int lanes, row_lanes;  // columns and rows, rounded up to whole lanes
-    alignas(32) float x[kWindow], y[kWindow];            // µm, the centre in each column and row
-    alignas(32) float by_column[kWindow], by_row[kWindow];
-    alignas(32) float total[kWindow][kWindow];           // proxy cost, [row][column]
-  };
-
-  void build_incidences();
-  void set_box(int soft, const std::int8_t* orientation);
-  void set_points(int node, const double* x, const double* y, const std::int8_t* orientation);
-  void stand(int soft, float x, float y);
+  void gather(double* x, double* y, const std::int8_t* orientation, float hold);
+  void sweep();
   bool improve(int soft);
-  void open_window(int soft);
-  void price_nets(int soft);
-  void price_horizontal();
-  void price_vertical();
-  void price_density(int soft);
-  void add_density(int soft, float sign);
-  void add_routes(int soft, float sign);
+  void settle(int soft);
+  void settle_on_axis(int soft, bool across);
 
   std::shared_ptr<const Design> design_;
   AnalyticOptions options_;
-  CompactNets nets_;
   CostEvaluator evaluator_;
   PriceMaps maps_;
   QuadraticStart start_;
+  SoftNets nets_;
+  PricedWindow window_;
   Softness softness_;
-
-  std::vector<std::int32_t> soft_of_;          // [N] movable soft macro, -1 if none
-  std::vector<std::int32_t> incidence_start_;  // [S+1]
-  std::vector<Incidence> incidences_;
-  std::vector<std::int32_t> others_;           // points
-  std::vector<Spot> spots_;                    // [points]
-  std::vector<Box> boxes_;                     // [S]
-  std::vector<float> x_, y_;                   // [S] µm
-  std::vector<std::int32_t> stamp_;            // [R·C] last net visit that met the gcell
-  std::int32_t visit_ = 0;
-  std::vector<float> sinks_in_column_, drivers_in_row_;  // [C], [R] tracks
-  float sinks_weight_ = 0, drivers_weight_ = 0;
-  std::vector<float> cover_x_, cover_y_;       // [C], [R] share of a gcell
-  std::vector<double> best_x_, best_y_;
-  Window window_;
+  std::vector<SoftBox> boxes_;                // [S]
+  std::vector<QuadraticStart::Pair> centres_;  // [S] µm from the canvas centre
 };
 
 }  // namespace placement

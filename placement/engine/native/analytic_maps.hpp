@@ -18,6 +18,15 @@ struct Softness {
   float density_weight = 1, congestion_weight = 1;  // times the weights of the proxy cost
 };
 
+// Price of density v: 0 below `start`, curve · (v − start)² to start + bend, then straight on with `slope`.
+struct DensityPrice {
+  float start, bend, curve, slope;  // proxy cost per unit of density: slope; per its square: curve
+  float operator()(float density) const {
+    const float above = density > start ? density - start : 0, ramp = above < bend ? above : bend;
+    return curve * ramp * ramp + slope * (above - ramp);
+  }
+};
+
 class PriceMaps {
  public:
   explicit PriceMaps(const Design& design, const Weights& weights);
@@ -30,14 +39,23 @@ class PriceMaps {
   // Takes over the maps of an exact evaluation.
   void load(const CostEvaluator& evaluator);
 
-  // A route of `weight` tracks from column a to b on a row, and from row a to b on a column.
-  void add_horizontal(int row, int a, int b, float weight);
-  void add_vertical(int column, int a, int b, float weight);
+  // A route of `weight` tracks (negative: takes it away) along `row` between the columns, then along `to_column`
+  // between the rows. Counts from the next set_prices on.
+  void add_route(int row, int column, int to_row, int to_column, float weight) {
+    const float right = to_column > column ? weight : -weight, up = to_row > row ? weight : -weight;
+    float* along = horizontal_steps_.data() + row * row_stride_;
+    along[column] += right;
+    along[to_column] -= right;
+    float* across = vertical_steps_.data() + to_column * column_stride_;
+    across[row] += up;
+    across[to_row] -= up;
+  }
+  const float* density_row(int row) const { return density_.data() + kPad + row * row_stride_; }
   float* density_row(int row) { return density_.data() + kPad + row * row_stride_; }
 
-  // Sets the thresholds to the current k-th largest values.
+  // Sets the thresholds to the current k-th largest values; of the routing demand, to that of the last set_prices.
   void set_thresholds();
-  // Recomputes the routing prices from demand and thresholds.
+  // Recomputes the routing demand and its prices.
   void set_prices(const Softness& softness);
 
   // Price, in proxy cost per track, of one more route over a gcell, and sums of it over the gcells before.
@@ -47,9 +65,10 @@ class PriceMaps {
   const float* vertical_price_row(int row) const { return vertical_price_turned_.data() + kPad + row * row_stride_; }
   const float* vertical_sum_column(int column) const { return vertical_sum_.data() + column * column_stride_; }
 
-  // Proxy cost of a unit above the density threshold.
-  float density_price(const Softness& softness) const { return density_price_ * softness.density_weight; }
-  float density_threshold() const { return density_threshold_; }
+  DensityPrice density_price(const Softness& softness) const {
+    const float slope = density_price_ * softness.density_weight;
+    return {density_threshold_ - softness.density, 2 * softness.density, slope / (4 * softness.density), slope};
+  }
 
   static constexpr int kPad = 32;  // entries before the first and after the last of each row
 
@@ -58,8 +77,10 @@ class PriceMaps {
   float horizontal_capacity_, vertical_capacity_;  // tracks
   float density_price_, congestion_price_;
   float density_threshold_ = 0, congestion_threshold_ = 0;
-  std::vector<float> density_, horizontal_;         // [R, C]
-  std::vector<float> vertical_;                     // [C, R]
+  std::vector<float> density_;                              // [R, C]
+  // Demand over capacity as loaded, and since; changes of the latter, in tracks, from one gcell to the next.
+  std::vector<float> horizontal_base_, horizontal_, horizontal_steps_;  // [R, C]
+  std::vector<float> vertical_base_, vertical_, vertical_steps_;        // [C, R]
   std::vector<float> horizontal_price_, horizontal_price_turned_, horizontal_sum_;
   std::vector<float> vertical_price_turned_, vertical_sum_;
   std::vector<float> scratch_;
