@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace placement {
 namespace {
 
-constexpr int kLanes = 8;        // sums run in this many parts, so that they vectorise and are the same on every machine
-constexpr int kMaxBins = 64;     // along an axis
+constexpr int kMaxBins = 64;      // along an axis
 constexpr float kJitter = 1e-3F;  // µm
+constexpr float kNothing = 1e-6F;  // µm, against dividing by 0
 
 // A fixed direction per node, spread evenly over the circle.
 std::pair<float, float> direction(int index) {
@@ -17,14 +18,15 @@ std::pair<float, float> direction(int index) {
   return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
 }
 
-float sum(const float (&lanes)[kLanes]) {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
-float largest_magnitude(const std::vector<float>& values) {
-  float largest = 0;
-  for (const float value : values) largest = std::max(largest, std::fabs(value));
-  return largest;
+// Scale that turns forces into moves: `typical` times the mean force moves its node by `distance`.
+float scale_of(const std::vector<float>& forces, float distance, float typical) {
+  float total = 0, largest = 0;
+  for (const float force : forces) {
+    total += std::fabs(force);
+    largest = std::max(largest, std::fabs(force));
+  }
+  const float full = std::min(largest, typical * total / static_cast<float>(forces.size()));
+  return full > 0 ? distance / full : 0;
 }
 
 }  // namespace
@@ -47,9 +49,10 @@ ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule
   }
   const std::size_t count = springs_.count();
   soft_.resize(count);
-  sorted_.resize(count + kLanes);
+  sorted_.resize(count + Lanes::kCount);
   standing_.resize(standing_nodes_.size());
   bin_of_.resize(count);
+  centres_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto [across, up] = direction(static_cast<int>(i));
     jitter_.emplace_back(kJitter * across, kJitter * up);
@@ -123,7 +126,7 @@ void ForceDirected::bin_standing() {
   each([&](int bin, std::size_t) { ++standing_bin_start_[bin + 1]; });
   for (int bin = 0; bin < bin_columns_ * bin_rows_; ++bin) standing_bin_start_[bin + 1] += standing_bin_start_[bin];
   std::copy(standing_bin_start_.begin(), standing_bin_start_.end() - 1, bin_next_.begin());
-  standing_sorted_.resize(standing_bin_start_.back() + kLanes);
+  standing_sorted_.resize(standing_bin_start_.back() + Lanes::kCount);
   each([&](int bin, std::size_t i) {
     const int slot = bin_next_[bin]++;
     standing_sorted_.x[slot] = standing_.x[i];
@@ -157,35 +160,53 @@ void ForceDirected::bin_soft() {
 }
 
 void ForceDirected::attract(float factor) {
+  typedef float Two __attribute__((vector_size(8)));  // x and y at once
+  for (int i = 0; i < springs_.count(); ++i) centres_[i] = {soft_.x[i], soft_.y[i]};
+  const auto at = [&](int i) {
+    Two two;
+    std::memcpy(&two, &centres_[i], sizeof two);
+    return two;
+  };
   for (int i = 0; i < springs_.count(); ++i) {
-    float pull_x = pull_x_[i], pull_y = pull_y_[i];
-    for (int k = springs_.start[i]; k < springs_.start[i + 1]; ++k) {
-      pull_x += springs_.weight[k] * soft_.x[springs_.other[k]];
-      pull_y += springs_.weight[k] * soft_.y[springs_.other[k]];
+    Two even = {pull_x_[i], pull_y_[i]}, odd = -springs_.total_weight[i] * at(i);
+    int k = springs_.start[i];
+    for (const int last = springs_.start[i + 1] - 1; k < last; k += 2) {
+      even += springs_.weight[k] * at(springs_.other[k]);
+      odd += springs_.weight[k + 1] * at(springs_.other[k + 1]);
     }
-    force_x_[i] = factor * (pull_x - springs_.total_weight[i] * soft_.x[i]);
-    force_y_[i] = factor * (pull_y - springs_.total_weight[i] * soft_.y[i]);
+    if (k < springs_.start[i + 1]) even += springs_.weight[k] * at(springs_.other[k]);
+    const Two force = factor * (even + odd);
+    force_x_[i] = force[0];
+    force_y_[i] = force[1];
   }
 }
 
-// Adds the unit pushes of the boxes [first, last) that overlap soft macro `soft`.
-void ForceDirected::repel_one(int soft, const Boxes& boxes, int first, int last, float& push_x, float& push_y) const {
-  const float x = soft_.x[soft] + jitter_[soft].first, y = soft_.y[soft] + jitter_[soft].second;
-  const float half_width = soft_.half_width[soft], half_height = soft_.half_height[soft];
-  float lanes_x[kLanes] = {}, lanes_y[kLanes] = {};
-  for (int start = first; start < last; start += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const int i = start + lane;
-      const float dx = x - boxes.x[i], dy = y - boxes.y[i];
-      const bool overlaps = (i < last) & (std::fabs(dx) < half_width + boxes.half_width[i]) &
-                            (std::fabs(dy) < half_height + boxes.half_height[i]);
-      const float per_distance = overlaps ? 1 / std::sqrt(dx * dx + dy * dy + 1e-12F) : 0.0F;
-      lanes_x[lane] += dx * per_distance;
-      lanes_y[lane] += dy * per_distance;
-    }
+// Adds the pushes of the soft macros [first, last) of the sorted ones: away from their centres, of size 1 (|dx| + |dy|).
+inline void ForceDirected::push_soft(const Place& place, int first, int last, Push& push) const {
+  for (int i = first; i < last; i += Lanes::kCount) {
+    const Lanes dx = place.x - Lanes::load(&sorted_.x[i]), dy = place.y - Lanes::load(&sorted_.y[i]);
+    const Lanes across = magnitude(dx), up = magnitude(dy);
+    const Lanes reach_x = place.half_width + Lanes::load(&sorted_.half_width[i]);
+    const Lanes reach_y = place.half_height + Lanes::load(&sorted_.half_height[i]);
+    const auto overlaps = (across.v < reach_x.v) & (up.v < reach_y.v) & first_lanes(last - i);
+    const Lanes per_um = {overlaps ? 1 / (across + up + Lanes::all(kNothing)).v : Lanes::Vector{}};
+    push.x = push.x + dx * per_um;
+    push.y = push.y + dy * per_um;
   }
-  push_x += sum(lanes_x);
-  push_y += sum(lanes_y);
+}
+
+// Adds the pushes of the standing boxes [first, last) of the sorted ones: out by the shortest way, of size `strength`.
+inline void ForceDirected::push_standing(const Place& place, int first, int last, Push& push) const {
+  const Lanes::Vector strength = Lanes::all(static_cast<float>(schedule_.standing_strength)).v, none{};
+  for (int i = first; i < last; i += Lanes::kCount) {
+    const Lanes dx = place.x - Lanes::load(&standing_sorted_.x[i]), dy = place.y - Lanes::load(&standing_sorted_.y[i]);
+    const Lanes across = place.half_width + Lanes::load(&standing_sorted_.half_width[i]) - magnitude(dx);
+    const Lanes up = place.half_height + Lanes::load(&standing_sorted_.half_height[i]) - magnitude(dy);
+    const auto overlaps = (across.v > none) & (up.v > none) & first_lanes(last - i);
+    const auto narrower = across.v < up.v, sideways = overlaps & narrower, upright = overlaps & ~narrower;
+    push.x = {push.x.v + (sideways ? (dx.v < none ? -strength : strength) : none)};
+    push.y = {push.y.v + (upright ? (dy.v < none ? -strength : strength) : none)};
+  }
 }
 
 void ForceDirected::repel(float factor) {
@@ -193,28 +214,30 @@ void ForceDirected::repel(float factor) {
   for (int i = 0; i < springs_.count(); ++i) {
     const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
     const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
-    float push_x = 0, push_y = 0;
+    const Place place = {Lanes::all(soft_.x[i] + jitter_[i].first), Lanes::all(soft_.y[i] + jitter_[i].second),
+                         Lanes::all(soft_.half_width[i]), Lanes::all(soft_.half_height[i])};
+    Push push = {};
     for (int r = std::max(row - 1, 0); r <= std::min(row + 1, bin_rows_ - 1); ++r) {
-      repel_one(i, sorted_, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push_x,
-                push_y);
+      push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
     }
-    repel_one(i, standing_sorted_, standing_bin_start_[bin_of_[i]], standing_bin_start_[bin_of_[i] + 1], push_x,
-              push_y);
-    force_x_[i] += factor * push_x;
-    force_y_[i] += factor * push_y;
+    push_standing(place, standing_bin_start_[bin_of_[i]], standing_bin_start_[bin_of_[i] + 1], push);
+    force_x_[i] += factor * sum(push.x);
+    force_y_[i] += factor * sum(push.y);
   }
 }
 
-// Scales the forces so that the largest on an axis moves its node by the stage's distance, and moves all nodes.
+// Moves the nodes along their forces, none by more than the stage's distance on an axis.
 void ForceDirected::move(const ForceStage& stage) {
   const Canvas& canvas = design_->canvas;
-  const float largest_x = largest_magnitude(force_x_), largest_y = largest_magnitude(force_y_);
-  const auto per_step = static_cast<float>(stage.move_distance / stage.steps);
-  const float scale_x = largest_x > 0 ? per_step * static_cast<float>(canvas.width) / largest_x : 0;
-  const float scale_y = largest_y > 0 ? per_step * static_cast<float>(canvas.height) / largest_y : 0;
+  const double per_step = stage.move_distance / stage.steps;
+  const auto most_x = static_cast<float>(per_step * canvas.width), most_y = static_cast<float>(per_step * canvas.height);
+  const auto typical = static_cast<float>(schedule_.typical_force);
+  const float scale_x = scale_of(force_x_, most_x, typical), scale_y = scale_of(force_y_, most_y, typical);
   for (int i = 0; i < springs_.count(); ++i) {
-    soft_.x[i] = std::clamp(soft_.x[i] + scale_x * force_x_[i], low_x_[i], high_x_[i]);
-    soft_.y[i] = std::clamp(soft_.y[i] + scale_y * force_y_[i], low_y_[i], high_y_[i]);
+    const float by_x = std::clamp(scale_x * force_x_[i], -most_x, most_x);
+    const float by_y = std::clamp(scale_y * force_y_[i], -most_y, most_y);
+    soft_.x[i] = std::clamp(soft_.x[i] + by_x, low_x_[i], high_x_[i]);
+    soft_.y[i] = std::clamp(soft_.y[i] + by_y, low_y_[i], high_y_[i]);
   }
 }
 

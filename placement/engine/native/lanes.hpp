@@ -25,6 +25,12 @@ inline Lanes operator-(const Lanes& a, const Lanes& b) { return {a.v - b.v}; }
 inline Lanes operator*(const Lanes& a, const Lanes& b) { return {a.v * b.v}; }
 inline Lanes max(const Lanes& a, const Lanes& b) { return {a.v > b.v ? a.v : b.v}; }
 inline Lanes min(const Lanes& a, const Lanes& b) { return {a.v < b.v ? a.v : b.v}; }
+inline Lanes magnitude(const Lanes& a) { return max(a, {-a.v}); }
+// True in the first `count` lanes.
+inline auto first_lanes(int count) {
+  const Lanes::Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+  return numbers < Lanes::all(static_cast<float>(count)).v;
+}
 // Σ over the lanes, in a fixed order.
 inline float sum(const Lanes& a) {
   return ((a.v[0] + a.v[4]) + (a.v[2] + a.v[6])) + ((a.v[1] + a.v[5]) + (a.v[3] + a.v[7]));
