@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from placement.engine import _native
+from placement.engine.costs import proxy_cost
 from placement.engine.native_design import native_design
 from placement.engine.soft import SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
-from placement.testing.designs import Node, random_design, random_placement
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.testing.designs import Net, Node, build, random_design, random_placement, square_canvas
 
 every_placer = pytest.mark.parametrize("placer", SOFT_PLACERS)
 
@@ -45,6 +52,12 @@ def _hard(name: str, x: float, y: float, side: float = 20.0) -> Node:
 
 def _soft(name: str, width: float = 10.0, height: float = 10.0) -> Node:
     return Node(name, NodeKind.SOFT, 0.0, 0.0, width, height)
+
+
+def _place(design: Design, placer: str) -> Placement:
+    placed = place_soft_macros(design, design.initial, placer)
+    _check_inside(design, placed)
+    return placed
 
 
 @every_placer
@@ -86,7 +99,125 @@ def test_one_instance_forgets_between_calls(placer: str) -> None:
     np.testing.assert_array_equal(y, expected.y)
 
 
+@every_placer
+def test_threads_with_an_instance_each_agree(placer: str) -> None:
+    design = random_design(6, soft=40, nets=200)
+    native = native_design(design)
+    starts = [random_placement(design, seed) for seed in range(4)]
+    expected = [place_soft_macros(design, start, placer) for start in starts]
+
+    def place_all(first: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        instance = _native.SoftPlacer(placer, native)
+        results = []
+        for number in [first, *range(len(starts))] * 5:
+            x, y = starts[number].x.copy(), starts[number].y.copy()
+            instance.place(x, y, starts[number].orientation)
+            results.append((x, y))
+        return results[-len(starts) :]
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for results in pool.map(place_all, range(3)):
+            for (x, y), placement in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(x, placement.x)
+                np.testing.assert_array_equal(y, placement.y)
+
+
+@every_placer
+def test_a_soft_macro_goes_to_its_net(placer: str) -> None:
+    nodes = [_hard("a", 15, 35), _hard("b", 85, 65), _soft("s")]
+    nets = [Net([("a", 0, 0), ("s", 0, 0)]), Net([("s", 0, 0), ("b", 0, 0)])]
+    placed = _place(build("one", square_canvas(10, 10), nodes, nets), placer)
+    assert 10 <= placed.x[2] <= 90
+    assert 25 <= placed.y[2] <= 75
+
+
+@every_placer
+def test_one_net_of_soft_macros_only(placer: str) -> None:
+    nodes = [_hard("a", 50, 50), _soft("s"), _soft("t"), _soft("u")]
+    placed = _place(build("net", square_canvas(10, 10), nodes, [Net([("s", 0, 0), ("t", 1, -1), ("u", 0, 0)])]), placer)
+    assert np.isfinite(placed.x).all()
+
+
+@every_placer
+def test_no_soft_macros_leaves_the_placement(placer: str) -> None:
+    design = build("none", square_canvas(), [_hard("a", 20, 20), _hard("b", 40, 40)], [Net([("a", 0, 0), ("b", 0, 0)])])
+    assert place_soft_macros(design, design.initial, placer) == design.initial
+
+
+@every_placer
+def test_soft_macros_without_nets_spread(placer: str) -> None:
+    design = build("free", square_canvas(8, 8), [_hard("a", 10, 10), *(_soft(f"s{i}") for i in range(20))], [])
+    placed = _place(design, placer)
+    assert proxy_cost(design, placed).density_cost < 0.7
+
+
+@every_placer
+@pytest.mark.parametrize(
+    ("width", "height"), [(35.0, 4.0), (4.0, 35.0), (45.0, 45.0), (100.0, 30.0), (140.0, 10.0), (0.0, 0.0)]
+)
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (3, 40), (40, 3), (50, 50)])
+def test_soft_macros_of_any_size_on_any_grid(placer: str, width: float, height: float, columns: int, rows: int) -> None:
+    canvas = dataclasses.replace(square_canvas(10, 10), columns=columns, rows=rows)
+    nodes = [_hard("a", 20, 20), Node("p", NodeKind.PORT, 100, 50), *(_soft(f"s{i}", width, height) for i in range(6))]
+    nets = [
+        Net([("a", 3, 3), ("s0", 0, 0), ("s1", 1, 0)], 3.0),
+        Net([("s2", 0, 0), ("s3", 0, 0)]),
+        Net([("s4", 0, 0), ("p", 0, 0)]),
+    ]
+    design = build("sizes", canvas, nodes, nets)
+    placed = _place(design, placer)
+    assert np.isfinite(placed.x).all() and np.isfinite(placed.y).all()
+
+
+@every_placer
+def test_fixed_soft_macros_stay(placer: str) -> None:
+    nodes = [_hard("a", 20, 20), _soft("s")._replace(x=70.0, y=70.0, fixed=True), _soft("t")]
+    design = build("fixed", square_canvas(10, 10), nodes, [Net([("a", 0, 0), ("s", 0, 0), ("t", 0, 0)])])
+    placed = _place(design, placer)
+    assert (placed.x[1], placed.y[1]) == (70.0, 70.0)
+    assert placed.x[2] != 0.0
+
+
+@every_placer
+@pytest.mark.parametrize("name", ["clustered40", "clustered120"])
+def test_better_than_a_heap_in_the_middle(placer: str, name: str) -> None:
+    design = load(name)
+    soft, canvas = design.netlist.soft, design.canvas
+    middle = np.full(len(soft), 0.5)
+    heap = design.initial.moved(soft, middle * canvas.width, middle * canvas.height)
+    share = 0.95 if placer == "force_directed" else 0.75
+    assert proxy_cost(design, _place(design, placer)).proxy_cost < share * proxy_cost(design, heap).proxy_cost
+
+
+def test_ariane_costs(ariane_folder: Path) -> None:
+    design = load(ariane_folder / "netlist.pb.txt.gz", ariane_folder / "legalized.plc")
+    costs = {placer: proxy_cost(design, _place(design, placer)).proxy_cost for placer in SOFT_PLACERS}
+    assert costs["force_directed"] < 0.849  # the public force-directed placer
+    assert costs["analytic"] < 0.6859  # the file's own soft macros
+    assert costs["analytic_fast"] < 0.6859
+
+
 def test_unknown_placer_names_the_choices() -> None:
     design = random_design(0)
     with pytest.raises(ValueError, match=r"'gravity'.*force_directed"):
         place_soft_macros(design, design.initial, "gravity")
+
+
+def test_what_stands_must_be_placed() -> None:
+    design = build("open", square_canvas(), [_hard("a", 20, 20), _soft("s")], [])
+    unplaced = dataclasses.replace(design.initial, placed=np.array([False, True]))
+    with pytest.raises(DesignError, match="'a' is not placed"):
+        place_soft_macros(design, unplaced)
+    other = build("two", square_canvas(), [_hard("a", 20, 20)], [])
+    with pytest.raises(DesignError, match="placement of 1 nodes"):
+        place_soft_macros(design, other.initial)
+
+
+def test_native_placer_checks_lengths() -> None:
+    design = build("lengths", square_canvas(), [_hard("a", 20, 20), _soft("s")], [])
+    instance = _native.SoftPlacer("analytic", native_design(design))
+    two, three = np.zeros(2), np.zeros(3)
+    with pytest.raises(ValueError, match="one value per node"):
+        instance.place(two, three, np.zeros(2, dtype=np.int8))
+    with pytest.raises(ValueError, match="3 nodes for a design of 2"):
+        instance.place(three, three.copy(), np.zeros(3, dtype=np.int8))

@@ -29,6 +29,10 @@ AnalyticOptions fast_analytic_options() {
   AnalyticOptions options;
   options.sweeps = 5;
   options.pulls = 1;
+  options.hold = 0.2F;
+  options.settling_sweeps = 1;
+  options.first = {4.0F, 0.21F, 4.0F, 1.1F};
+  options.last = {0.036F, 0.031F, 0.34F, 1.0F};
   return options;
 }
 

@@ -24,11 +24,11 @@ namespace placement {
 
 struct AnalyticOptions {
   int solver_iterations = 10;  // of the quadratic start and of each pull
-  int sweeps = 16;
-  int pulls = 5;               // between the first sweeps
-  float hold = 0.15F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
+  int sweeps = 14;
+  int pulls = 7;               // between the first sweeps
+  float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
   int settling_sweeps = 2;     // within the gcells
-  Softness first = {4.8F, 0.26F, 3.5F, 0.9F}, last = {0.016F, 0.032F, 0.4F, 1.37F};  // geometric between
+  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric between
   int moves_per_pricing = 32, moves_per_threshold = 128;  // after which prices, thresholds are brought up to date
   Weights weights;
 };

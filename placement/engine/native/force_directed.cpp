@@ -41,7 +41,8 @@ void ForceDirected::Boxes::resize(std::size_t count) {
 ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule schedule)
     : design_(std::move(design)),
       schedule_(std::move(schedule)),
-      springs_(make_soft_springs(*design_, SpringModel::star, schedule_.io_factor)) {
+      springs_(make_soft_springs(*design_, SpringModel::star, schedule_.io_factor)),
+      way_out_(design_->canvas) {
   const Design& d = *design_;
   for (int node = 0; node < d.nodes(); ++node) {
     const Kind kind = d.kind_of(node);
@@ -50,7 +51,6 @@ ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule
   const std::size_t count = springs_.count();
   soft_.resize(count);
   sorted_.resize(count + Lanes::kCount);
-  standing_.resize(standing_nodes_.size());
   bin_of_.resize(count);
   centres_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -66,12 +66,14 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
   const Design& d = *design_;
   const auto width = static_cast<float>(d.canvas.width), height = static_cast<float>(d.canvas.height);
   float widest = 0, tallest = 0;
+  double area = 0;
   for (int i = 0; i < springs_.count(); ++i) {
     const int node = springs_.node[i];
     soft_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
     soft_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
     widest = std::max(widest, 2 * soft_.half_width[i]);
     tallest = std::max(tallest, 2 * soft_.half_height[i]);
+    area += d.node_width[node] * d.node_height[node];
     low_x_[i] = std::min(soft_.half_width[i], width / 2);
     high_x_[i] = std::max(width - soft_.half_width[i], width / 2);
     low_y_[i] = std::min(soft_.half_height[i], height / 2);
@@ -88,13 +90,6 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
     pull_x_[i] = static_cast<float>(pull_x);
     pull_y_[i] = static_cast<float>(pull_y);
   }
-  for (std::size_t i = 0; i < standing_nodes_.size(); ++i) {
-    const int node = standing_nodes_[i];
-    standing_.x[i] = static_cast<float>(x[node]);
-    standing_.y[i] = static_cast<float>(y[node]);
-    standing_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
-    standing_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
-  }
   // Two soft macros that overlap lie in the same bin or in neighbouring ones.
   bin_width_ = std::max(widest, width / kMaxBins);
   bin_height_ = std::max(tallest, height / kMaxBins);
@@ -102,38 +97,16 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
   bin_rows_ = std::max(1, static_cast<int>(height / bin_height_));
   bin_start_.resize(bin_columns_ * bin_rows_ + 1);
   bin_next_.resize(bin_columns_ * bin_rows_);
-  bin_standing();
-}
 
-// Lists for each bin the standing boxes that a soft macro centred in it could overlap.
-void ForceDirected::bin_standing() {
-  const auto range = [](float low, float high, float size, int bins) {
-    return std::pair{std::clamp(static_cast<int>(low / size), 0, bins - 1),
-                     std::clamp(static_cast<int>(high / size), 0, bins - 1)};
-  };
-  standing_bin_start_.assign(bin_columns_ * bin_rows_ + 1, 0);
-  const auto each = [&](auto&& visit) {
-    for (std::size_t i = 0; i < standing_nodes_.size(); ++i) {
-      const float reach_x = standing_.half_width[i] + bin_width_ / 2;
-      const float reach_y = standing_.half_height[i] + bin_height_ / 2;
-      const auto [left, right] = range(standing_.x[i] - reach_x, standing_.x[i] + reach_x, bin_width_, bin_columns_);
-      const auto [low, high] = range(standing_.y[i] - reach_y, standing_.y[i] + reach_y, bin_height_, bin_rows_);
-      for (int row = low; row <= high; ++row) {
-        for (int column = left; column <= right; ++column) visit(row * bin_columns_ + column, i);
-      }
-    }
-  };
-  each([&](int bin, std::size_t) { ++standing_bin_start_[bin + 1]; });
-  for (int bin = 0; bin < bin_columns_ * bin_rows_; ++bin) standing_bin_start_[bin + 1] += standing_bin_start_[bin];
-  std::copy(standing_bin_start_.begin(), standing_bin_start_.end() - 1, bin_next_.begin());
-  standing_sorted_.resize(standing_bin_start_.back() + Lanes::kCount);
-  each([&](int bin, std::size_t i) {
-    const int slot = bin_next_[bin]++;
-    standing_sorted_.x[slot] = standing_.x[i];
-    standing_sorted_.y[slot] = standing_.y[i];
-    standing_sorted_.half_width[slot] = standing_.half_width[i];
-    standing_sorted_.half_height[slot] = standing_.half_height[i];
-  });
+  const auto margin = static_cast<float>(std::sqrt(area / springs_.count()) / 2);
+  standing_.clear();
+  for (const int node : standing_nodes_) {
+    const auto half_width = static_cast<float>(d.width_of(node, orientation[node]) / 2) + margin;
+    const auto half_height = static_cast<float>(d.height_of(node, orientation[node]) / 2) + margin;
+    const auto at_x = static_cast<float>(x[node]), at_y = static_cast<float>(y[node]);
+    standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
+  }
+  way_out_.build(standing_);
 }
 
 // Sorts the soft macros by bin, row by row, so that neighbouring bins of a row are one range.
@@ -195,22 +168,9 @@ inline void ForceDirected::push_soft(const Place& place, int first, int last, Pu
   }
 }
 
-// Adds the pushes of the standing boxes [first, last) of the sorted ones: out by the shortest way, of size `strength`.
-inline void ForceDirected::push_standing(const Place& place, int first, int last, Push& push) const {
-  const Lanes::Vector strength = Lanes::all(static_cast<float>(schedule_.standing_strength)).v, none{};
-  for (int i = first; i < last; i += Lanes::kCount) {
-    const Lanes dx = place.x - Lanes::load(&standing_sorted_.x[i]), dy = place.y - Lanes::load(&standing_sorted_.y[i]);
-    const Lanes across = place.half_width + Lanes::load(&standing_sorted_.half_width[i]) - magnitude(dx);
-    const Lanes up = place.half_height + Lanes::load(&standing_sorted_.half_height[i]) - magnitude(dy);
-    const auto overlaps = (across.v > none) & (up.v > none) & first_lanes(last - i);
-    const auto narrower = across.v < up.v, sideways = overlaps & narrower, upright = overlaps & ~narrower;
-    push.x = {push.x.v + (sideways ? (dx.v < none ? -strength : strength) : none)};
-    push.y = {push.y.v + (upright ? (dy.v < none ? -strength : strength) : none)};
-  }
-}
-
 void ForceDirected::repel(float factor) {
   bin_soft();
+  const auto strength = static_cast<float>(schedule_.standing_strength);
   for (int i = 0; i < springs_.count(); ++i) {
     const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
     const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
@@ -220,9 +180,9 @@ void ForceDirected::repel(float factor) {
     for (int r = std::max(row - 1, 0); r <= std::min(row + 1, bin_rows_ - 1); ++r) {
       push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
     }
-    push_standing(place, standing_bin_start_[bin_of_[i]], standing_bin_start_[bin_of_[i] + 1], push);
-    force_x_[i] += factor * sum(push.x);
-    force_y_[i] += factor * sum(push.y);
+    const WayOut::Direction out = way_out_.at(soft_.x[i], soft_.y[i]);
+    force_x_[i] += factor * (sum(push.x) + strength * out.x);
+    force_y_[i] += factor * (sum(push.y) + strength * out.y);
   }
 }
 
