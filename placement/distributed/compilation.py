@@ -25,7 +25,7 @@ def keep_compilations() -> Path | None:
     Returns:
         The folder; None if nothing was changed or the folder cannot be written.
     """
-    if jax.config.jax_compilation_cache_dir is not None or not getattr(
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None or not getattr(
         jax.config, "jax_enable_compilation_cache", True
     ):
         return None
