@@ -169,7 +169,7 @@ class RuntimeConfig:
     name: str = "local"
     actors: int = 1
     envs_per_actor: int = 16
-    max_staleness: int = 1
+    max_staleness: int = 0
     checkpoint_every: int = 10
     evaluate_every: int = 10
     minutes: float = 0.0
