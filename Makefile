@@ -7,7 +7,7 @@ TEST_ARGS ?=
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*)
 
-.PHONY: help install train evaluate test lint format clean
+.PHONY: help install train evaluate test sanitize lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -39,6 +39,14 @@ evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=...
 
 test: install  ## Run all tests (TEST_ARGS="-k name")
 	$(BIN)/python -m pytest $(TEST_ARGS)
+
+sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
+	for kind in address,undefined thread; do \
+	  $(BIN)/cmake -S . -B build/sanitize-$$kind -DPython_EXECUTABLE=$(BIN)/python -DPLACEMENT_NATIVE_TESTS=ON \
+	    -DPLACEMENT_SANITIZE=$$kind -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g" && \
+	  $(BIN)/cmake --build build/sanitize-$$kind --target native_tests --parallel 2 && \
+	  UBSAN_OPTIONS=halt_on_error=1 build/sanitize-$$kind/native_tests || exit 1; \
+	done
 
 lint: install  ## Check style, types and the import rules
 	$(BIN)/ruff check .
