@@ -156,10 +156,31 @@ int count_of(const Ids& actions, const Ids& env_ids) {
   return static_cast<int>(env_ids.shape(0));
 }
 
+// The engine without a pool: `steps` steps of one environment with random legal actions, observations written.
+void play_alone(std::shared_ptr<Design> design, std::tuple<double, double, double> weights,
+                const std::string& soft_placer, int steps, std::uint64_t seed) {
+  EnvironmentConfig config;
+  config.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
+  config.soft_placer = soft_placer;
+  nb::gil_scoped_release unlocked;
+  const PlanList designs({design});
+  EpisodeScorer scorer(design, config);
+  Environment environment(designs.plans[0], 0, config.dead_end_penalty);
+  environment.seed(seed);
+  ObservationWriter writer(designs.shape);
+  Batch batch(designs.shape, 1);
+  for (int step = 0; step < steps; ++step) {
+    environment.advance(Action(std::max(0, environment.sample_action(designs.shape)), designs.shape), scorer);
+    batch.write(0, 0, environment, writer);
+  }
+}
+
 }  // namespace
 
 void bind_async_pool(nb::module_& m) {
   translate_exceptions(m);
+  m.def("play_alone", &play_alone, nb::kw_only(), nb::arg("design"), nb::arg("weights"), nb::arg("soft_placer"),
+        nb::arg("steps"), nb::arg("seed"), "For benchmarks: steps of one environment in a plain loop.");
   nb::class_<BlockOwner>(m, "BlockOwner");
   nb::class_<PythonPool>(m, "AsyncPool", "Environments stepped by threads; see placement.engine.async_pool.")
       .def(

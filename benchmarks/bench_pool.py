@@ -1,0 +1,246 @@
+"""Steps per second of the engine's pool beside what else there is, and the cost of a step.
+
+    PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 3] [--threads 1 2 4 …]
+
+64 environments, 2 threads, random legal actions (the same for all, drawn beforehand); environments out of phase in (a),
+(d) and (e): (a) a Python loop over `PlacementEnv`, (b) Gymnasium's `SyncVectorEnv`, (c) its `AsyncVectorEnv`, (d) the
+pool in synchronous mode, (e) the pool in asynchronous mode, (f) the engine's step in a plain loop on as many threads;
+with and without the placing of soft macros. Where the package `envpool` is installed, its CartPole is measured as a
+yardstick of what a pool itself costs. All in one run: ratios, not figures, are what to compare. CPU time is the
+process's own, children not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from placement.config import EnvConfig
+from placement.engine import _native
+from placement.engine.async_pool import make_pool
+from placement.engine.native_design import native_design
+from placement.engine.state import PlacementState
+from placement.env.gym_env import PlacementEnv
+from placement.netlist.design import Design
+from placement.netlist.load import load
+
+ENVS = 64
+THREADS = 2
+
+
+class Script:
+    """Legal episodes, one for each environment, played over and over from different points on."""
+
+    def __init__(self, design: Design, envs: int) -> None:
+        self.actions = np.stack([self._episode(design, env % 16) for env in range(envs)])
+        length = self.actions.shape[1]
+        self.at = np.zeros(envs, int)
+        self.start = (np.arange(envs) * length) // envs  # out of phase
+
+    @staticmethod
+    def _episode(design: Design, seed: int) -> np.ndarray:
+        generator = np.random.default_rng(seed)
+        while True:
+            state, actions = PlacementState(design), []
+            while state.legal_cells:
+                cell = int(generator.choice(np.flatnonzero(state.mask())))
+                state.place(*divmod(cell, design.canvas.columns))
+                actions.append(cell)
+            if len(actions) == len(design.placing_order):
+                return np.array([*actions, 0], np.int32)  # the last is ignored: the environment begins anew
+
+    def next(self, envs: np.ndarray) -> np.ndarray:
+        """int32 [B]: the next action of each of `envs`."""
+        actions = self.actions[envs, self.at[envs]]
+        self.at[envs] = (self.at[envs] + 1) % self.actions.shape[1]
+        return actions
+
+
+def measured(turn: Callable[[], int], seconds: float) -> tuple[float, float]:
+    """Steps per second of wall-clock time and CPU µs per step of `turn`, which returns its number of steps."""
+    turn()
+    steps, wall, cpu = 0, time.perf_counter(), time.process_time()
+    while time.perf_counter() - wall < seconds:
+        steps += turn()
+    return steps / (time.perf_counter() - wall), (time.process_time() - cpu) / steps * 1e6
+
+
+def python_loop(design: Design, config: EnvConfig, envs: int) -> Iterator[Callable[[], int]]:
+    script, all_envs = Script(design, envs), np.arange(envs)
+    made = [PlacementEnv(design, config=config) for _ in range(envs)]
+    ended = [False] * envs
+    for env in made:
+        env.reset()
+
+    def turn_of(chosen: np.ndarray) -> int:
+        for index, action in zip(chosen, script.next(chosen), strict=True):
+            if ended[index]:
+                made[index].reset()
+                ended[index] = False
+            else:
+                ended[index] = made[index].step(action)[2]
+        return len(chosen)
+
+    for turn in range(int(script.start.max())):
+        turn_of(np.flatnonzero(script.start > turn))
+    yield lambda: turn_of(all_envs)
+
+
+def gymnasium_vector(kind: type, design: Design, config: EnvConfig, envs: int) -> Iterator[Callable[[], int]]:
+    script, all_envs = Script(design, envs), np.arange(envs)
+    vector = kind([lambda: PlacementEnv(design, config=config)] * envs)
+    vector.reset()
+
+    def turn() -> int:
+        vector.step(script.next(all_envs))
+        return envs
+
+    yield turn
+    vector.close()
+
+
+def pool_synchronous(
+    design: Design, config: EnvConfig, envs: int, threads: int = THREADS
+) -> Iterator[Callable[[], int]]:
+    script, all_envs = Script(design, envs), np.arange(envs, dtype=np.int32)
+    with make_pool(design, envs, num_threads=threads, env=config) as pool:
+        pool.reset()
+        for turn_number in range(int(script.start.max())):
+            ids = np.flatnonzero(script.start > turn_number).astype(np.int32)
+            pool.step(script.next(ids), ids)
+
+        def turn() -> int:
+            pool.step(script.next(all_envs))
+            return envs
+
+        yield turn
+
+
+def pool_asynchronous(
+    design: Design, config: EnvConfig, envs: int, threads: int = THREADS
+) -> Iterator[Callable[[], int]]:
+    script, batch = Script(design, envs), max(1, envs // 4)
+    with make_pool(design, envs, batch_size=batch, num_threads=threads, env=config) as pool:
+        pool.async_reset()
+
+        def turn() -> int:
+            ids = pool.recv()[4]["env_id"]
+            pool.send(script.next(ids), ids)
+            return batch
+
+        yield turn
+
+
+def raw_engine(design: Design, config: EnvConfig, threads: int = THREADS) -> Iterator[Callable[[], int]]:
+    weights = (config.cost.wirelength, config.cost.density, config.cost.congestion)
+    steps = len(design.placing_order) + 1
+
+    def alone(seed: int) -> None:
+        _native.play_alone(
+            design=native_design(design), weights=weights, soft_placer=config.soft_placer, steps=steps, seed=seed
+        )
+
+    def turn() -> int:
+        workers = [threading.Thread(target=alone, args=(seed,)) for seed in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return steps * threads
+
+    took = 0.0
+    while took < 0.7:  # so long that the set-up of a turn does not count
+        steps *= 2
+        start = time.process_time()
+        turn()
+        took = time.process_time() - start
+    yield turn
+
+
+def run(name: str, maker: Iterator[Callable[[], int]], seconds: float) -> float:
+    """Prints a row; returns steps per second."""
+    rate, cpu = measured(next(maker), seconds)
+    print(f"    {name:44s} {rate:12,.0f} steps/s  {1e6 / rate:9.2f} µs a step  {cpu:9.2f} µs CPU")
+    next(maker, None)
+    return rate
+
+
+def compare(design: Design, soft_placer: str, seconds: float) -> None:
+    config = EnvConfig(soft_placer=soft_placer)
+    macros = len(design.placing_order)
+    print(f"  {design.name}, {macros} macros, soft macros: {soft_placer}; {ENVS} environments, {THREADS} threads")
+    rate_c = run("(c) gymnasium AsyncVectorEnv", gymnasium_vector(AsyncVectorEnv, design, config, ENVS), seconds)
+    run("(a) Python loop", python_loop(design, config, ENVS), seconds)
+    run("(b) gymnasium SyncVectorEnv", gymnasium_vector(SyncVectorEnv, design, config, ENVS), seconds)
+    rate_d = run("(d) pool, synchronous", pool_synchronous(design, config, ENVS), seconds)
+    rate_e = run(f"(e) pool, asynchronous, batch {ENVS // 4}", pool_asynchronous(design, config, ENVS), seconds)
+    rate_f = run("(f) the engine's step in a plain loop", raw_engine(design, config), seconds)
+    print(f"    (d)/(c) {rate_d / rate_c:.1f}×   (e)/(d) {rate_e / rate_d:.2f}×   (e)/(f) {rate_e / rate_f:.2f}")
+    loop = run("one environment: Python loop", python_loop(design, config, 1), seconds)
+    pool = run("one environment: pool", pool_synchronous(design, config, 1, 1), seconds)
+    print(f"    pool of one / Python loop {pool / loop:.2f}×")
+
+
+def yardstick(seconds: float) -> None:
+    """EnvPool's CartPole, where it is installed."""
+    if importlib.util.find_spec("envpool") is None:
+        print("  envpool is not installed: no yardstick")
+        return
+    import envpool
+
+    actions = np.zeros(ENVS, np.int32)
+    pool = envpool.make_gymnasium("CartPole-v1", num_envs=ENVS, num_threads=THREADS)
+    pool.reset()
+
+    def synchronous() -> int:
+        pool.step(actions)
+        return ENVS
+
+    run("EnvPool, CartPole, synchronous", iter([synchronous]), seconds)
+    later = envpool.make_gymnasium("CartPole-v1", num_envs=ENVS, batch_size=ENVS // 4, num_threads=THREADS)
+    later.async_reset()
+
+    def asynchronous() -> int:
+        ids = later.recv()[4]["env_id"]
+        later.send(actions[: len(ids)], ids)
+        return len(ids)
+
+    run(f"EnvPool, CartPole, asynchronous, batch {ENVS // 4}", iter([asynchronous]), seconds)
+
+
+def scaling(design: Design, threads: list[int], seconds: float) -> None:
+    config = EnvConfig()
+    print(f"  {design.name}: threads, asynchronous, with soft macros")
+    rates: dict[int, float] = {}
+    for count in threads:
+        maker = pool_asynchronous(design, config, max(ENVS, 8 * count), count)
+        rates[count] = run(f"{count} threads", maker, seconds)
+        first = threads[0]
+        print(f"      efficiency {rates[count] / rates[first] * first / count:.2f}")
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--designs", nargs="*", default=["toy6", "ariane133_ng45"])
+    parser.add_argument("--soft", nargs="*", default=["none", "force_directed"])
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--threads", nargs="*", type=int, default=[], help="a scaling curve over these")
+    arguments = parser.parse_args()
+    designs = [load(name) for name in arguments.designs]
+    for design in designs:
+        for soft_placer in arguments.soft:
+            compare(design, soft_placer, arguments.seconds)
+        if arguments.threads:
+            scaling(design, arguments.threads, arguments.seconds)
+    yardstick(arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
