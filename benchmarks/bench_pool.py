@@ -23,7 +23,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.async_pool import make_pool
+from placement.engine.async_pool import AsyncPool, make_pool
 from placement.engine.native_design import native_design
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
@@ -105,15 +105,20 @@ def gymnasium_vector(kind: type, design: Design, config: EnvConfig, envs: int) -
     vector.close()
 
 
+def put_out_of_phase(pool: AsyncPool, script: Script) -> None:
+    """Steps each environment of a synchronous pool to its starting point."""
+    pool.reset()
+    for turn in range(int(script.start.max())):
+        ids = np.flatnonzero(script.start > turn).astype(np.int32)
+        pool.step(script.next(ids), ids)
+
+
 def pool_synchronous(
     design: Design, config: EnvConfig, envs: int, threads: int = THREADS
 ) -> Iterator[Callable[[], int]]:
     script, all_envs = Script(design, envs), np.arange(envs, dtype=np.int32)
     with make_pool(design, envs, num_threads=threads, env=config) as pool:
-        pool.reset()
-        for turn_number in range(int(script.start.max())):
-            ids = np.flatnonzero(script.start > turn_number).astype(np.int32)
-            pool.step(script.next(ids), ids)
+        put_out_of_phase(pool, script)
 
         def turn() -> int:
             pool.step(script.next(all_envs))
@@ -126,8 +131,13 @@ def pool_asynchronous(
     design: Design, config: EnvConfig, envs: int, threads: int = THREADS
 ) -> Iterator[Callable[[], int]]:
     script, batch = Script(design, envs), max(1, envs // 4)
+    with make_pool(design, envs, num_threads=threads, env=config) as pool:
+        put_out_of_phase(pool, script)
+        states = [pool.snapshot(env) for env in range(envs)]
     with make_pool(design, envs, batch_size=batch, num_threads=threads, env=config) as pool:
-        pool.async_reset()
+        for env, state in enumerate(states):
+            pool.restore(env, state)
+        pool.send(script.next(np.arange(envs)))
 
         def turn() -> int:
             ids = pool.recv()[4]["env_id"]
