@@ -5,35 +5,57 @@ The same command goes on where an interrupted run stopped. `python train.py -m d
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from placement.config import ConfigError, TrainConfig, build
+from placement.command_line import MISTAKES, refuse, run
+from placement.config import TrainConfig, build
 from placement.distributed import run_folder, sweep
-from placement.netlist.errors import DesignError
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="config")
-def main(settings: DictConfig) -> float | None:
+def main(settings: DictConfig) -> float:
     """One training run, or, in a sweep, one job of it in a process of its own; returns the best proxy cost found."""
-    values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
     try:
+        values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
         values["run_dir"] = values.get("run_dir") or run_folder.default(values)
         config = build(TrainConfig, values)
-        if sweep.in_sweep():
-            return sweep.run_job(config)
-        from placement.distributed import (
-            local,
-        )  # late: JAX takes a second to import, and a wrong setting should not wait
+        return sweep.run_job(config) if sweep.in_sweep() else train(config)
+    except MISTAKES as error:
+        refuse(str(error))
 
-        return local.run(config).best_cost
-    except (ConfigError, DesignError, FileNotFoundError) as error:
-        print(f"train.py: {error}", file=sys.stderr)
-        sys.exit(2)
+
+def train(config: TrainConfig) -> float:
+    """Trains, draws the result and says where it is; returns the best proxy cost."""
+    # late: JAX takes seconds to import, and a wrong setting should not wait for it
+    from placement.checkpoint import CheckpointError
+    from placement.distributed import local
+    from placement.distributed.supervisor import WorkerFailed
+    from placement.replay.base import ReplayTimeout
+    from placement.engine.costs import CostWeights
+    from placement.netlist.load import load
+    from placement.report.run_report import write_report
+
+    try:
+        result = local.run(config)
+    except CheckpointError as error:
+        refuse(str(error))
+    except (WorkerFailed, ReplayTimeout) as error:
+        refuse(f"{error} (the last good state is saved: the same command goes on from it)", code=1)
+    if result.interrupted:
+        sys.exit(INTERRUPTED)
+    weights = CostWeights(**dataclasses.asdict(config.env.cost))
+    report = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
+    print(f"plots: {result.run_dir / 'plots'}\nreport: {report.page}")
+    return result.best_cost
 
 
 if __name__ == "__main__":
-    main()
+    run(main, settings="configs/config.yaml")
