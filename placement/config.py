@@ -50,7 +50,7 @@ class EnvConfig:
 
     cost: CostConfig = CostConfig()
     dead_end_penalty: float = -4.0
-    soft_placer: str = "force_directed"
+    soft_placer: str = "analytic_fast"
 
     def __post_init__(self) -> None:
         _require(self.dead_end_penalty < 0, "env.dead_end_penalty", self.dead_end_penalty, "below 0")
@@ -107,10 +107,10 @@ class PPOConfig:
     """
 
     iterations: int = 100
-    episodes_per_iteration: int = 32
-    epochs: int = 4
-    minibatch_size: int = 512
-    learning_rate: float = 1e-3
+    episodes_per_iteration: int = 48
+    epochs: int = 1
+    minibatch_size: int = 240
+    learning_rate: float = 3e-3
     final_learning_rate_fraction: float = 0.1
     clip: float = 0.2
     value_coefficient: float = 0.5
