@@ -7,21 +7,15 @@ Every setting is in configs/evaluate.yaml.
 from __future__ import annotations
 
 import logging
-import os
-import sys
-from typing import Any, NoReturn
+from typing import Any
 
 import hydra
-from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
-from placement.config import ConfigError, build
-from placement.netlist.errors import DesignError
+from placement.command_line import MISTAKES, refuse, run
+from placement.config import build
 from placement.report.evaluation import EvaluateConfig, evaluate_placement, print_json
-
-FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="evaluate")
@@ -41,31 +35,9 @@ def main(settings: DictConfig) -> float:
         if config.json:
             print_json(metrics)
         return metrics.costs.proxy_cost
-    except (ConfigError, DesignError, OSError, OmegaConfBaseException) as error:
+    except MISTAKES as error:
         refuse(str(error).removeprefix("env."))  # cost.* stands under env only for train.py
 
 
-def refuse(message: str) -> NoReturn:
-    """Ends the program with one line for a user's mistake."""
-    print(f"evaluate.py: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)
-
-
-def run() -> None:
-    """`main`, with what Hydra refuses told in one line; a traceback only for HYDRA_FULL_ERROR=1."""
-    wants_traceback = os.environ.get(FULL_ERROR) == "1"
-    os.environ[FULL_ERROR] = "1"  # else Hydra prints such errors itself, in several lines
-    try:
-        main()
-    except OverrideParseException as error:
-        if wants_traceback:
-            raise
-        refuse(f"cannot read {error.override!r}; special characters need quotes: 'placement=\"a=b.plc\"'")
-    except (HydraException, OmegaConfBaseException) as error:
-        if wants_traceback:
-            raise
-        refuse(f"{str(error).splitlines()[0]} (configs/evaluate.yaml lists the settings)")
-
-
 if __name__ == "__main__":
-    run()
+    run(main, settings="configs/evaluate.yaml")

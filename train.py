@@ -38,9 +38,9 @@ def train(config: TrainConfig) -> float:
     from placement.checkpoint import CheckpointError
     from placement.distributed import local
     from placement.distributed.supervisor import WorkerFailed
-    from placement.replay.base import ReplayTimeout
     from placement.engine.costs import CostWeights
     from placement.netlist.load import load
+    from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
 
     try:
