@@ -58,7 +58,7 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
     assert len(rows(folder)) == 1
     assert "Sweep" in result.stdout and "design=toy6" in result.stdout
-    assert "failed" in result.stdout and "nowhere" in result.stderr
+    assert "failed (exit code 2)" in result.stdout and "nowhere" in result.stderr
 
 
 @pytest.mark.parametrize(
