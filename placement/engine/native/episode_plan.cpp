@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cell_ranges.hpp"
 #include "legality.hpp"
 #include "snapshot.hpp"
 
@@ -24,6 +25,7 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
     : design(std::move(design_)),
       cell_width(design->canvas.cell_width()),
       cell_height(design->canvas.cell_height()),
+      words((design->canvas.columns + 63) / 64),
       share(static_cast<double>(design->nodes()) + 1),
       fingerprint(placement::fingerprint(*design)) {
   const Canvas& canvas = design->canvas;
@@ -38,6 +40,7 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
   for (const int node : design->placing_order) plan_macro(node);
   plan_nets();
   plan_standing();
+  plan_shapes();
 }
 
 bool EpisodePlan::stands(int node) const {
@@ -122,6 +125,47 @@ void EpisodePlan::plan_standing() {
       standing_density[cell] += covered;
       if (kind == Kind::hard) standing_occupancy[cell] += covered;
     });
+  }
+}
+
+void EpisodePlan::plan_shapes() {
+  const Canvas& canvas = design->canvas;
+  std::vector<const MacroToPlace*> examples;  // [S]
+  for (MacroToPlace& macro : macros) {
+    const auto same = std::find_if(examples.begin(), examples.end(), [&macro](const MacroToPlace* other) {
+      return other->width == macro.width && other->height == macro.height;
+    });
+    macro.shape = static_cast<std::int32_t>(same - examples.begin());
+    if (same == examples.end()) examples.push_back(&macro);
+  }
+  shapes = static_cast<int>(examples.size());
+  const auto reach = [&canvas](double own, double other, double size, int count) {
+    std::int32_t apart = 0;
+    while (apart < count && intervals_overlap(0, own, apart * size, other, canvas.overlap_threshold)) ++apart;
+    return apart - 1;
+  };
+  const auto set = static_cast<std::size_t>(canvas.rows) * words;
+  free_cells.assign(shapes * set, 0);
+  for (int shape = 0; shape < shapes; ++shape) {
+    const MacroToPlace& macro = *examples[shape];
+    for (const MacroToPlace* other : examples) {
+      const CellReach both{reach(macro.width, other->width, cell_width, canvas.columns),
+                           reach(macro.height, other->height, cell_height, canvas.rows)};
+      reaches.push_back(std::min(both.columns, both.rows) < 0 ? CellReach{} : both);
+    }
+    std::uint64_t* cells = free_cells.data() + shape * set;
+    for (int row = macro.first_row; row <= macro.last_row; ++row) {
+      for (int word = 0; word < words; ++word) {
+        cells[row * words + word] = bits(macro.first_column - 64 * word, macro.last_column - 64 * word);
+      }
+    }
+    for (const Obstacle& fixed : fixed_macros) {
+      const auto [first_row, last_row] = blocked_by(row_y, 1 / cell_height, macro.height, fixed.y, fixed.height,
+                                                    canvas.overlap_threshold);
+      const auto [first_column, last_column] = blocked_by(column_x, 1 / cell_width, macro.width, fixed.x, fixed.width,
+                                                          canvas.overlap_threshold);
+      block_cells(cells, words, first_row, last_row, first_column, last_column);
+    }
   }
 }
 

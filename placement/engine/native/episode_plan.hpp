@@ -49,7 +49,13 @@ struct MacroToPlace {
   double width, height;                                        // µm
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
   double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0
+  std::int32_t shape;                                          // macros of equal width and height share it
   std::int32_t first_column, last_column, first_row, last_row;  // where it lies inside the canvas
+};
+
+// How many gcells apart, along each axis, two macros on gcell centres still overlap; -1 where they never do.
+struct CellReach {
+  std::int32_t columns = -1, rows = -1;
 };
 
 // A hard macro that stands.
@@ -74,6 +80,10 @@ struct EpisodePlan {
   std::vector<Obstacle> fixed_macros;      // fixed hard macros
   std::vector<double> standing_occupancy;  // [R, C] share of the gcell under fixed hard macros
   std::vector<double> standing_density;    // [R, C] the same with fixed soft macros
+  int shapes = 0;                          // S different sizes of macros
+  int words;                               // 64-bit words in a row of a set of gcells
+  std::vector<CellReach> reaches;          // [S, S]
+  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells inside the canvas and clear of fixed macros
   Rounder share;                           // keeps sums of shares exact, so that taking away undoes adding
   std::uint64_t fingerprint;               // of the design
 
@@ -82,6 +92,7 @@ struct EpisodePlan {
   void plan_nets();
   void plan_macro(int node);
   void plan_standing();
+  void plan_shapes();
 };
 
 // Calls visit(cell, share) for every gcell that the rectangle covers, with the rounded share of it that is covered.

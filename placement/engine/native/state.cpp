@@ -6,41 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "cell_ranges.hpp"
 #include "legality.hpp"
 
 namespace placement {
 namespace {
-
-// Index of the first of `count` gcell centres beyond `at` µm, within one of rounding; in [0, count].
-int first_beyond(double at, double inverse_size, int count) {
-  return static_cast<int>(std::clamp(std::floor(at * inverse_size - 0.5) + 1, 0.0, static_cast<double>(count)));
-}
-
-// First and last index of the centres at which a macro of `own` µm would overlap the interval (centre, length);
-// first > last where none would.
-std::pair<int, int> blocked_by(const std::vector<double>& centres, double inverse_size, double own, double centre,
-                               double length, double threshold) {
-  const double reach = (own + length) / 2 - threshold - kLengthTolerance;
-  if (reach <= 0 || std::min(own, length) <= threshold + kLengthTolerance) return {0, -1};
-  const int count = static_cast<int>(centres.size());
-  const auto overlaps = [&](int i) { return intervals_overlap(centres[i], own, centre, length, threshold); };
-  int first = first_beyond(centre - reach, inverse_size, count);
-  int last = first_beyond(centre + reach, inverse_size, count) - 1;
-  // The guesses are off by at most one where a centre lies within rounding of the edge: the shared rule decides.
-  if (first > 0 && overlaps(first - 1)) --first;
-  if (first <= last && !overlaps(first)) ++first;
-  if (last + 1 < count && overlaps(last + 1)) ++last;
-  if (first <= last && !overlaps(last)) --last;
-  return {first, last};
-}
-
-// Bits [first, last] of a word, those outside [0, 64) cut off.
-std::uint64_t bits(int first, int last) {
-  first = std::max(first, 0);
-  last = std::min(last, 63);
-  if (first > last) return 0;
-  return (~std::uint64_t{0} >> (63 - last)) & (~std::uint64_t{0} << first);
-}
 
 // Eight bits as eight bytes of 0 or 1, the lowest bit first.
 constexpr auto kSpread = [] {
@@ -91,7 +61,7 @@ class Hinges {
 
 PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(std::move(plan)) {
   const Canvas& canvas = plan_->design->canvas;
-  words_ = (canvas.columns + 63) / 64;
+  words_ = plan_->words;
   legal_.resize(static_cast<std::size_t>(canvas.rows) * words_);
   placed_.resize(plan_->macros.size());
   cells_.resize(plan_->macros.size());
@@ -144,30 +114,20 @@ void PlacementState::add_area(const Obstacle& macro, double sign) {
 
 void PlacementState::find_legal() {
   const Canvas& canvas = plan_->design->canvas;
-  std::fill(legal_.begin(), legal_.end(), 0);
   legal_cells_ = 0;
-  if (complete()) return;
-  const MacroToPlace& macro = plan_->macros[step_];
-  for (int row = macro.first_row; row <= macro.last_row; ++row) {
-    for (int word = 0; word < words_; ++word) {
-      legal_[row * words_ + word] = bits(macro.first_column - 64 * word, macro.last_column - 64 * word);
-    }
+  if (complete()) {
+    std::fill(legal_.begin(), legal_.end(), 0);
+    return;
   }
-  const double inverse_width = 1 / plan_->cell_width, inverse_height = 1 / plan_->cell_height;
-  const auto block = [&](const Obstacle& obstacle) {
-    const auto [first_row, last_row] = blocked_by(plan_->row_y, inverse_height, macro.height, obstacle.y,
-                                                  obstacle.height, canvas.overlap_threshold);
-    if (first_row > last_row) return;
-    const auto [first_column, last_column] = blocked_by(plan_->column_x, inverse_width, macro.width, obstacle.x,
-                                                        obstacle.width, canvas.overlap_threshold);
-    if (first_column > last_column) return;
-    for (int word = first_column / 64; word <= last_column / 64; ++word) {
-      const std::uint64_t free = ~bits(first_column - 64 * word, last_column - 64 * word);
-      for (int row = first_row; row <= last_row; ++row) legal_[row * words_ + word] &= free;
-    }
-  };
-  for (const Obstacle& obstacle : plan_->fixed_macros) block(obstacle);
-  for (int t = 0; t < step_; ++t) block(placed_[t]);
+  const std::int32_t shape = plan_->macros[step_].shape;
+  std::copy_n(plan_->free_cells.data() + shape * legal_.size(), legal_.size(), legal_.data());
+  const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(shape) * plan_->shapes;
+  for (int t = 0; t < step_; ++t) {
+    const CellReach& reach = reach_of[plan_->macros[t].shape];
+    const int row = cells_[t] / canvas.columns, column = cells_[t] % canvas.columns;
+    block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
+                std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
+  }
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
 }
 
