@@ -4,6 +4,10 @@
 
 #include <cstring>
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#endif
+
 namespace placement {
 
 struct Lanes {
