@@ -1,4 +1,4 @@
-"""`train.py` as a person runs it: it trains, says where everything is, resumes, sweeps, and refuses mistakes in a line."""
+"""`train.py` as a person runs it: it trains, tells where everything is, resumes, sweeps, and refuses mistakes."""
 
 from __future__ import annotations
 

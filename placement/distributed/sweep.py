@@ -36,7 +36,7 @@ def run_job(config: TrainConfig) -> float:
     """Runs the current sweep job as `train.py` in a new process; returns its best proxy cost, NaN if it failed."""
     job = HydraConfig.get()
     overrides = [override for override in job.overrides.task if not override.startswith("run_dir=")]
-    command = [sys.executable, sys.argv[0], "--config-name", job.job.config_name, *overrides]
+    command = [sys.executable, sys.argv[0], "--config-name", str(job.job.config_name), *overrides]
     command.append(f"run_dir={_quoted(config.run_dir)}")
     print(f"job {job.job.num}: {' '.join(overrides)} → {config.run_dir}", flush=True)
     code = _run(command)
