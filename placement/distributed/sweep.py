@@ -25,6 +25,7 @@ from rich.table import Table
 from placement.config import TrainConfig
 
 STOP_SECONDS = 60.0  # that an interrupted job may take to save its checkpoint
+PLAIN_WIDTH = 160  # characters of the table where the output is no terminal
 
 
 def in_sweep() -> bool:
@@ -99,7 +100,10 @@ class SweepTable(Callback):
         paths = Path(config.hydra.sweep.dir).glob("job-*.json")
         rows = [json.loads(path.read_text()) for path in sorted(paths, key=lambda path: int(path.stem.split("-")[1]))]
         if rows:
-            Console().print(table(rows))
+            console = Console()
+            if not console.is_terminal:
+                console.width = max(console.width, PLAIN_WIDTH)  # a file has room
+            console.print(table(rows))
         if any(row["code"] for row in rows):
             raise SystemExit(1)
 

@@ -322,6 +322,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     """Runs `code` in an interpreter of its own, after a preamble that makes a pool."""
     preamble = """
         import os, signal, sys, threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background inherits it ignored
         import numpy as np
         from placement.engine.async_pool import make_pool
         from placement.testing.designs import four_macros
