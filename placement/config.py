@@ -106,7 +106,7 @@ class PPOConfig:
         target_kl: an iteration's remaining epochs are skipped past this approximate KL; 0 = never.
     """
 
-    iterations: int = 100
+    iterations: int = 50
     episodes_per_iteration: int = 48
     epochs: int = 1
     minibatch_size: int = 240
