@@ -1,0 +1,40 @@
+"""The whole path learns: on the planted toy, whose least wirelength is known, the greedy policy ends at the optimum."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import placement.netlist.load as netlists
+from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.distributed import local
+from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.netlist.plc import read_placement
+
+WEIGHTS = CostWeights(wirelength=1.0, density=0.0, congestion=0.0)
+
+
+def test_the_greedy_policy_ends_at_the_known_optimum(tmp_path: Path) -> None:
+    config = TrainConfig(
+        design=("toy6",),
+        run_dir=str(tmp_path / "run"),
+        env=EnvConfig(cost=CostConfig(*WEIGHTS)),
+        policy=PolicyConfig(node_width=16, grid_width=8),
+        ppo=PPOConfig(iterations=40, minibatch_size=48),
+        replay=ReplayConfig(name="memory"),
+        runtime=RuntimeConfig(evaluate_every=0, checkpoint_every=100),
+    )
+    result = local.run(config)
+    design = netlists.load("toy6")
+    _, optimum = read_placement(netlists.find("toy6").parent / "optimum.plc", design.netlist)
+    least = proxy_cost(design, optimum, weights=WEIGHTS).proxy_cost
+    with (result.run_dir / "metrics.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert float(rows[0]["proxy_cost_mean"]) > 1.3 * least, "the untrained policy is far from it"
+    assert float(rows[-1]["greedy_proxy_cost"]) == pytest.approx(least, rel=1e-6)
+    assert float(rows[-1]["proxy_cost_mean"]) < 1.05 * least
+    _, found = read_placement(result.best_files[0], design.netlist)
+    assert proxy_cost(design, found, weights=WEIGHTS).proxy_cost == pytest.approx(least, rel=1e-12)
+    assert legality(design, found) == (0, 0)
