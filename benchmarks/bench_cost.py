@@ -9,13 +9,15 @@ others were measured on Ariane, so ratios are printed for that design only. Medi
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import statistics
 import time
 
 from placement.engine.costs import proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.load import load
+from placement.netlist.load import find, load
 from placement.netlist.plc import read_placement
 
 ARIANE = "ariane133_ng45"
@@ -44,6 +46,20 @@ def seconds_per_evaluation(design: Design, placement: Placement, *, repeats: int
     return times
 
 
+def worst_golden_error(design: Design) -> float | None:
+    """Largest relative error over `golden/costs.json` beside the design's netlist; None where there is none."""
+    golden = find(design.name).parent / "golden"
+    if not (golden / "costs.json").exists():
+        return None
+    worst = 0.0
+    for case in json.loads((golden / "costs.json").read_text()):
+        canvas, placement = read_placement(golden / case["placement"], design.netlist)
+        costs = proxy_cost(dataclasses.replace(design, canvas=canvas, initial=placement))
+        for name in ("wirelength", "wirelength_cost", "density_cost", "congestion_cost"):
+            worst = max(worst, abs(getattr(costs, name) / case[name] - 1))
+    return worst
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("design", nargs="?", default=None)
@@ -58,6 +74,9 @@ def main() -> None:
     print(f"{design.name}: {design.netlist.num_nets} nets, {design.canvas.columns} × {design.canvas.rows} gcells")
     print(f"costs: {proxy_cost(design, placement)}")
     print(f"full evaluation: median {median * 1e6:.1f} µs, minimum {least * 1e6:.1f} µs of CPU time")
+    worst = worst_golden_error(design)
+    if worst is not None:
+        print(f"largest relative error against the golden costs beside the netlist: {worst:.1e}")
     if design.name == ARIANE:
         print(f"open Python evaluator: {OPEN_EVALUATOR:.0f} s, {OPEN_EVALUATOR / median:,.0f} × this")
         print(f"closed binary, per move: {CLOSED_BINARY * 1e3:.0f} ms, {CLOSED_BINARY / median:.0f} × this")

@@ -75,3 +75,17 @@ def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
     assert result.returncode == 2
     assert result.stderr.startswith(message) and result.stderr.count("\n") == 1, result.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(tmp_path):
+    blocked = (
+        "import runpy, sys; sys.modules['reverb'] = sys.modules['tensorflow'] = None; "
+        f"sys.argv = ['train.py', '--config-name', 'test', 'ppo.iterations=1', 'run_dir=run']; "
+        f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", blocked]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode == 0, result.stderr
+    assert len(rows(tmp_path / "run")) == 1
+    assert (result.stdout + result.stderr).count("Reverb is not installed") == 1

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from placement.config import TrainConfig
+from placement.config import ConfigError, TrainConfig
 from placement.distributed import record
 from placement.distributed.actor import Actor, Surroundings
 from placement.distributed.best import BestTracker
@@ -27,6 +27,7 @@ from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
+from placement.ppo.mesh import make_mesh
 from placement.replay.factory import make_replay
 
 _log = logging.getLogger(__name__)
@@ -72,6 +73,8 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
     designs = [load(name) for name in config.design]
+    if len({design.name for design in designs}) < len(designs):
+        raise ConfigError(f"design={list(config.design)}: every design must have another name")
     keep_compilations()
     folder = Path(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
@@ -97,7 +100,7 @@ def _train(
     folder = Path(config.run_dir)
     agent = Agent(config.policy, designs)
     seed = role_seed(config.seed, Role.LEARNER)
-    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed)
+    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())
     best = BestTracker(designs)
     weights = CostWeights(**dataclasses.asdict(config.env.cost))
     counters = saver.restore(learner, best)

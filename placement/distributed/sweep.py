@@ -73,11 +73,16 @@ def _row(overrides: list[str], run_dir: str, code: int) -> dict[str, Any]:
         with metrics.open(newline="") as stream:
             rows = list(csv.DictReader(stream))
         if rows:
-            row["best"] = min(float(line["proxy_cost_best"]) for line in rows)
-            row["mean"] = float(rows[-1]["proxy_cost_mean"])
+            row["best"] = _number(rows[-1]["best_so_far"])
+            row["mean"] = _number(rows[-1]["proxy_cost_mean"])
             row["episodes"] = int(float(rows[-1]["episodes"]))
             row["seconds"] = float(rows[-1]["seconds"])
     return row
+
+
+def _number(text: str) -> float | None:
+    """A field of `metrics.csv`; None where it is empty, as where every episode was a dead end."""
+    return float(text) if text else None
 
 
 def _write(path: Path, row: dict[str, Any]) -> None:
@@ -115,9 +120,9 @@ def table(rows: list[dict[str, Any]]) -> Table:
         result.add_column(column, justify="left" if column in ("job", "run folder") else "right", overflow="fold")
     for row in rows:
         job = " ".join(row["overrides"])
-        if row["code"] or row["best"] is None:
+        if row["code"] or "episodes" not in row:
             result.add_row(job, f"failed (exit code {row['code']})", "", "", "", row["run_dir"])
             continue
-        costs = f"{row['best']:.4f}", f"{row['mean']:.4f}"
+        costs = ["–" if row[name] is None else f"{row[name]:.4f}" for name in ("best", "mean")]
         result.add_row(job, *costs, str(row["episodes"]), f"{row['seconds']:.0f}", row["run_dir"])
     return result

@@ -19,8 +19,8 @@ INITIAL_NAME = "initial.plc"
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-# Beside the package in a checkout, inside it in an installed wheel.
-_BUILT_IN = (_PACKAGE.parent / "netlists", _PACKAGE / "netlists")
+# Beside the package in a checkout.
+_BUILT_IN = (_PACKAGE.parent / "netlists",)
 
 
 def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None = None) -> Design:

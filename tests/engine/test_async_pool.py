@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -191,7 +189,7 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
         for _ in range(3):
             pool.step(pool.sample_actions())
         state = pool.snapshot(0)
-        assert isinstance(state, bytes) and pickle.loads(pickle.dumps(state)) == state  # noqa: S301
+        assert isinstance(state, bytes)
         pool.restore(1, state)
         other.restore(1, state)
         assert pool.snapshot(1) == other.snapshot(1) == state

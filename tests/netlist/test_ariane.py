@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.netlist.plc import read_placement, write_placement
-from placement.netlist.protobuf import read_netlist
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +61,3 @@ def test_flat_design_without_placement_file_says_what_is_needed(ariane_folder: P
         pytest.skip("design ariane133_ng45_flat is not on PLACEMENT_PATH")
     with pytest.raises(DesignError, match="initial="):
         load(flat)
-
-
-def test_reads_in_time(ariane_folder: Path) -> None:
-    """A bound with much room (the reader takes 0.4 s): it catches a reader that has become quadratic."""
-    start = time.process_time()
-    read_netlist(ariane_folder / "netlist.pb.txt.gz")
-    assert time.process_time() - start < 2.0
