@@ -138,7 +138,7 @@ class ReplayConfig:
     Attributes:
         name: `auto` (Reverb where it is installed, else memory), `reverb` or `memory`.
         capacity: episodes held at most; writers wait when it is full.
-        timeout: seconds that a write or a read may wait before it fails with an error that says for whom.
+        timeout: seconds that the learner may wait for episodes before it fails with an error that says for whom.
     """
 
     name: str = "auto"
