@@ -1,17 +1,14 @@
 """The replay on a Reverb server in this process: one table per training run, first in first out, each item taken once.
 
-The only module that imports Reverb (and with it TensorFlow, which is told to leave accelerators alone). An item is one
-whole episode. Reading goes through Reverb's dataset (its documentation: `Client.sample` is not for training) with one
-worker, which first-in-first-out order needs. A thread of this class turns the dataset's endless waits into deadlines:
-it pulls an episode only when a reader wants one, so that Reverb's own prefetch (two episodes at most) is all that is
-held beyond `capacity`.
+An item is one whole episode. Reading goes through Reverb's dataset (its documentation: `Client.sample` is not for
+training) with one worker, which first-in-first-out order needs. A thread of this class turns the dataset's endless
+waits into deadlines: it pulls an episode only when a reader wants one, so that Reverb's own prefetch (two episodes at
+most) is all that is held beyond `capacity`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,22 +16,15 @@ from typing import Any
 
 import numpy as np
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: no start-up chatter
-
-import reverb
-import tensorflow as tf
-
 from placement.ppo.trajectory import Episode, signature
 from placement.replay.base import ReplayClosed, ReplayTimeout
-from placement.replay.loopback import quiet_standard_error, restrict_to_loopback
 from placement.replay.validation import MalformedEpisode, check
+from placement.transport.loopback import quiet_standard_error
+from placement.transport.reverb_server import reverb, start_server, tf
 
 TABLE = "episodes"
 CLOSE_SECONDS = 10.0
 REPEATED_REFUSALS = 100
-
-with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever started it has chosen
-    tf.config.set_visible_devices([], "GPU")
 
 
 class ReverbReplay:
@@ -57,17 +47,13 @@ class ReverbReplay:
         self._closed = False
         self._error: Exception | None = None
         self._writers = threading.local()
-        self._folder = tempfile.TemporaryDirectory(prefix="reverb-")
-        with quiet_standard_error():
-            self._start()
+        self._start()
 
     def _start(self) -> None:
         specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in self._signature._asdict().items()}
         self._table = reverb.Table.queue(TABLE, self._capacity, signature=specs)
-        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=self._folder.name)
-        self._server = reverb.Server([self._table], checkpointer=checkpointer)
-        restrict_to_loopback(self._server.port)
-        self._client = self._server.localhost_client()
+        self._server = start_server([self._table])
+        self._client = self._server.client
         started = threading.Event()
         self._pump = threading.Thread(target=self._run, args=(started,), name="replay reader", daemon=True)
         self._pump.start()
@@ -249,7 +235,6 @@ class ReverbReplay:
         with quiet_standard_error():
             self._wake_pump()
             self._server.stop()  # also ends the waits of writers
-        self._folder.cleanup()
 
     def _wake_pump(self) -> None:
         """Gives the reading thread, which Reverb cannot interrupt, items to wake up by until it has ended."""

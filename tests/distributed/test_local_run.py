@@ -234,6 +234,7 @@ def test_without_reverb_it_trains_and_says_so_once(
     for name in ("reverb", "tensorflow"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "placement.replay.reverb", raising=False)
+    monkeypatch.delitem(sys.modules, "placement.transport.reverb_server", raising=False)
     monkeypatch.setattr(factory, "_told", False)
     with caplog.at_level(logging.INFO, logger="placement"):
         result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))

@@ -17,6 +17,7 @@ from placement.replay.memory import MemoryReplay
 def without_reverb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "reverb", None)
     monkeypatch.delitem(sys.modules, "placement.replay.reverb", raising=False)
+    monkeypatch.delitem(sys.modules, "placement.transport.reverb_server", raising=False)
     monkeypatch.setattr(factory, "_told", False)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.replay.loopback import _socket_descriptors
 from placement.testing.episodes import STEPS, counts, episode
+from placement.transport.loopback import _socket_descriptors
 
 reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
 LONG = 20.0
@@ -71,7 +71,8 @@ def test_the_server_listens_on_loopback_only(replay: reverb.ReverbReplay) -> Non
 
 def test_nothing_is_printed_and_no_folder_is_left(capfd: pytest.CaptureFixture[str]) -> None:
     replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
-    folder = Path(replay._folder.name)
+    assert replay._server._temporary is not None
+    folder = Path(replay._server._temporary.name)
     assert folder.exists()
     replay.write(episode(0), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]

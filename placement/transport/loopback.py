@@ -11,9 +11,15 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+_LISTEN = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
+_redirected = threading.RLock()
+"""Standard error is the process's: two threads that redirect it at once would lose it."""
 
 
 def restrict_to_loopback(port: int) -> bool:
@@ -25,16 +31,32 @@ def restrict_to_loopback(port: int) -> bool:
     found = False
     try:
         for descriptor in _socket_descriptors():
-            with socket.socket(fileno=os.dup(descriptor)) as listener:
-                if _listens_on(listener, port):
-                    listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
-                    found = True
+            listener = _duplicate(descriptor)
+            if listener is not None:
+                with listener:
+                    if _listens_on(listener, port):
+                        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+                        found = True
     except (OSError, AttributeError) as error:
         found, reason = False, str(error)
     else:
         reason = "its socket was not found"
     if not found:
         warnings.warn(f"port {port} is reachable from other machines: {reason}", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def count_listeners(port: int) -> int:
+    """Sockets that listen on TCP `port` in this network namespace, whoever owns them; -1 where that cannot be read."""
+    found = 0
+    try:
+        for name in ("tcp", "tcp6"):
+            table = Path("/proc/net", name)
+            lines = table.read_text().splitlines()[1:] if table.exists() else []
+            fields = [line.split() for line in lines]
+            found += sum(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in fields)
+    except OSError:
+        return -1
     return found
 
 
@@ -48,6 +70,19 @@ def _socket_descriptors() -> list[int]:
     return descriptors
 
 
+def _duplicate(descriptor: int) -> socket.socket | None:
+    """Another handle of a socket; None if a thread has closed it, or used its number for another file, meanwhile."""
+    try:
+        duplicate = os.dup(descriptor)
+    except OSError:
+        return None
+    try:
+        return socket.socket(fileno=duplicate)
+    except OSError:
+        os.close(duplicate)
+        return None
+
+
 def _listens_on(candidate: socket.socket, port: int) -> bool:
     if candidate.family not in (socket.AF_INET, socket.AF_INET6) or candidate.type != socket.SOCK_STREAM:
         return False
@@ -59,9 +94,9 @@ def _listens_on(candidate: socket.socket, port: int) -> bool:
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
     """Holds back what native code prints to standard error meanwhile; it is shown if an exception passes through."""
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as held:
+    with _redirected, tempfile.TemporaryFile() as held:
+        sys.stderr.flush()
+        saved = os.dup(2)
         os.dup2(held.fileno(), 2)
         failed = True
         try:

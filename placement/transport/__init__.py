@@ -1,0 +1,1 @@
+"""Servers on this machine that other processes talk to: started, kept off the network, stopped."""

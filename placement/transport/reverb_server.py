@@ -1,0 +1,158 @@
+"""Starts Reverb servers: quietly, on this machine only unless told otherwise, one to a port, with a deadline.
+
+Importing this module imports Reverb and TensorFlow (seconds, some 300 MB), which is told to leave accelerators alone;
+the modules that may use Reverb take it from here. Reverb 0.14 itself listens on every interface, shares a port with any
+other server that asks for it, and prints its start-up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: no start-up chatter
+
+import reverb
+import tensorflow as tf
+
+from placement.transport.loopback import count_listeners, quiet_standard_error, restrict_to_loopback
+
+__all__ = ["PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
+
+_WILDCARDS = ("0.0.0.0", "::")
+
+with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever started it has chosen
+    tf.config.set_visible_devices([], "GPU")
+
+
+class PortTaken(OSError):
+    """Another server listens on the port that was asked for."""
+
+
+class ServerTimeout(TimeoutError):
+    """A server did not start in time."""
+
+
+class ReverbServer:
+    """A running Reverb server; made by `start_server`.
+
+    Attributes:
+        port: TCP port that it listens on.
+        address: `host:port` by which others reach it.
+        client: for use in this process.
+    """
+
+    def __init__(self, server: reverb.Server, host: str, temporary: tempfile.TemporaryDirectory | None) -> None:
+        self._server: reverb.Server | None = server
+        self._temporary = temporary
+        self._stopping = threading.Lock()
+        self.port: int = server.port
+        self.address = f"{host}:{server.port}"
+        self.client: reverb.Client = server.localhost_client()
+
+    def stop(self) -> None:
+        """Ends the server; those who wait on it get errors. May be called twice."""
+        with self._stopping:
+            server, self._server = self._server, None
+            if server is None:
+                return
+            with quiet_standard_error():
+                server.stop()
+                del server
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+
+def start_server(
+    tables: Sequence[reverb.Table],
+    *,
+    port: int = 0,
+    bind: str = "127.0.0.1",
+    checkpoint_folder: str | os.PathLike[str] | None = None,
+    timeout: float = 60.0,
+) -> ReverbServer:
+    """Starts a Reverb server.
+
+    Args:
+        tables: what it holds.
+        port: TCP port; 0 = any free one.
+        bind: the address by which others reach it. A loopback address: this machine only. Any other: it listens on
+            all interfaces, because the user said so.
+        checkpoint_folder: where it saves, and what it starts from if there is a checkpoint; None = a temporary folder,
+            removed when it stops.
+        timeout: seconds that it may take to start (restoring has been known to hang).
+
+    Raises:
+        PortTaken: something listens on `port` already (Reverb itself would share the port silently).
+        ServerTimeout: it did not start in time.
+    """
+    if port and count_listeners(port) > 0:
+        raise PortTaken(f"port {port} is taken by another server; stop that one, or use port=0 for any free port")
+    temporary = None if checkpoint_folder is not None else tempfile.TemporaryDirectory(prefix="reverb-")
+    folder = str(checkpoint_folder) if temporary is None else temporary.name
+    try:
+        with _reserved(port) as reserved:
+            server = ReverbServer(_launch(tables, reserved, folder, timeout), _host(bind), temporary)
+    except BaseException:
+        if temporary is not None:
+            temporary.cleanup()
+        raise
+    try:
+        if count_listeners(server.port) > 1:
+            raise PortTaken(f"port {server.port}: another server took it at the same moment; start this one again")
+        if is_loopback(bind):
+            restrict_to_loopback(server.port)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
+@contextlib.contextmanager
+def _reserved(port: int) -> Iterator[int]:
+    """Holds a port, bound but not listening, so that nobody else is given it; Reverb may share it (SO_REUSEPORT)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            holder.bind(("", port))
+        except OSError as error:
+            raise PortTaken(f"port {port} cannot be used: {error}") from error
+        yield holder.getsockname()[1]
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether an address reaches this machine only."""
+    return bind == "localhost" or bind.startswith("127.") or bind == "::1"
+
+
+def _host(bind: str) -> str:
+    """The host in a server's address: `bind`, or this machine's name where that says "all interfaces"."""
+    host = socket.gethostname() if bind in _WILDCARDS else bind
+    return f"[{host}]" if ":" in host else host
+
+
+def _launch(tables: Sequence[reverb.Table], port: int, folder: str, timeout: float) -> reverb.Server:
+    """Makes the server in a thread of its own, so that waiting for it can end."""
+    made: list[reverb.Server] = []
+    errors: list[BaseException] = []
+
+    def launch() -> None:
+        try:
+            checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder)
+            made.append(reverb.Server(list(tables), port=port, checkpointer=checkpointer))
+        except BaseException as error:  # noqa: BLE001  raised again by the caller
+            errors.append(error)
+
+    with quiet_standard_error():
+        thread = threading.Thread(target=launch, name="Reverb server start", daemon=True)
+        thread.start()
+        thread.join(timeout)
+    if errors:
+        raise errors[0]
+    if not made:
+        raise ServerTimeout(f"a Reverb server with checkpoints in {folder} did not start within {timeout:g} s")
+    return made[0]

@@ -1,0 +1,126 @@
+"""Starting Reverb servers: one to a port, on this machine only, restored from a folder, with a deadline."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.transport.loopback import _socket_descriptors, count_listeners, quiet_standard_error
+
+server_module = pytest.importorskip(
+    "placement.transport.reverb_server", reason="Reverb is not installed", exc_type=ImportError
+)
+reverb = server_module.reverb
+start_server = server_module.start_server
+
+
+def _table() -> object:
+    return reverb.Table.queue("numbers", 4)
+
+
+@pytest.fixture
+def running() -> Iterator[object]:
+    server = start_server([_table()])
+    yield server
+    server.stop()
+
+
+def _device(port: int) -> bytes:
+    """The network device that the listeners of `port` are bound to; empty = every one."""
+    found = set()
+    for descriptor in _socket_descriptors():
+        with socket.socket(fileno=os.dup(descriptor)) as candidate:
+            listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listens and candidate.getsockname()[1] == port:
+                found.add(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
+    (device,) = found
+    return device
+
+
+def test_it_serves_on_loopback_only_unless_told_otherwise(running: server_module.ReverbServer) -> None:
+    assert running.address == f"127.0.0.1:{running.port}"
+    assert _device(running.port) == b"lo"
+    assert "numbers" in reverb.Client(running.address).server_info(timeout=5)
+    told = start_server([_table()], bind="0.0.0.0")
+    try:
+        assert _device(told.port) == b""
+        assert told.address == f"{socket.gethostname()}:{told.port}"
+    finally:
+        told.stop()
+
+
+def test_a_taken_port_is_refused_and_a_free_one_can_be_taken_again(running: server_module.ReverbServer) -> None:
+    with pytest.raises(server_module.PortTaken, match=f"port {running.port} is taken"):
+        start_server([_table()], port=running.port)
+    running.stop()
+    running.stop()
+    assert count_listeners(running.port) == 0
+    again = start_server([_table()], port=running.port)
+    assert again.port == running.port
+    again.stop()
+
+
+def test_servers_started_at_once_get_ports_of_their_own() -> None:
+    servers: list[server_module.ReverbServer] = []
+    threads = [threading.Thread(target=lambda: servers.append(start_server([_table()]))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    try:
+        assert len({server.port for server in servers}) == 6
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def test_it_starts_from_the_checkpoint_in_its_folder(tmp_path: Path) -> None:
+    first = start_server([_table()], checkpoint_folder=tmp_path)
+    first.client.insert(np.arange(3), {"numbers": 1.0})
+    first.client.checkpoint()
+    first.stop()
+    second = start_server([_table()], checkpoint_folder=tmp_path)
+    assert second.client.server_info(timeout=5)["numbers"].current_size == 1
+    second.stop()
+
+
+def test_a_start_that_hangs_ends_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    forever = threading.Event()
+    monkeypatch.setattr(server_module.reverb, "Server", lambda *args, **kwargs: forever.wait(60))
+    with pytest.raises(server_module.ServerTimeout, match=r"did not start within 0\.05 s"):
+        start_server([_table()], timeout=0.05)
+    forever.set()
+
+
+def test_standard_error_survives_threads_that_hold_it_back_at_once() -> None:
+    before = os.fstat(2)
+
+    def redirect() -> None:
+        for _ in range(50):
+            with quiet_standard_error():
+                os.write(2, b"held back")
+
+    threads = [threading.Thread(target=redirect) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert os.path.samestat(os.fstat(2), before)
+
+
+def test_a_process_that_starts_and_ends_prints_nothing() -> None:
+    script = (
+        "from placement.transport.reverb_server import reverb, start_server\n"
+        "server = start_server([reverb.Table.queue('numbers', 4)])\n"
+        "server.stop()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
