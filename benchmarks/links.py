@@ -1,0 +1,273 @@
+"""Hosts on one machine: network namespaces joined by a switch, each behind a link of limited rate.
+
+    python benchmarks/links.py [--megabits 100]      measures what a link carries, beside what it is limited to
+
+For the other benchmarks (`from links import make_network`). Each host is a namespace of its own with one veth pair to a
+bridge in a further namespace; `tc tbf` limits both directions of each link. No traffic leaves these namespaces. All is
+taken down at the end, also after Ctrl-C or SIGTERM; what a SIGKILL left behind goes with the next start. Needs root and
+iproute2; without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, unlimited.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+PREFIX = "links"
+BURST = 128 * 1024  # bytes that may pass at once: at least one segment of 64 kB as the kernel hands them down
+QUEUE_SECONDS = 0.2  # of traffic that a link's queue holds before packets are dropped
+STOP_SECONDS = 5.0
+COMMAND_SECONDS = 60.0
+
+
+class NetworkError(RuntimeError):
+    """The namespaces could not be made; the message says what is missing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """One host.
+
+    Attributes:
+        name: as given.
+        address: its IPv4 address.
+        megabits: limit of its link in each direction, Mbit/s; None = unlimited.
+        namespace: name of its network namespace; "" = this machine's own.
+    """
+
+    name: str
+    address: str
+    megabits: float | None
+    namespace: str
+
+
+class Network:
+    """Hosts and the processes on them. Made by `make_network`, which takes it down."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self.hosts = {host.name: host for host in hosts}
+        self._processes: list[subprocess.Popen] = []
+
+    def start(self, host: str, command: Sequence[str], **options: object) -> subprocess.Popen:
+        """Starts a command on a host; it is killed when the network goes, or when this process dies.
+
+        Args:
+            host: its name.
+            command: program and arguments; "python" = this interpreter.
+            options: of `subprocess.Popen`.
+        """
+        program = [sys.executable if part == "python" else part for part in command]
+        namespace = self.hosts[host].namespace
+        prefix = ["ip", "netns", "exec", namespace] if namespace else []
+        process = subprocess.Popen([*prefix, *program], preexec_fn=_die_with_parent, **options)  # type: ignore[call-overload]
+        self._processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        """Ends all processes that were started: asks, waits a few seconds, kills."""
+        running = [process for process in self._processes if process.poll() is None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(deadline - time.monotonic(), 0.01))
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+                process.wait(STOP_SECONDS)
+        for process in self._processes:
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):  # what was still to be written to one that is gone
+                        pipe.close()
+        self._processes.clear()
+
+
+@contextlib.contextmanager
+def make_network(megabits: Mapping[str, float | None], *, namespaces: bool = True) -> Iterator[Network]:
+    """Makes hosts, and takes them down at the end whatever happens.
+
+    Args:
+        megabits: limit of each host's link, Mbit/s in each direction, by the host's name; None = unlimited.
+        namespaces: False = no namespaces and no limits: every host is 127.0.0.1 of this machine.
+
+    Raises:
+        NetworkError: no root, no iproute2, or the kernel refuses; says which.
+    """
+    if not namespaces:
+        network = Network([Host(name, "127.0.0.1", None, "") for name in megabits])
+        with _stopped_by_signals():
+            try:
+                yield network
+            finally:
+                network.stop()
+        return
+    _check_means()
+    _remove_left_behind()
+    hosts = [
+        Host(name, f"10.77.{number // 250}.{number % 250 + 1}", rate, f"{PREFIX}-{os.getpid()}-{number}")
+        for number, (name, rate) in enumerate(megabits.items())
+    ]
+    switch = f"{PREFIX}-{os.getpid()}-switch"
+    network = Network(hosts)
+    with _stopped_by_signals():
+        try:
+            _make(switch, hosts)
+            yield network
+        finally:
+            network.stop()
+            _remove([switch, *(host.namespace for host in hosts)])
+
+
+def _make(switch: str, hosts: Sequence[Host]) -> None:
+    """Namespaces, bridge, cables, limits."""
+    _ip([f"netns add {switch}", *(f"netns add {host.namespace}" for host in hosts)])
+    _ip(["link add name bridge type bridge", "link set dev bridge up"], namespace=switch)
+    for number, host in enumerate(hosts):
+        port = f"port{number}"
+        _ip([f"link add name {port} type veth peer name eth0 netns {host.namespace}"], namespace=switch)
+        _ip([f"link set dev {port} master bridge", f"link set dev {port} up"], namespace=switch)
+        inside = ["link set dev lo up", f"address add {host.address}/16 dev eth0", "link set dev eth0 up"]
+        _ip(inside, namespace=host.namespace)
+        if host.megabits is not None:
+            _limit(host.namespace, "eth0", host.megabits)
+            _limit(switch, port, host.megabits)
+
+
+def _limit(namespace: str, device: str, megabits: float) -> None:
+    bytes_per_second = megabits * 1e6 / 8
+    queue = int(bytes_per_second * QUEUE_SECONDS) + BURST
+    rule = f"tc -n {namespace} qdisc add dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {queue}"
+    _run(rule.split())
+
+
+def _ip(commands: Sequence[str], *, namespace: str = "") -> None:
+    prefix = ["ip", "-n", namespace] if namespace else ["ip"]
+    _run([*prefix, "-batch", "-"], text="\n".join(commands) + "\n")
+
+
+def _run(command: Sequence[str], *, text: str = "") -> None:
+    done = subprocess.run(
+        command,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=False,
+        start_new_session=True,
+    )
+    if done.returncode:
+        raise NetworkError(f"`{' '.join(command)}` {text.strip()!r} failed: {done.stderr.strip() or done.returncode}")
+
+
+def _check_means() -> None:
+    missing = [program for program in ("ip", "tc") if shutil.which(program) is None]
+    if missing:
+        raise NetworkError(f"{' and '.join(missing)} not found: install iproute2, or use --no-netns")
+    if os.geteuid() != 0:
+        raise NetworkError("network namespaces need root; run as root, or use --no-netns")
+
+
+def _remove(namespaces: Sequence[str]) -> None:
+    """Removes namespaces, and with them their devices; one that is not there is no error."""
+    for name in namespaces:
+        if Path("/run/netns", name).exists():
+            with contextlib.suppress(NetworkError):
+                _run(["ip", "netns", "delete", name])
+
+
+def _remove_left_behind() -> None:
+    """Removes the namespaces of processes of this script that are no more."""
+    for path in Path("/run/netns").glob(f"{PREFIX}-*-*"):
+        owner = path.name.split("-")[1]
+        if owner.isdigit() and not _runs(int(owner)):
+            _remove([path.name])
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def _die_with_parent() -> None:
+    """In the child: SIGKILL when the parent dies; Ctrl-C of the terminal goes to the parent only, which stops all."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    os.setpgid(0, 0)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """The first SIGTERM or SIGINT raises KeyboardInterrupt, even where they came ignored; the rest are ignored."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def stop(number: int, frame: object) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+RECEIVE = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], 7000)); listener.settimeout(30); print("ready", flush=True)
+with listener.accept()[0] as connection:
+    connection.settimeout(30)
+    while connection.recv(1 << 16): pass
+    connection.sendall(b"done")
+"""
+SEND = """
+import socket, sys, time
+with socket.create_connection((sys.argv[1], 7000), timeout=30) as connection:
+    start = time.perf_counter(); connection.sendall(bytes(int(sys.argv[2]))); connection.shutdown(socket.SHUT_WR)
+    connection.recv(4); print(time.perf_counter() - start)
+"""
+
+
+def measure(network: Network, sender: str, receiver: str, *, size: int) -> float:
+    """What one TCP connection carries between two hosts, Mbit/s, over `size` bytes."""
+    address = network.hosts[receiver].address
+    listener = network.start(receiver, ["python", "-c", RECEIVE, address], stdout=subprocess.PIPE)
+    listener.stdout.readline()
+    done = network.start(sender, ["python", "-c", SEND, address, str(size)], stdout=subprocess.PIPE, text=True)
+    seconds = float(done.communicate(timeout=60)[0])
+    return size * 8e-6 / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabits", type=float, default=100.0)
+    rate = parser.parse_args().megabits
+    try:
+        with make_network({"a": rate, "b": rate, "free": None}) as network:
+            for sender, receiver in (("a", "b"), ("a", "free"), ("free", "b")):
+                carried = measure(network, sender, receiver, size=int(rate * 1e6 / 8 * 2))
+                print(f"{sender} → {receiver}: {carried:.1f} Mbit/s of {rate:g} ({carried / rate:.2f} ×)")
+    except NetworkError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped; nothing is left behind")
+
+
+if __name__ == "__main__":
+    main()
