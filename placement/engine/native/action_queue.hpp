@@ -24,6 +24,10 @@ class ActionQueue {
     tail_.store(tail + count, std::memory_order_seq_cst);
   }
 
+  bool empty() const {
+    return head_.load(std::memory_order_seq_cst) >= tail_.load(std::memory_order_seq_cst);
+  }
+
   // False where the queue is empty.
   bool pop(std::int32_t* environment) {
     std::uint64_t head = head_.load(std::memory_order_relaxed);

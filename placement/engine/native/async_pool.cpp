@@ -59,7 +59,7 @@ AsyncPool::AsyncPool(const std::vector<std::shared_ptr<const Design>>& designs, 
     : designs_(designs),
       batch_size_(checked_batch_size(config.batch_size, static_cast<int>(design_of_env.size()))),
       num_threads_(checked_threads(config.num_threads, static_cast<int>(design_of_env.size()))),
-      actions_(static_cast<int>(design_of_env.size())),
+      work_(static_cast<int>(design_of_env.size()), num_threads_),
       states_(designs_.shape, static_cast<int>(design_of_env.size()),
               batch_size_ == static_cast<int>(design_of_env.size()) ? 0 : batch_size_),
       observer_(std::make_unique<ObservationWriter>(designs_.shape)),
@@ -87,7 +87,7 @@ void AsyncPool::close() {
     const std::lock_guard<std::mutex> lock(callers_);
     if (closed_.exchange(true)) return;
   }
-  work_.post(num_threads_);
+  work_.close();
   states_.wake();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -126,7 +126,7 @@ AsyncPool::Entry& AsyncPool::entry_at_rest(int env_id) {
   return entries_[env_id];
 }
 
-void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
+void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along) {
   check_environments(env_ids, count);
   for (int i = 0; i < count; ++i) {
     const Environment& environment = entries_[env_ids[i]].environment;
@@ -142,10 +142,10 @@ void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env
     entry.request = Request::advance;
     entry.action = actions[i];
   }
-  enqueue(env_ids, count);
+  enqueue(env_ids, count, working_along);
 }
 
-void AsyncPool::enqueue(const std::int32_t* env_ids, int count) {
+void AsyncPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
   Block* block = synchronous() ? states_.open(count) : nullptr;
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
@@ -154,14 +154,14 @@ void AsyncPool::enqueue(const std::int32_t* env_ids, int count) {
     entry.slot = i;
   }
   in_flight_ += count;
-  actions_.push(env_ids, count);
+  const int wanted = std::min(count, num_threads_) - (working_along ? 1 : 0);
+  work_.push(env_ids, count, wanted, working_along ? num_threads_ - 1 : -1);
 }
 
 void AsyncPool::send(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
-  send_locked(actions, env_ids, count);
-  wake_workers(count);
+  send_locked(actions, env_ids, count, false);
 }
 
 void AsyncPool::send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds) {
@@ -173,8 +173,7 @@ void AsyncPool::send_reset(const std::int32_t* env_ids, int count, const std::ui
     entry.request = Request::reset;
     entry.seed = seeds == nullptr ? std::nullopt : std::optional<std::uint64_t>(seeds[i]);
   }
-  enqueue(env_ids, count);
-  wake_workers(count);
+  enqueue(env_ids, count, false);
 }
 
 Block* AsyncPool::step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
@@ -183,14 +182,12 @@ Block* AsyncPool::step(const std::int32_t* actions, const std::int32_t* env_ids,
     const std::lock_guard<std::mutex> lock(callers_);
     check_usable();
     if (receiving_) throw PoolMisuse("step: another thread is receiving");
-    send_locked(actions, env_ids, count);
-    // The calling thread is one of those that work on a synchronous step.
-    wake_workers(synchronous() ? std::min(count, num_threads_) - 1 : count);
+    send_locked(actions, env_ids, count, synchronous());
   }
   try {
     return receive(timeout, interrupted);
   } catch (...) {
-    wake_workers(num_threads_);  // the caller left before its share was done
+    work_.wake();  // the caller left before its share was done
     throw;
   }
 }
@@ -242,11 +239,13 @@ void AsyncPool::await(Block* block, double timeout, const std::function<void()>&
   while (!StateQueue::complete(block)) {
     if (closed()) throw PoolMisuse("recv: the pool was closed meanwhile");
     std::int32_t env = -1;
-    if (synchronous() && actions_.pop(&env)) {
+    if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
       run(env, workspaces_.back());
     } else {
       const double left = timeout < 0 ? kSlice : timeout - seconds_since(start);
-      if (left > 0) states_.wait_for(std::min(left, kSlice));
+      if (left > 0 && !work_.spin_until([block] { return StateQueue::complete(block); })) {
+        states_.wait_for(std::min(left, kSlice));
+      }
     }
     if (timeout >= 0 && seconds_since(start) >= timeout && !StateQueue::complete(block)) {
       throw PoolTimeout("recv: no batch was ready within " + std::to_string(timeout) + " seconds; " +
@@ -275,9 +274,9 @@ void AsyncPool::release(Block* block) {
 
 void AsyncPool::work(int worker) {
   while (true) {
-    work_.wait();
+    work_.wait(worker);
     std::int32_t env = -1;
-    while (!closed() && actions_.pop(&env)) run(env, workspaces_[worker]);
+    while (!closed() && work_.pop(worker, &env)) run(env, workspaces_[worker]);
     if (closed()) return;
   }
 }

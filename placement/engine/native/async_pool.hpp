@@ -1,6 +1,6 @@
 // Environments stepped by a pool of threads: actions go in, batches of results come out.
 //
-//   caller ── send ──▶ action queue ──▶ workers ──▶ state queue ── recv ──▶ caller
+//   caller ── send ──▶ work queue ──▶ workers ──▶ state queue ── recv ──▶ caller
 //
 // With batch_size below the number of environments, a batch holds the first results that are ready, whosever they are.
 // With batch_size equal to it (synchronous mode), a batch answers a call: results in the order of the call, so that
@@ -20,9 +20,9 @@
 #include <thread>
 #include <vector>
 
-#include "action_queue.hpp"
 #include "pool.hpp"
 #include "state_queue.hpp"
+#include "work_queue.hpp"
 
 namespace placement {
 
@@ -146,21 +146,20 @@ class AsyncPool {
   void check_usable() const;
   void check_environments(const std::int32_t* env_ids, int count);
   Entry& entry_at_rest(int env_id);
-  void enqueue(const std::int32_t* env_ids, int count);
-  void send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count);
+  // `working_along`: the calling thread is going to do its share.
+  void enqueue(const std::int32_t* env_ids, int count, bool working_along);
+  void send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along);
   Block* receive(double timeout, const std::function<void()>& interrupted);
   void await(Block* block, double timeout, const std::function<void()>& interrupted);
   void work(int worker);
   void run(int env_id, Workspace& workspace);
   static void raise_failure(Block* block);
-  void wake_workers(int count) { work_.post_up_to(count, num_threads_); }
 
   PlanList designs_;
   std::vector<Entry> entries_;
   int batch_size_, num_threads_;
-  ActionQueue actions_;
+  WorkQueue work_;
   StateQueue states_;
-  Semaphore work_;                     // permits say "look into the action queue"
   std::vector<Workspace> workspaces_;  // of the workers, then of the calling thread
   std::atomic<bool> closed_{false};
   std::vector<std::thread> threads_;

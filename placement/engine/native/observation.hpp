@@ -85,15 +85,14 @@ class ObservationWriter {
  private:
   void write_areas(const PlacementState& state, float* maps) const {
     const Canvas& canvas = state.plan().design->canvas;
-    float* density_map = maps + shape_.cells();
-    for (int row = 0; row < canvas.rows; ++row) {
-      const double* occupancy = state.occupancy().data() + static_cast<std::size_t>(row) * canvas.columns;
-      const double* density = state.density().data() + static_cast<std::size_t>(row) * canvas.columns;
-      float* occupancy_row = maps + static_cast<std::size_t>(row) * shape_.columns;
-      float* density_row = density_map + static_cast<std::size_t>(row) * shape_.columns;
-      for (int column = 0; column < canvas.columns; ++column) {
-        occupancy_row[column] = static_cast<float>(std::min(occupancy[column], 1.0));
-        density_row[column] = static_cast<float>(density[column]);
+    const float* shown = state.shown().data();
+    if (canvas.columns == shape_.columns && canvas.rows == shape_.rows) {
+      std::copy_n(shown, 2 * shape_.cells(), maps);
+      return;
+    }
+    for (int map = 0; map < 2; ++map) {
+      for (int row = 0; row < canvas.rows; ++row, shown += canvas.columns) {
+        std::copy_n(shown, canvas.columns, maps + map * shape_.cells() + static_cast<std::size_t>(row) * shape_.columns);
       }
     }
   }

@@ -70,6 +70,8 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   boxes_ = plan_->standing_boxes;
   occupancy_ = plan_->standing_occupancy;
   density_ = plan_->standing_density;
+  shown_.resize(2 * occupancy_.size());
+  for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
   find_legal();
 }
 
@@ -78,6 +80,7 @@ void PlacementState::reset() {
   std::copy(plan_->standing_boxes.begin(), plan_->standing_boxes.end(), boxes_.begin());
   std::copy(plan_->standing_occupancy.begin(), plan_->standing_occupancy.end(), occupancy_.begin());
   std::copy(plan_->standing_density.begin(), plan_->standing_density.end(), density_.begin());
+  for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
   find_legal();
 }
 
@@ -109,6 +112,7 @@ void PlacementState::add_area(const Obstacle& macro, double sign) {
   for_covered_cells(*plan_, macro.x, macro.y, macro.width, macro.height, [this, sign](int cell, double covered) {
     occupancy_[cell] += sign * covered;
     density_[cell] += sign * covered;
+    show(cell);
   });
 }
 

@@ -2,6 +2,7 @@
 // (legal gcells, wire mask, maps) is kept or found in microseconds. Axes as in episode_plan.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -52,6 +53,9 @@ class PlacementState {
   const std::vector<double>& occupancy() const { return occupancy_; }
   const std::vector<double>& density() const { return density_; }
 
+  // float32 [2, R, C]: occupancy (at most 1) and density as observations show them.
+  const std::vector<float>& shown() const { return shown_; }
+
   // Wirelength that the current macro adds when centred on (row, column): column_wire[column] + row_wire[row], times
   // its wire_scale. Written to [C] and [R] arrays, weighted µm; zeros when complete.
   void wire_mask(double* column_wire, double* row_wire) const;
@@ -62,6 +66,10 @@ class PlacementState {
  private:
   void find_legal();
   void add_area(const Obstacle& macro, double sign);
+  void show(std::size_t cell) {
+    shown_[cell] = static_cast<float>(std::min(occupancy_[cell], 1.0));
+    shown_[occupancy_.size() + cell] = static_cast<float>(density_[cell]);
+  }
 
   std::shared_ptr<const EpisodePlan> plan_;
   int step_ = 0;
@@ -73,6 +81,7 @@ class PlacementState {
   std::vector<Box> boxes_;              // [A]
   std::vector<Box> saved_boxes_;        // [D] the box of each of a macro's nets before the macro was placed
   std::vector<double> occupancy_, density_;  // [R, C]
+  std::vector<float> shown_;                 // [2, R, C]
   mutable std::vector<double> hinges_;  // scratch of wire_mask
 };
 
