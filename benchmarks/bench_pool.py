@@ -1,13 +1,13 @@
 """Steps per second of the engine's pool beside what else there is, and the cost of a step.
 
-    PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 3] [--threads 1 2 4 …]
+    PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 2] [--rounds 3] [--threads 1 2 4 …]
 
 64 environments, 2 threads, random legal actions (the same for all, drawn beforehand); environments out of phase in (a),
 (d) and (e): (a) a Python loop over `PlacementEnv`, (b) Gymnasium's `SyncVectorEnv`, (c) its `AsyncVectorEnv`, (d) the
 pool in synchronous mode, (e) the pool in asynchronous mode, (f) the engine's step in a plain loop on as many threads;
 with and without the placing of soft macros. Where the package `envpool` is installed, its CartPole is measured as a
-yardstick of what a pool itself costs. All in one run: ratios, not figures, are what to compare. CPU time is the
-process's own, children not counted.
+yardstick of what a pool itself costs. All are measured in turn, some rounds of it, and the medians given: ratios, not
+figures, are what to compare. CPU time is the process's own, children not counted.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from placement.netlist.load import load
 
 ENVS = 64
 THREADS = 2
+BATCH = ENVS // 2  # of the asynchronous pools
 
 
 class Script:
@@ -130,7 +131,7 @@ def pool_synchronous(
 def pool_asynchronous(
     design: Design, config: EnvConfig, envs: int, threads: int = THREADS
 ) -> Iterator[Callable[[], int]]:
-    script, batch = Script(design, envs), max(1, envs // 4)
+    script, batch = Script(design, envs), max(1, envs // 2)
     with make_pool(design, envs, num_threads=threads, env=config) as pool:
         put_out_of_phase(pool, script)
         states = [pool.snapshot(env) for env in range(envs)]
@@ -173,37 +174,57 @@ def raw_engine(design: Design, config: EnvConfig, threads: int = THREADS) -> Ite
     yield turn
 
 
-def run(name: str, maker: Iterator[Callable[[], int]], seconds: float) -> float:
-    """Prints a row; returns steps per second."""
-    rate, cpu = measured(next(maker), seconds)
-    print(f"    {name:44s} {rate:12,.0f} steps/s  {1e6 / rate:9.2f} µs a step  {cpu:9.2f} µs CPU")
-    next(maker, None)
-    return rate
+Maker = Iterator[Callable[[], int]]
 
 
-def compare(design: Design, soft_placer: str, seconds: float) -> None:
+def run(makers: dict[str, Maker], seconds: float, rounds: int) -> dict[str, float]:
+    """Measures in turn and prints a row for each; returns the median steps per second of each."""
+    turns = {name: next(maker) for name, maker in makers.items()}
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in makers}
+    for _ in range(rounds):
+        for name, turn in turns.items():
+            seen[name].append(measured(turn, seconds))
+    rates = {}
+    for name, found in seen.items():
+        rates[name], cpu = (float(value) for value in np.median(found, axis=0))
+        print(
+            f"    {name:44s} {rates[name]:12,.0f} steps/s  {1e6 / rates[name]:9.2f} µs a step  {cpu:9.2f} µs CPU",
+            flush=True,
+        )
+        next(makers[name], None)
+    return rates
+
+
+def compare(design: Design, soft_placer: str, seconds: float, rounds: int) -> None:
     config = EnvConfig(soft_placer=soft_placer)
     macros = len(design.placing_order)
     print(f"  {design.name}, {macros} macros, soft macros: {soft_placer}; {ENVS} environments, {THREADS} threads")
-    rate_c = run("(c) gymnasium AsyncVectorEnv", gymnasium_vector(AsyncVectorEnv, design, config, ENVS), seconds)
-    run("(a) Python loop", python_loop(design, config, ENVS), seconds)
-    run("(b) gymnasium SyncVectorEnv", gymnasium_vector(SyncVectorEnv, design, config, ENVS), seconds)
-    rate_d = run("(d) pool, synchronous", pool_synchronous(design, config, ENVS), seconds)
-    rate_e = run(f"(e) pool, asynchronous, batch {ENVS // 4}", pool_asynchronous(design, config, ENVS), seconds)
-    rate_f = run("(f) the engine's step in a plain loop", raw_engine(design, config), seconds)
+    makers = {
+        "(c) gymnasium AsyncVectorEnv": gymnasium_vector(AsyncVectorEnv, design, config, ENVS),
+        "(a) Python loop": python_loop(design, config, ENVS),
+        "(b) gymnasium SyncVectorEnv": gymnasium_vector(SyncVectorEnv, design, config, ENVS),
+        "(d) pool, synchronous": pool_synchronous(design, config, ENVS),
+        f"(e) pool, asynchronous, batch {BATCH}": pool_asynchronous(design, config, ENVS),
+        "(f) the engine's step in a plain loop": raw_engine(design, config),
+    }
+    rate_c, _, _, rate_d, rate_e, rate_f = run(makers, seconds, rounds).values()
     print(f"    (d)/(c) {rate_d / rate_c:.1f}×   (e)/(d) {rate_e / rate_d:.2f}×   (e)/(f) {rate_e / rate_f:.2f}")
-    loop = run("one environment: Python loop", python_loop(design, config, 1), seconds)
-    pool = run("one environment: pool", pool_synchronous(design, config, 1, 1), seconds)
+    makers = {
+        "one environment: Python loop": python_loop(design, config, 1),
+        "one environment: pool": pool_synchronous(design, config, 1, 1),
+    }
+    loop, pool = run(makers, seconds, rounds).values()
     print(f"    pool of one / Python loop {pool / loop:.2f}×")
 
 
-def yardstick(seconds: float) -> None:
+def yardstick(seconds: float, rounds: int) -> None:
     """EnvPool's CartPole, where it is installed."""
     if importlib.util.find_spec("envpool") is None:
         print("  envpool is not installed: no yardstick")
         return
     import envpool
 
+    print(f"  what a pool itself costs: {ENVS} environments, {THREADS} threads")
     actions = np.zeros(ENVS, np.int32)
     pool = envpool.make_gymnasium("CartPole-v1", num_envs=ENVS, num_threads=THREADS)
     pool.reset()
@@ -212,8 +233,7 @@ def yardstick(seconds: float) -> None:
         pool.step(actions)
         return ENVS
 
-    run("EnvPool, CartPole, synchronous", iter([synchronous]), seconds)
-    later = envpool.make_gymnasium("CartPole-v1", num_envs=ENVS, batch_size=ENVS // 4, num_threads=THREADS)
+    later = envpool.make_gymnasium("CartPole-v1", num_envs=ENVS, batch_size=BATCH, num_threads=THREADS)
     later.async_reset()
 
     def asynchronous() -> int:
@@ -221,16 +241,24 @@ def yardstick(seconds: float) -> None:
         later.send(actions[: len(ids)], ids)
         return len(ids)
 
-    run(f"EnvPool, CartPole, asynchronous, batch {ENVS // 4}", iter([asynchronous]), seconds)
+    toy, config = load("toy6"), EnvConfig(soft_placer="none")
+    makers = {
+        "EnvPool, CartPole, synchronous": iter([synchronous]),
+        f"EnvPool, CartPole, asynchronous, batch {BATCH}": iter([asynchronous]),
+        "ours, toy6, synchronous": pool_synchronous(toy, config, ENVS),
+        f"ours, toy6, asynchronous, batch {BATCH}": pool_asynchronous(toy, config, ENVS),
+    }
+    theirs, theirs_later, ours, ours_later = run(makers, seconds, rounds).values()
+    print(f"    ours / EnvPool: synchronous {ours / theirs:.2f}×, asynchronous {ours_later / theirs_later:.2f}×")
 
 
-def scaling(design: Design, threads: list[int], seconds: float) -> None:
+def scaling(design: Design, threads: list[int], seconds: float, rounds: int) -> None:
     config = EnvConfig()
     print(f"  {design.name}: threads, asynchronous, with soft macros")
     rates: dict[int, float] = {}
     for count in threads:
         maker = pool_asynchronous(design, config, max(ENVS, 8 * count), count)
-        rates[count] = run(f"{count} threads", maker, seconds)
+        (rates[count],) = run({f"{count} threads": maker}, seconds, rounds).values()
         first = threads[0]
         print(f"      efficiency {rates[count] / rates[first] * first / count:.2f}")
 
@@ -240,16 +268,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", nargs="*", default=["toy6", "ariane133_ng45"])
     parser.add_argument("--soft", nargs="*", default=["none", "force_directed"])
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=3, help="of which the medians are given")
     parser.add_argument("--threads", nargs="*", type=int, default=[], help="a scaling curve over these")
     arguments = parser.parse_args()
     designs = [load(name) for name in arguments.designs]
     for design in designs:
         for soft_placer in arguments.soft:
-            compare(design, soft_placer, arguments.seconds)
+            compare(design, soft_placer, arguments.seconds, arguments.rounds)
         if arguments.threads:
-            scaling(design, arguments.threads, arguments.seconds)
-    yardstick(arguments.seconds)
+            scaling(design, arguments.threads, arguments.seconds, arguments.rounds)
+    yardstick(arguments.seconds, arguments.rounds)
 
 
 if __name__ == "__main__":
