@@ -1,0 +1,70 @@
+"""Who reads from whom: a tree of caches under the learner's root, and the caches that a reader may use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+ROOT = -1
+"""The root cache, beside the learner; the other caches are numbered from 0."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CacheTree:
+    """Where each cache is and which cache feeds it.
+
+    Attributes:
+        hosts: of each cache.
+        parents: number of each cache's parent; ROOT for those that the root feeds. A parent's number is always lower.
+    """
+
+    hosts: tuple[str, ...]
+    parents: tuple[int, ...]
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """The caches that feed no other one; ROOT where there are no caches."""
+        inner = set(self.parents)
+        return tuple(each for each in range(len(self.hosts)) if each not in inner) or (ROOT,)
+
+    def ancestors(self, cache: int) -> tuple[int, ...]:
+        """From whom a cache may take snapshots: its parent, the parent's parent …, ROOT. So no circle can arise."""
+        found = []
+        while cache != ROOT:
+            cache = self.parents[cache]
+            found.append(cache)
+        return tuple(found)
+
+    def readable(self, host: str, reader: int) -> tuple[int, ...]:
+        """The caches that a reader may use, the one to prefer first.
+
+        Args:
+            host: the reader's.
+            reader: its number, by which readers are spread evenly.
+
+        Returns:
+            A cache on its own host if there is one, else a leaf; behind it one further leaf, then the ancestors of the
+            first, ROOT last.
+        """
+        near = [each for each, where in enumerate(self.hosts) if where == host]
+        choice = near or list(self.leaves)
+        first = choice[reader % len(choice)]
+        others = [each for each in self.leaves if each != first]
+        second = [others[reader // len(choice) % len(others)]] if others else []
+        order = [first, *second, *self.ancestors(first)]
+        return tuple(dict.fromkeys(order))
+
+
+def plan_tree(hosts: Sequence[str], fan_out: int) -> CacheTree:
+    """A tree as flat as the fan-out allows, filled level by level.
+
+    Args:
+        hosts: of each cache; several may share one.
+        fan_out: caches that the root or one cache feeds at most.
+
+    Raises:
+        ValueError: `fan_out` is below 1.
+    """
+    if fan_out < 1:
+        raise ValueError(f"fan_out={fan_out}, must be at least 1")
+    return CacheTree(tuple(hosts), tuple(number // fan_out - 1 for number in range(len(hosts))))

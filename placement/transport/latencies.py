@@ -1,0 +1,55 @@
+"""Latencies of the last few thousand operations, and their summary."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+WINDOW = 4096
+
+
+class Summary(NamedTuple):
+    """Of the latencies in the window; all in seconds, NaN where there were none.
+
+    Attributes:
+        operations: since the start, those that left the window included.
+        mean, p50, p99, worst: of the window.
+    """
+
+    operations: int
+    mean: float
+    p50: float
+    p99: float
+    worst: float
+
+
+class Latencies:
+    """A recorder that several threads may use at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._window: collections.deque[float] = collections.deque(maxlen=WINDOW)
+        self._count = 0
+
+    def record(self, seconds: float) -> None:
+        """Adds one operation's latency."""
+        with self._lock:
+            self._window.append(seconds)
+            self._count += 1
+
+    def values(self) -> list[float]:
+        """The window's latencies in seconds, oldest first."""
+        with self._lock:
+            return list(self._window)
+
+    def summary(self) -> Summary:
+        """Their count, mean and quantiles."""
+        with self._lock:
+            count, window = self._count, np.array(self._window)
+        if not window.size:
+            return Summary(count, *(float("nan"),) * 4)
+        p50, p99 = np.quantile(window, (0.5, 0.99))
+        return Summary(count, float(window.mean()), float(p50), float(p99), float(window.max()))
