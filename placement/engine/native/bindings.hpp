@@ -15,6 +15,7 @@ using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_co
 void bind_design(nanobind::module_& m);
 void bind_cost(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);
+void bind_search(nanobind::module_& m);
 void bind_soft(nanobind::module_& m);
 void bind_state(nanobind::module_& m);
 void bind_pool(nanobind::module_& m);

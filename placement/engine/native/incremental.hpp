@@ -50,7 +50,9 @@ class IncrementalCost {
   const std::vector<std::int32_t>& node_net_start() const { return node_net_start_; }
   const std::vector<std::int32_t>& node_nets() const { return node_nets_; }
   const MacroCover& cover() const { return cover_; }
-  const GridCost& grid() const { return grid_; }  // the congestion maps
+  const GridCost& grid() const { return grid_; }  // the congestion maps of the last proposal that changed them
+  // Brings the congestion maps to the placement as it stands, which undo does not.
+  void refresh_maps() { grid_.congestion_cost(steps_, cover_); }
 
  private:
   void index_nets();

@@ -6,6 +6,7 @@ NB_MODULE(_native, m) {
   placement::bind_cost(m);
   placement::bind_incremental(m);
   placement::bind_soft(m);
+  placement::bind_search(m);
   placement::bind_state(m);
   placement::bind_pool(m);
   placement::bind_async_pool(m);

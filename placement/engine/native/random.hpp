@@ -25,6 +25,11 @@ class Random {
     return static_cast<std::uint32_t>(((next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32);
   }
 
+  // In [0, 1), in steps of 2^-53.
+  double fraction() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+  // In [-1, 1).
+  double both_ways() { return 2 * fraction() - 1; }
+
  private:
   std::uint64_t state_;
 };

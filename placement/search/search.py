@@ -1,0 +1,288 @@
+"""A whole search: starts raced, then annealed in threads, the best kept on disk, resumed when it was stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
+from placement.netlist.design import Design, Placement
+from placement.search import saved
+from placement.search.annealer import Annealer, Tally
+from placement.search.config import AnnealConfig, Budget
+from placement.search.population import Population
+from placement.search.schedule import make_schedule
+from placement.search.starts import Start, make_starts
+
+FINAL_SHARE = 0.04
+"""Share of the budget at the end that accepts only what does not cost."""
+SAVE_SECONDS = 10.0
+"""Wall-clock seconds between two states on disk."""
+EXCHANGE_ROUNDS = 10
+"""Rounds between two exchanges of the threads."""
+_KEPT = ("moves", "rounds", "raced", "unit", "accepted")
+
+
+class Point(NamedTuple):
+    """How far a search was: CPU seconds per thread, moves per thread, the best proxy cost so far."""
+
+    seconds: float
+    moves: int
+    cost: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
+
+    Attributes:
+        placement: the best.
+        costs: of it, by a full evaluation.
+        start: the name of the start it came from.
+        history: how the best cost fell.
+        tallies: moves of all threads, by kind, since the search was last resumed.
+        finished: False where it was stopped before its budget was spent.
+    """
+
+    placement: Placement
+    costs: Costs
+    start: str
+    history: tuple[Point, ...]
+    tallies: dict[str, Tally]
+    finished: bool
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds of each thread."""
+        return self.history[-1].seconds
+
+    @property
+    def moves(self) -> int:
+        """Moves of each thread."""
+        return self.history[-1].moves
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+    """What is done beside a search.
+
+    Attributes:
+        folder: where its state and its best placement are kept; a search of the same settings that was stopped there
+            goes on. None: nowhere.
+        stopped: asked between rounds; once true, the search saves its state and ends.
+        on_progress: told the progress in [0, 1] and the last point between rounds.
+    """
+
+    folder: Path | None = None
+    stopped: Callable[[], bool] = lambda: False
+    on_progress: Callable[[float, Point], None] = lambda progress, point: None
+
+
+def search(
+    design: Design,
+    starts: Sequence[Start] = (),
+    *,
+    config: AnnealConfig,
+    budget: Budget,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    threads: int = 1,
+    seed: int = 0,
+    watch: Watch = Watch(),
+) -> SearchResult:
+    """The best placement that annealing finds within the budget; never worse than the best of `starts`.
+
+    With a budget of moves the result depends on the arguments only, also when the search was stopped and resumed.
+
+    Args:
+        design: what is placed.
+        starts: legal placements to improve, raced against each other; none: those of `config.starts`.
+        config: how.
+        budget: of each thread.
+        weights: of the cost's parts.
+        threads: annealers, a thread each.
+        seed: of everything random, at least 0.
+        watch: what is done beside.
+
+    Raises:
+        DesignError: no start could be made, or one of `starts` is not legal.
+        OSError: the folder cannot be written.
+    """
+    about = _about(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
+    run = _Run(design, config, budget, watch)
+    folder = watch.folder
+    found = saved.load(folder, design, about) if folder is not None else None
+    annealers = _new(run, design, starts, (config, weights, threads, seed)) if found is None else None
+    if annealers is None:
+        assert found is not None
+        annealers = _resumed(run, design, found, (config, weights))
+    if folder is not None:
+        run.save = lambda: saved.save(folder, design, annealers, about=about, progress=run.progress())
+    with Population(annealers, threads) as population:
+        run.anneal(population, threads)
+    best = population.best.best
+    if run.finished and folder is not None:
+        saved.forget(folder)
+    costs = proxy_cost(design, best, weights=weights)
+    tallies = _summed([annealer.tallies for annealer in annealers])
+    return SearchResult(best, costs, run.start, tuple(run.history), tallies, run.finished)
+
+
+def _new(
+    run: _Run, design: Design, starts: Sequence[Start], settings: tuple[AnnealConfig, CostWeights, int, int]
+) -> list[Annealer]:
+    """Annealers at the best of the starts."""
+    config, weights, threads, seed = settings
+    *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
+    starts = starts or make_starts(design, config, start_seed)
+    make = _maker(design, config, weights)
+    chosen = run.race([(entrant.name, make(entrant.placement, race_seed)) for entrant in starts], threads)
+    return [make(chosen[index % len(chosen)][1], thread_seed) for index, thread_seed in enumerate(seeds)]
+
+
+def _resumed(
+    run: _Run, design: Design, found: saved.Saved, settings: tuple[AnnealConfig, CostWeights]
+) -> list[Annealer]:
+    """Annealers as they were when the search was stopped."""
+    make = _maker(design, *settings)
+    annealers = [make(best, 0) for best in found.best]
+    for annealer, current, state in zip(annealers, found.current, found.states, strict=True):
+        annealer.restart(current)
+        annealer.go_on(state)
+    run.resume(found.progress)
+    return annealers
+
+
+class _Run:
+    """The course of one search."""
+
+    def __init__(self, design: Design, config: AnnealConfig, budget: Budget, watch: Watch) -> None:
+        self._design, self._config, self._budget, self._watch = design, config, budget, watch
+        self.history: list[Point] = []
+        self.start = ""
+        self.finished = False
+        self.save: Callable[[], None] | None = None
+        self._seconds = 0.0  # CPU seconds per thread before the present population
+        self._moves = 0.0  # of each thread
+        self._rounds = 0
+        self._raced = 0.0  # progress at the end of the race
+        self._unit = 0.0  # proxy cost of the start
+        self._accepted = 1.0
+        self._saved = time.monotonic()
+
+    def progress(self) -> dict[str, Any]:
+        """What a saved search needs to know."""
+        return {
+            "history": [list(point) for point in self.history],
+            "start": self.start,
+            "seconds": self.history[-1].seconds if self.history else 0.0,
+            **{name: getattr(self, f"_{name}") for name in _KEPT},
+        }
+
+    def resume(self, progress: dict[str, Any]) -> None:
+        """Takes over what `progress` gave."""
+        self.history = [Point(*point) for point in progress["history"]]
+        self.start, self._seconds = progress["start"], progress["seconds"]
+        for name in _KEPT:
+            setattr(self, f"_{name}", progress[name])
+
+    def race(self, entrants: list[tuple[str, Annealer]], threads: int) -> list[tuple[str, Placement]]:
+        """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are."""
+        self._unit = min(annealer.best_cost for _, annealer in entrants)
+        if len(entrants) > 1 and self._config.race > 0:
+            with Population([annealer for _, annealer in entrants], threads) as population:
+                self._anneal(population, until=self._config.race, threads=threads)
+                self._seconds += population.thread_seconds
+                self._raced = self._share(0.0)
+        ranked = sorted(entrants, key=lambda entrant: entrant[1].best_cost)[:threads]
+        self.start = ranked[0][0]
+        return [(name, annealer.best) for name, annealer in ranked]
+
+    def anneal(self, population: Population, threads: int) -> None:
+        """Spends the rest of the budget."""
+        self._anneal(population, until=1.0, threads=threads)
+        self.finished = self._share(population.thread_seconds) >= 1
+        if self.save is not None:
+            self.save()
+
+    def _anneal(self, population: Population, *, until: float, threads: int) -> None:
+        """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
+        config, racing = self._config, until < 1
+        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design, config))
+        while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
+            local = (share - self._raced) / (until - self._raced)
+            schedule.advance(local, self._accepted)
+            temperature = schedule.temperature if local < 1 - FINAL_SHARE else 0.0
+            self._round(population, temperature)
+            self._moves += config.round_moves * len(population.annealers) / threads
+            if not racing and self._rounds % EXCHANGE_ROUNDS == 0:
+                population.go_with_the_winner(config.exchange * schedule.temperature)
+            self._report(population, share)
+
+    def _round(self, population: Population, temperature: float) -> None:
+        self._rounds += 1
+        replaces = not self._config.soft_moves and self._rounds % self._config.soft_every == 0
+        moves = self._config.round_moves
+
+        def work(annealer: Annealer) -> None:
+            annealer.run(moves, temperature)
+            if replaces:
+                annealer.replace_soft()
+
+        before = sum(annealer.accepted for annealer in population.annealers)
+        population.each(work)
+        accepted = sum(annealer.accepted for annealer in population.annealers) - before
+        self._accepted = accepted / (moves * len(population.annealers))
+
+    def _report(self, population: Population, share: float) -> None:
+        best = min(population.best.best_cost, self.history[-1].cost if self.history else math.inf)
+        self.history.append(Point(self._seconds + population.thread_seconds, round(self._moves), best))
+        self._watch.on_progress(min(1.0, share), self.history[-1])
+        if self.save is not None and time.monotonic() - self._saved > SAVE_SECONDS:
+            self.save()
+            self._saved = time.monotonic()
+
+    def _share(self, seconds: float) -> float:
+        """Of the budget that is spent, when the present population has spent `seconds` per thread."""
+        if self._budget.moves is not None:
+            return self._moves / self._budget.moves
+        assert self._budget.seconds is not None
+        return (self._seconds + seconds) / self._budget.seconds
+
+
+def _movable(design: Design, config: AnnealConfig) -> int:
+    """Macros that the search moves."""
+    soft = int((~design.initial.fixed[design.netlist.soft]).sum()) if config.soft_moves else 0
+    return len(design.placing_order) + soft
+
+
+def _maker(design: Design, config: AnnealConfig, weights: CostWeights) -> Callable[[Placement, int], Annealer]:
+    return lambda start, seed: Annealer(design, start, config=config, weights=weights, seed=seed)
+
+
+def _about(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:
+    """What tells one search from another, as plain values."""
+    digest = hashlib.sha256()
+    for placement in (design.initial, *(start.placement for start in starts)):
+        for array in (placement.x, placement.y, placement.orientation, placement.fixed):
+            digest.update(array.tobytes())
+    plain = {
+        name: dataclasses.asdict(value) if isinstance(value, (AnnealConfig, Budget)) else value
+        for name, value in settings.items()
+    }
+    described: dict[str, Any] = json.loads(json.dumps({"design": design.name, "files": digest.hexdigest(), **plain}))
+    return described
+
+
+def _summed(tallies: list[dict[str, Tally]]) -> dict[str, Tally]:
+    return {
+        move: Tally(*(sum(values) for values in zip(*(tally[move] for tally in tallies), strict=True)))
+        for move in tallies[0]
+    }

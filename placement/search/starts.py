@@ -1,0 +1,188 @@
+"""Placements of the hard macros to begin a search with; the soft macros are placed by a soft placer.
+
+Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.engine.soft import place_soft_macros
+from placement.engine.state import PlacementState
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.search.config import AnnealConfig
+from placement.search.legaliser import NoRoom, legalise
+
+STRETCHES = (1.0, 1.15, 1.3, 1.45)
+"""Pitch of the macros on a shelf over their widths."""
+
+
+class Start(NamedTuple):
+    """A legal placement to begin with, and what it is called."""
+
+    name: str
+    placement: Placement
+
+
+def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
+    """A start of each kind that `config` names, several of shelves; kinds that find no room are left out.
+
+    Raises:
+        DesignError: none of them found room for all macros.
+    """
+    generator = np.random.default_rng(seed)
+    found: list[Start] = []
+    for kind in config.starts:
+        found += _KINDS[kind](design, config, generator)
+    if not found:
+        raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(config.starts)}")
+    return [Start(start.name, _with_soft(design, start.placement, config.soft_placer)) for start in found]
+
+
+def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
+    return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
+
+
+def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+    """Macros in rows from the lower and the upper edge inwards, with more or less room between those of a row.
+
+    The density cost looks at the fullest gcells only, so gaps between macros that leave no gcell full are worth much.
+    """
+    for stretch in STRETCHES:
+        placement = shelves(design, stretch, config.spacing, generator)
+        if placement is not None:
+            yield Start(f"shelves {stretch:g}", placement)
+
+
+def shelves(design: Design, stretch: float, spacing: float, generator: np.random.Generator) -> Placement | None:
+    """The movable hard macros in rows, the tallest first, those of equal height in random order.
+
+    Args:
+        design: whose macros.
+        stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
+        spacing: µm that macros keep from each other.
+        generator: of the order.
+
+    Returns:
+        None where they do not fit, or fixed macros are in the way.
+    """
+    canvas, initial = design.canvas, design.initial
+    order = generator.permutation(design.placing_order)
+    height = _sides(design)[1]
+    order = order[np.argsort(-height[order], kind="stable")]
+    rows = list(_rows_of(design, order, stretch, spacing))
+    heights = [float(height[row].max()) + spacing for row in rows]
+    whole = [np.ceil(tall / canvas.cell_height - 1e-9) * canvas.cell_height for tall in heights]
+    heights = whole if sum(whole) <= canvas.height else heights  # on whole gcells where there is room
+    if sum(heights) > canvas.height + spacing:
+        return None
+    x, y = initial.x.copy(), initial.y.copy()
+    low, high = 0.0, canvas.height
+    for number, (row, tall) in enumerate(zip(rows, heights, strict=True)):
+        _spread(design, row, x, spacing)
+        y[row] = low + tall / 2 if number % 2 == 0 else high - tall / 2
+        low, high = (low + tall, high) if number % 2 == 0 else (low, high - tall)
+    try:
+        return legalise(
+            design,
+            initial.moved(design.placing_order, x[design.placing_order], y[design.placing_order]),
+            spacing=spacing,
+        )
+    except NoRoom:
+        return None
+
+
+def _rows_of(design: Design, order: np.ndarray, stretch: float, spacing: float) -> Iterator[np.ndarray]:
+    width = _sides(design)[0] + spacing
+    row: list[int] = []
+    for node in order:
+        if row and (width[row].sum() + width[node]) * stretch > design.canvas.width + spacing:
+            yield np.array(row)
+            row = []
+        row.append(int(node))
+    yield np.array(row)
+
+
+def _spread(design: Design, row: np.ndarray, x: np.ndarray, spacing: float) -> None:
+    """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""
+    width = _sides(design)[0][row]
+    gap = (design.canvas.width - width.sum()) / len(row)
+    left, right = (
+        (gap / 2, gap) if gap >= spacing else (0.0, (design.canvas.width - width.sum()) / max(1, len(row) - 1))
+    )
+    x[row] = left + np.concatenate([[0.0], np.cumsum(width + right)[:-1]]) + width / 2
+
+
+def _sides(design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Width and height of every node in its initial orientation, float64 [N]."""
+    netlist = design.netlist
+    turned = design.initial.orientation >= 4
+    return np.where(turned, netlist.height, netlist.width), np.where(turned, netlist.width, netlist.height)
+
+
+def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
+    """A kind of start that puts macro after macro on the legal gcell of least score."""
+
+    def make(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+        state = PlacementState(design)
+        score = _SCORES[name]
+        while state.step < len(design.placing_order):
+            if state.legal_cells == 0:
+                return
+            mask = state.mask()
+            scores = np.where(mask, score(state, generator), np.inf)
+            row, column = np.unravel_index(int(np.argmin(scores)), scores.shape)
+            state.place(int(row), int(column))
+        centres = state.centres()
+        placement = design.initial.moved(design.placing_order, centres[:, 0], centres[:, 1])
+        if config.spacing > 0:
+            try:
+                placement = legalise(design, placement, spacing=config.spacing)
+            except NoRoom:
+                return
+        yield Start(name, placement)
+
+    return make
+
+
+def _wire(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
+    """Added wirelength, ties drawn; [R, C]."""
+    wire = state.wire_mask()
+    return wire + 1e-9 * (1 + wire) * generator.random(wire.shape)
+
+
+def _inwards(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
+    """The place of each gcell on a spiral from the lower left corner around the edge and inwards; [R, C]."""
+    rows, columns = state.design.canvas.rows, state.design.canvas.columns
+    row, column = np.mgrid[:rows, :columns]
+    ring = np.minimum.reduce([row, column, rows - 1 - row, columns - 1 - column])
+    along = np.arctan2(row - (rows - 1) / 2, column - (columns - 1) / 2)
+    return ring * 10.0 + (along + 0.75 * np.pi) % (2 * np.pi)
+
+
+def _anywhere(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
+    return generator.random((state.design.canvas.rows, state.design.canvas.columns))
+
+
+def _initial(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+    """The placement that the design came with, made legal."""
+    if not design.initial.placed[design.placing_order].all():
+        return
+    try:
+        yield Start("initial", legalise(design, design.initial, spacing=config.spacing))
+    except NoRoom:
+        return
+
+
+_SCORES = {"greedy": _wire, "spiral": _inwards, "random": _anywhere}
+_KINDS: dict[str, Callable[..., Iterator[Start]]] = {
+    "shelves": _shelves,
+    "greedy": _on_grid("greedy"),
+    "spiral": _on_grid("spiral"),
+    "random": _on_grid("random"),
+    "initial": _initial,
+}

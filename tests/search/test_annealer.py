@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from placement.engine.costs import legality, proxy_cost
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.search.annealer import Annealer
+from placement.search.config import MOVES, AnnealConfig
+from placement.search.legaliser import fits
+from placement.search.starts import make_starts
+
+HOT = 1e-3
+
+
+@pytest.fixture(scope="module")
+def design():
+    return load("clustered40")
+
+
+@pytest.fixture(scope="module")
+def start(design):
+    return make_starts(design, AnnealConfig(starts=("random",), soft_placer="analytic_fast"), 0)[0].placement
+
+
+def only(*moves: str, **settings) -> AnnealConfig:
+    return AnnealConfig(without=tuple(move for move in MOVES if move not in moves), **settings)
+
+
+def test_cost_is_the_full_evaluations_to_the_last_bit(design, start):
+    annealer = Annealer(design, start, config=AnnealConfig(), seed=1)
+    annealer.run(20_000, HOT)
+    assert annealer.costs == proxy_cost(design, annealer.placement)
+    assert annealer.best_cost == proxy_cost(design, annealer.best).proxy_cost
+    assert annealer.best_cost < proxy_cost(design, start).proxy_cost
+    assert legality(design, annealer.placement) == legality(design, annealer.best) == (0, 0)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_every_kind_moves_what_it_should_and_keeps_it_legal(design, start, move):
+    annealer = Annealer(design, start, config=only(move), seed=2)
+    annealer.run(4_000, 10.0)
+    moved = annealer.placement
+    tally = annealer.tallies[move]
+    assert tally.drawn == 4_000
+    assert tally.accepted > 20
+    assert annealer.costs == proxy_cost(design, moved)
+    assert legality(design, moved) == (0, 0)
+    changed = (moved.x != start.x) | (moved.y != start.y) | (moved.orientation != start.orientation)
+    hard, soft = changed[design.netlist.hard].any(), changed[design.netlist.soft].any()
+    assert hard == move.startswith("hard_")
+    assert soft == (move.startswith("soft_") or move == "hard_trade")
+    assert not changed[design.netlist.ports].any()
+    swaps = (moved.orientation >= 4) != (start.orientation >= 4)
+    assert not swaps.any(), "no macro is turned by 90° unless asked for"
+    for node in design.netlist.soft:
+        assert 0 <= moved.x[node] <= design.canvas.width
+        assert 0 <= moved.y[node] <= design.canvas.height
+
+
+def test_rotation_is_tried_only_when_asked_for(design, start):
+    annealer = Annealer(design, start, config=only("hard_mirror", rotate=True), seed=3)
+    annealer.run(4_000, 10.0)
+    assert (annealer.placement.orientation >= 4).any()
+    assert legality(design, annealer.placement) == (0, 0)
+
+
+def test_cold_never_gets_worse(design, start):
+    annealer = Annealer(design, start, config=AnnealConfig(), seed=4)
+    costs = [annealer.costs.proxy_cost]
+    for _ in range(5):
+        annealer.run(2_000, 0.0)
+        costs.append(annealer.costs.proxy_cost)
+    assert costs == sorted(costs, reverse=True)
+    assert annealer.best_cost == costs[-1] < costs[0]
+
+
+def test_hard_only_leaves_soft_macros_to_the_placer(design, start):
+    annealer = Annealer(design, start, config=AnnealConfig(soft_moves=False), seed=5)
+    annealer.run(5_000, HOT)
+    soft = design.netlist.soft
+    assert np.array_equal(annealer.placement.x[soft], start.x[soft])
+    before = annealer.costs.proxy_cost
+    if annealer.replace_soft():
+        assert annealer.costs.proxy_cost < before
+        assert not np.array_equal(annealer.placement.x[soft], start.x[soft])
+    assert annealer.costs == proxy_cost(design, annealer.placement)
+
+
+def test_equal_seeds_give_equal_placements_and_others_do_not(design, start):
+    def annealed(seed):
+        annealer = Annealer(design, start, config=AnnealConfig(), seed=seed)
+        annealer.run(5_000, HOT)
+        return annealer.placement
+
+    assert annealed(6) == annealed(6)
+    assert annealed(6) != annealed(7)
+
+
+def test_goes_on_as_if_it_had_never_stopped(design, start):
+    whole = Annealer(design, start, config=AnnealConfig(), seed=8)
+    first = Annealer(design, start, config=AnnealConfig(), seed=8)
+    for annealer in (whole, first):
+        annealer.run(6_000, HOT)
+    second = Annealer(design, first.best, config=AnnealConfig(), seed=99)
+    second.restart(first.placement)
+    second.go_on(first.state)
+    for annealer in (whole, second):
+        annealer.run(6_000, HOT / 3)
+    assert second.placement == whole.placement
+    assert second.best == whole.best
+    assert second.best_cost == whole.best_cost
+
+
+def test_fixed_macros_stay_and_are_kept_clear_of(design, start):
+    fixed = start.fixed.copy()
+    held = [*design.netlist.hard[:3], *design.netlist.soft[:3]]
+    fixed[held] = True
+    start = dataclasses.replace(start, fixed=fixed)
+    design = dataclasses.replace(design, initial=start)
+    annealer = Annealer(design, start, config=AnnealConfig(), seed=9)
+    annealer.run(10_000, HOT)
+    assert np.array_equal(annealer.placement.x[held], start.x[held])
+    assert legality(design, annealer.placement) == (0, 0)
+
+
+def test_spacing_is_kept(design):
+    config = AnnealConfig(starts=("shelves",), spacing=1.5, soft_placer="analytic_fast")
+    start = make_starts(design, config, 0)[0].placement
+    annealer = Annealer(design, start, config=config, seed=10)
+    annealer.run(10_000, HOT)
+    assert fits(design, annealer.placement, spacing=1.5)
+    assert annealer.tallies["hard_shift"].accepted > 0
+
+
+def test_an_illegal_start_is_refused(design, start):
+    first, second = design.netlist.hard[:2]
+    x, y = start.x.copy(), start.y.copy()
+    x[first], y[first] = x[second], y[second]
+    with pytest.raises(DesignError, match="overlaps another or stands beyond the canvas"):
+        Annealer(design, dataclasses.replace(start, x=x, y=y), config=AnnealConfig())

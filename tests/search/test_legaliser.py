@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.engine.costs import legality
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.search.legaliser import Blockage, NoRoom, fits, legalise
+from placement.testing.designs import random_design, random_placement, square_canvas
+
+
+def displacement(design, before, after) -> float:
+    return float(np.abs(after.x - before.x).sum() + np.abs(after.y - before.y).sum())
+
+
+@pytest.fixture(scope="module")
+def design():
+    return load("clustered40")
+
+
+def test_ariane_with_macros_beyond_the_edge(ariane_folder):
+    design = load("ariane133_ng45")
+    assert legality(design).outside == 18
+    legal = legalise(design, design.initial)
+    assert legality(design, legal) == (0, 0)
+    soft = design.netlist.soft
+    assert np.array_equal(legal.x[soft], design.initial.x[soft]), "soft macros stay"
+    assert np.array_equal(legal.orientation, design.initial.orientation)
+    assert displacement(design, design.initial, legal) < 6_500
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_thrown_macros_become_legal(seed):
+    design = random_design(seed, hard=7, canvas=square_canvas())
+    placement = random_placement(design, seed)
+    try:
+        legal = legalise(design, placement)
+    except NoRoom:
+        return
+    assert fits(design, legal)
+    stays = design.initial.fixed | (design.netlist.kind != 0)
+    assert np.array_equal(legal.x[stays], placement.x[stays])
+    assert np.array_equal(legal.y[stays], placement.y[stays])
+
+
+def test_a_legal_placement_comes_back_as_it_is(design):
+    legal = legalise(design, design.initial)
+    assert legality(design, legal) == (0, 0)
+    assert legalise(design, legal) is legal
+
+
+def test_one_macro_over_another_moves_by_the_shorter_way():
+    design = random_design(0, hard=2, soft=0, cells=0, canvas=square_canvas())
+    netlist = design.netlist
+    fixed = np.array(netlist.kind == 2)
+    first, second = netlist.hard
+    x, y = design.initial.x.copy(), design.initial.y.copy()
+    orientation = np.zeros_like(design.initial.orientation)
+    x[first], y[first] = 25.0, 25.0
+    x[second], y[second] = 26.0, 25.0
+    placement = dataclasses.replace(design.initial, x=x, y=y, orientation=orientation, fixed=fixed)
+    design = dataclasses.replace(design, initial=placement)
+    legal = legalise(design, placement)
+    across = (netlist.width[first] + netlist.width[second]) / 2 - 1.0
+    up = (netlist.height[first] + netlist.height[second]) / 2
+    assert displacement(design, placement, legal) == pytest.approx(min(across, up), abs=1e-4)
+
+
+def test_spacing_blockages_and_fixed_macros_are_kept_clear_of(design):
+    fixed = design.initial.fixed.copy()
+    held = design.netlist.hard[5]
+    fixed[held] = True
+    placement = dataclasses.replace(random_placement(design, 3), fixed=fixed)
+    design = dataclasses.replace(design, initial=placement)
+    canvas = design.canvas
+    x, y = placement.x[held], placement.y[held]
+    blockage = Blockage(0.0, 0.0, canvas.width / 5, canvas.height / 5)
+    if not (canvas.width / 4 < x < canvas.width * 0.8 and canvas.height / 4 < y < canvas.height * 0.8):
+        x, y = canvas.width / 2, canvas.height / 2
+    placement = placement.moved(np.array([held]), np.array([x]), np.array([y]))
+    legal = legalise(design, placement, spacing=1.0, blockages=(blockage,))
+    assert (legal.x[held], legal.y[held]) == (x, y)
+    assert fits(design, legal, spacing=1.0, blockages=(blockage,))
+    assert not fits(design, legal, spacing=60.0)
+
+
+@pytest.mark.parametrize("grid", [0.5, 2.0])
+def test_corners_come_onto_the_manufacturing_grid(design, grid):
+    placement = random_placement(design, 4)
+    legal = legalise(design, placement, grid=grid)
+    assert legality(design, legal) == (0, 0)
+    netlist, nodes = design.netlist, design.placing_order
+    turned = legal.orientation[nodes] >= 4
+    width = np.where(turned, netlist.height[nodes], netlist.width[nodes])
+    height = np.where(turned, netlist.width[nodes], netlist.height[nodes])
+    for corner in (legal.x[nodes] - width / 2, legal.y[nodes] - height / 2):
+        assert np.abs(corner / grid - np.round(corner / grid)).max() < 1e-6
+
+
+def test_no_room_and_wrong_arguments_are_told(design):
+    with pytest.raises(NoRoom, match="found no room for all hard macros with spacing 1000 µm"):
+        legalise(design, design.initial, spacing=1000.0)
+    with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
+        legalise(design, design.initial, spacing=-1.0)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+
+from placement.config import ConfigError
+from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.netlist.load import load
+from placement.netlist.plc import read_placement
+from placement.search import saved
+from placement.search.config import AnnealConfig, Budget
+from placement.search.schedule import Adaptive, Geometric
+from placement.search.search import Watch, search
+from placement.search.starts import Start, make_starts
+
+QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
+
+
+@pytest.fixture(scope="module")
+def design():
+    return load("clustered40")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("soft_moves", [True, False])
+def test_equal_arguments_give_equal_results(design, threads, soft_moves):
+    config = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast", soft_moves=soft_moves)
+    first, second = (search(design, config=config, budget=Budget(moves=12_000), threads=threads, seed=3) for _ in "ab")
+    assert first.placement == second.placement
+    assert first.costs == second.costs == proxy_cost(design, first.placement)
+    assert legality(design, first.placement) == (0, 0)
+    assert first.finished
+    assert first.moves >= 12_000
+
+
+def test_cost_falls_well_below_the_starts(design):
+    best_start = min(proxy_cost(design, start.placement).proxy_cost for start in make_starts(design, QUICK, 0))
+    result = search(design, config=QUICK, budget=Budget(moves=150_000), seed=0)
+    assert result.costs.proxy_cost < 0.95 * best_start
+    costs = [point.cost for point in result.history]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == result.costs.proxy_cost
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads):
+    arguments = {"config": QUICK, "budget": Budget(moves=16_000), "threads": threads, "seed": 5}
+    whole = search(design, **arguments)
+    rounds = []
+
+    def stopped() -> bool:
+        return len(rounds) >= 8
+
+    watch = Watch(tmp_path, stopped, lambda progress, point: rounds.append(progress))
+    first = search(design, **arguments, watch=watch)
+    assert not first.finished
+    assert (tmp_path / saved.STATE_NAME).is_file()
+    _, kept = read_placement(tmp_path / saved.BEST_NAME, design.netlist)
+    assert proxy_cost(design, kept).proxy_cost == first.costs.proxy_cost
+    second = search(design, **arguments, watch=Watch(tmp_path))
+    assert second.finished
+    assert second.placement == whole.placement
+    assert [point.moves for point in second.history] == [point.moves for point in whole.history]
+    assert not (tmp_path / saved.STATE_NAME).exists()
+
+
+def test_a_search_of_other_settings_or_a_damaged_state_is_not_gone_on_from(design, tmp_path):
+    def stopped_after(rounds: list[float]) -> Watch:
+        return Watch(tmp_path, lambda: len(rounds) >= 7, lambda progress, point: rounds.append(progress))
+
+    budget = Budget(moves=16_000)
+    search(design, config=QUICK, budget=budget, seed=1, watch=stopped_after([]))
+    other = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
+    assert other.placement == search(design, config=QUICK, budget=budget, seed=2).placement
+    search(design, config=QUICK, budget=budget, seed=1, watch=stopped_after([]))
+    state = tmp_path / saved.STATE_NAME
+    state.write_bytes(state.read_bytes()[:-100])
+    again = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
+    assert again.placement == other.placement
+
+
+def test_a_given_start_is_never_made_worse(design):
+    start = make_starts(design, QUICK, 1)[0]
+    result = search(design, [start], config=QUICK, budget=Budget(moves=2_000))
+    assert result.start == start.name
+    assert result.costs.proxy_cost <= proxy_cost(design, start.placement).proxy_cost
+
+
+def test_planted_optimum_is_neared():
+    design = load("planted20")
+    optimum = read_placement("netlists/planted20/optimum.plc", design.netlist)[1]
+    weights = CostWeights(1.0, 0.0, 0.0)
+    best = proxy_cost(design, optimum, weights=weights)
+    result = search(design, config=AnnealConfig(starts=("random",)), budget=Budget(moves=400_000), weights=weights)
+    start = proxy_cost(design, design.initial, weights=weights)
+    assert best.wirelength <= result.costs.wirelength <= best.wirelength * 1.12
+    assert start.wirelength > 2 * best.wirelength
+
+
+def test_the_named_starts_are_legal_and_whole(design):
+    config = AnnealConfig(starts=("shelves", "greedy", "spiral", "random", "initial"), soft_placer="analytic_fast")
+    starts = make_starts(design, config, 0)
+    assert {start.name.split()[0] for start in starts} == set(config.starts)
+    for start in starts:
+        assert legality(design, start.placement) == (0, 0), start.name
+    costs = {start.name: proxy_cost(design, start.placement) for start in starts}
+    assert costs["greedy"].wirelength < costs["random"].wirelength
+    assert isinstance(starts[0], Start)
+
+
+def test_schedules_fall_from_hot_to_cold():
+    for schedule in (Geometric(1.0, 0.01), Adaptive(1.0, 0.01)):
+        assert schedule.temperature == 1.0
+        temperatures = []
+        for round_number in range(101):
+            schedule.advance(round_number / 100, 0.5 * schedule.temperature**0.5)
+            temperatures.append(schedule.temperature)
+        assert temperatures[-1] == pytest.approx(0.01)
+        assert 0.01 < temperatures[50] < 1.0
+        assert temperatures == sorted(temperatures, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hot": 0.001, "cold": 0.01}, "anneal.cold=0.01: must be above 0 and at most hot=0.001"),
+        ({"without": ("hard_fly",)}, "anneal.without='hard_fly': must be one of hard_shift"),
+        ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of shelves"),
+        ({"soft_placer": "none"}, "anneal.soft_placer='none': must be one of"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        AnnealConfig(**settings)
+
+
+def test_a_budget_is_either_of_moves_or_of_seconds():
+    for budget in ({}, {"moves": 1, "seconds": 1.0}, {"moves": 0}, {"seconds": 0.0}):
+        with pytest.raises(ConfigError):
+            Budget(**budget)
