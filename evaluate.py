@@ -1,6 +1,7 @@
 """Evaluates a placement or a trained policy: `python evaluate.py design=ariane133_ng45 placement=file.plc json=true`.
 
 With `checkpoint=RUN`, the folder of a training run, it draws placements from the trained policy and keeps the best.
+With `search=refine` it improves either by annealing; `placers=random,greedy,anneal` compares placers at equal time.
 Every setting is in configs/evaluate.yaml.
 """
 
@@ -24,10 +25,18 @@ def main(settings: DictConfig) -> float:
     try:
         values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
         config = build(EvaluateConfig, values)
-        if config.checkpoint is None:
+        logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
+        if config.placers:
+            from placement.distributed.comparison import compare
+
+            metrics = compare(config, Console())
+        elif config.search is not None:
+            from placement.distributed.search_evaluation import evaluate_search
+
+            metrics = evaluate_search(config, Console())
+        elif config.checkpoint is None:
             metrics = evaluate_placement(config, Console())
         else:
-            logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
             # late: JAX takes seconds to import, and a placement does not need it
             from placement.distributed.policy_evaluation import evaluate_policy
 
@@ -40,4 +49,4 @@ def main(settings: DictConfig) -> float:
 
 
 if __name__ == "__main__":
-    run(main, settings="configs/evaluate.yaml")
+    run(main, settings="configs/evaluate.yaml", lists=("placers", "anneal.starts", "anneal.without"))

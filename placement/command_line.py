@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,14 +28,22 @@ def refuse(message: str, *, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
-def run(main: Callable[[], object], *, settings: str) -> None:
+def in_brackets(argument: str, lists: Sequence[str]) -> str:
+    """`key=a,b` as `key=[a,b]` where `key` is one of `lists`; everything else as it is."""
+    key, equals, value = argument.partition("=")
+    return f"{key}=[{value}]" if equals and key in lists and not value.startswith("[") else argument
+
+
+def run(main: Callable[[], object], *, settings: str, lists: Sequence[str] = ()) -> None:
     """Runs a Hydra entry point; what Hydra itself refuses is told in one line.
 
     Args:
         main: the function that `hydra.main` decorates.
         settings: where the settings are listed, for messages.
+        lists: settings that are lists, which may be given as `key=a,b`; Hydra alone would take that for a sweep.
     """
     wants_traceback = os.environ.get(FULL_ERROR) == "1"
+    sys.argv = [in_brackets(argument, lists) for argument in sys.argv]
     os.environ[FULL_ERROR] = "1"  # else Hydra prints such errors itself, in several lines
     try:
         main()

@@ -126,3 +126,50 @@ def test_a_placement_is_evaluated_without_jax_or_matplotlib(tmp_path):
     result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
+    arguments = ("design=toy6", "search=refine", "moves=20000", "anneal.round_moves=5000", "json=true", "out=found")
+    values = last_json(run(*arguments, folder=tmp_path))
+    assert values["proxy_cost"] < proxy_cost(load("toy6")).proxy_cost
+    assert (values["overlaps"], values["outside"]) == (0, 0)
+    found = tmp_path / "found"
+    again = last_json(run("design=toy6", f"placement={found}/placement.plc", "json=true", folder=tmp_path))
+    assert again == values
+    rows = (found / "search.csv").read_text().splitlines()
+    assert rows[0] == "seconds,moves,cost"
+    assert rows[-1].split(",")[1] == "20000"
+    assert last_json(run(*arguments, folder=tmp_path)) == values, "with moves=N the same settings find the same"
+
+
+def test_placers_are_compared_in_one_command_and_not_run_twice(tmp_path):
+    arguments = ("design=toy6", "placers=random,greedy,anneal", "time=0.3", "seeds=2", "json=true", "out=compared")
+    values = last_json(run(*arguments, folder=tmp_path))
+    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
+    rows = {row["placer"]: row for row in described["summary"]}
+    assert list(rows) == ["random", "greedy", "anneal"]
+    assert rows["anneal"]["mean"] < rows["random"]["mean"]
+    assert min(row["best"] for row in rows.values()) == values["proxy_cost"]
+    assert all(row["seeds"] == 2 and row["overlaps"] == row["outside"] == 0 for row in rows.values())
+    for name in ("comparison.csv", "cost_over_time.png", "placements.png", "anneal/seed1/placement.plc"):
+        assert (tmp_path / "compared" / name).is_file()
+    assert last_json(run(*arguments, folder=tmp_path)) == values, "read from the folder, to the last bit"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("search=fly",), "search='fly': must be one of refine, anneal"),
+        (("placers=random,tea",), "placers: 'tea' must be one of random, greedy"),
+        (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),
+        (("search=refine", "time=0"), "time=0.0: must be above 0 seconds"),
+        (("search=refine", "moves=0"), "moves=0: must be at least 1"),
+        (("search=refine", "anneal.cold=1"), "anneal.cold=1.0: must be above 0 and at most"),
+        (("search=refine", "threads=0"), "threads=0: must be at least 1"),
+    ],
+)
+def test_wrong_search_settings_are_refused_in_one_line(arguments, message, tmp_path):
+    result = run("design=toy6", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr

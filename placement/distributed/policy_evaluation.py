@@ -7,6 +7,7 @@ import dataclasses
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -32,17 +33,38 @@ from placement.report.metrics import Metrics, measure, metrics_table
 COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
-def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
-    """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
+@dataclasses.dataclass(frozen=True)
+class TrainedPolicy:
+    """The policy of a run folder, ready to place a design.
+
+    Attributes:
+        run: its folder.
+        design: what it places.
+        iteration: of the run, that its parameters are of.
+        evaluator: plays its episodes.
+        parameters: of the network.
+    """
+
+    run: Path
+    design: Design
+    iteration: int
+    evaluator: Evaluator
+    parameters: Any
+
+    def evaluate(self, seed: int) -> list[Evaluation]:
+        """The greedy placement and as many drawn ones as the settings say."""
+        return self.evaluator.evaluate(self.parameters, jax.random.key(seed))
+
+
+def load_policy(config: EvaluateConfig) -> TrainedPolicy:
+    """The policy with a run's newest parameters.
 
     Args:
         config: `checkpoint` is the run folder; `design` may be another than the run's.
-        console: where tables go.
 
     Raises:
         ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
-        DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
-        OSError: a file cannot be written.
+        DesignError: the design cannot be used.
     """
     assert config.checkpoint is not None
     run = Path(config.checkpoint)
@@ -59,10 +81,27 @@ def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
         raise ConfigError(f"checkpoint={str(run)!r}: {error}") from None
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=_soft_placer(config, trained))
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
-    evaluations = evaluator.evaluate(parameters, jax.random.key(config.seed))
+    return TrainedPolicy(run, design, iteration, evaluator, parameters)
+
+
+def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
+    """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
+
+    Args:
+        config: `checkpoint` is the run folder; `design` may be another than the run's.
+        console: where tables go.
+
+    Raises:
+        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
+        DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
+        OSError: a file cannot be written.
+    """
+    policy = load_policy(config)
+    run, design, iteration = policy.run, policy.design, policy.iteration
+    evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
     console.print(evaluations_table(evaluations, f"{design.name}: policy of {found}"))
-    best = _best(evaluations, design)
+    best = complete(evaluations, design)[0]
     assert best.placement is not None
     metrics = measure(design, best.placement, weights=config.weights)
     kind = "greedy" if best.greedy else f"best of {config.samples} samples"
@@ -111,15 +150,15 @@ def _soft_placer(config: EvaluateConfig, trained: TrainConfig) -> str:
     return config.soft_placer
 
 
-def _best(evaluations: Sequence[Evaluation], design: Design) -> Evaluation:
-    """The cheapest complete one; raises DesignError if there is none."""
-    complete = [evaluation for evaluation in evaluations if evaluation.costs is not None]
-    if not complete:
+def complete(evaluations: Sequence[Evaluation], design: Design) -> list[Evaluation]:
+    """Those that placed every macro, the cheapest first; raises DesignError if there is none."""
+    found = [evaluation for evaluation in evaluations if evaluation.costs is not None]
+    if not found:
         raise DesignError(
             f"{design.name}: none of the {len(evaluations)} episodes placed every macro, for each came to a macro "
             "without a legal cell; draw more with samples=N, or train the policy on this design"
         )
-    return min(complete, key=_proxy_cost)
+    return sorted(found, key=_proxy_cost)
 
 
 def _proxy_cost(evaluation: Evaluation) -> float:
@@ -135,14 +174,14 @@ def evaluations_table(evaluations: Sequence[Evaluation], title: str) -> Table:
         table.add_column(name, justify="right")
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
     samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
-    complete = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
-    deviation = np.std([costs.proxy_cost for costs in complete]) if complete else 0.0
+    costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
+    deviation = np.std([one.proxy_cost for one in costs]) if costs else 0.0
     table.add_row("greedy", *_cells(greedy[0].costs), str(int(greedy[0].dead_end)))
-    best = min(complete, key=lambda costs: costs.proxy_cost) if complete else None
-    table.add_row(f"best of {len(samples)}", *_cells(best), str(len(samples) - len(complete)))
-    mean = Costs(*np.mean(complete, axis=0).tolist()) if complete else None
-    table.add_row(f"mean of {len(complete)}", *_cells(mean), "")
-    table.caption = f"standard deviation of the samples' proxy cost {deviation:.6f}" if complete else None
+    best = min(costs, key=lambda one: one.proxy_cost) if costs else None
+    table.add_row(f"best of {len(samples)}", *_cells(best), str(len(samples) - len(costs)))
+    mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
+    table.add_row(f"mean of {len(costs)}", *_cells(mean), "")
+    table.caption = f"standard deviation of the samples' proxy cost {deviation:.6f}" if costs else None
     table.caption_justify = "left"
     return table
 

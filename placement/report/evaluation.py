@@ -1,6 +1,6 @@
 """What `evaluate.py` is asked for, and the evaluation of a placement file.
 
-The evaluation of a trained policy is `placement.distributed.policy_evaluation`'s; both write the same kinds of files.
+Trained policies, searches and comparisons are `placement.distributed`'s; all write the same kinds of files.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from placement.netlist.load import load
 from placement.netlist.plc import read_placement, write_placement
 from placement.report.export import write_macros
 from placement.report.metrics import Metrics, json_line, json_object, measure, metrics_table
+from placement.search.config import AnnealConfig, Budget
 
 DEFAULT_OUT = Path("runs") / "evaluate"
 DEFAULT_COST = CostConfig()
+DEFAULT_ANNEAL = AnnealConfig()
+SEARCHES = ("refine", "anneal")
+PLACERS = ("random", "greedy", "anneal", "policy", "policy+refine")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +48,14 @@ class EvaluateConfig:
         json: end with one JSON object on a line of its own.
         plots: draw pictures; None: only of a policy's placement.
         animation: draw an animation; None: as `plots`.
+        search: `refine`: improve the placement, or the policy's best samples, by annealing; `anneal`: begin with the
+            search's own starts.
+        anneal: how a search anneals.
+        time: CPU seconds of a search on each thread; for `placers`, of each placer.
+        moves: moves of a search on each thread, instead of `time`.
+        threads: of a search.
+        placers: the placers to compare at equal time and threads, instead of an evaluation.
+        seeds: how many times each of `placers` is run, from `seed` on.
         out: the folder for everything written; None: ``runs/evaluate/<design>/…``.
     """
 
@@ -58,6 +70,13 @@ class EvaluateConfig:
     json: bool = False
     plots: bool | None = None
     animation: bool | None = None
+    search: str | None = None
+    anneal: AnnealConfig = DEFAULT_ANNEAL
+    time: float = 60.0
+    moves: int | None = None
+    threads: int = 1
+    placers: tuple[str, ...] = ()
+    seeds: int = 3
     out: str | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +88,30 @@ class EvaluateConfig:
             raise ConfigError(f"samples={self.samples}: must be at least 1")
         if not 0 <= self.seed < 2**32:
             raise ConfigError(f"seed={self.seed}: must be in [0, 2³²)")
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.search is not None and self.search not in SEARCHES:
+            raise ConfigError(f"search={self.search!r}: must be one of {', '.join(SEARCHES)}")
+        if self.search is not None and self.placers:
+            raise ConfigError("search and placers cannot be asked for together: give one of them")
+        for placer in self.placers:
+            if placer not in PLACERS:
+                raise ConfigError(f"placers: {placer!r} must be one of {', '.join(PLACERS)}")
+            if placer.startswith("policy") and self.checkpoint is None:
+                raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
+        if self.placers and (self.placement is not None or self.moves is not None):
+            raise ConfigError("placers are compared at equal time: give neither placement nor moves")
+        for key in ("threads", "seeds"):
+            if getattr(self, key) < 1:
+                raise ConfigError(f"{key}={getattr(self, key)}: must be at least 1")
+        Budget(seconds=self.time)  # raises where it is wrong
+        _ = self.budget
+
+    @property
+    def budget(self) -> Budget:
+        """Of a search."""
+        return Budget(seconds=self.time) if self.moves is None else Budget(moves=self.moves)
 
     @property
     def weights(self) -> CostWeights:

@@ -14,6 +14,8 @@ from placement.engine.soft import SOFT_PLACERS
 MOVES: tuple[str, ...] = tuple(_native.move_names())
 """The kinds of moves; docs/search.md says what each does."""
 SCHEDULES = ("geometric", "adaptive")
+HOT = 0.1
+REFINE_HOT = 0.02
 STARTS = ("shelves", "greedy", "spiral", "random", "initial")
 
 
@@ -29,7 +31,7 @@ class AnnealConfig:
         starts: the kinds of placements to begin with, raced against each other; ignored where one is given.
         race: share of the budget that goes into racing the starts.
         schedule: `geometric`: the temperature falls by the clock; `adaptive`: so that the share of accepted moves does.
-        hot: the temperature at the beginning.
+        hot: the temperature at the beginning; None: HOT, or REFINE_HOT where a start is given.
         cold: the temperature at the end.
         adaptive_mix: moves that save more are tried more often.
         without: kinds of moves that are left out.
@@ -45,7 +47,7 @@ class AnnealConfig:
     starts: tuple[str, ...] = ("shelves",)
     race: float = 0.15
     schedule: str = "geometric"
-    hot: float = 0.1
+    hot: float | None = None
     cold: float = 0.003
     adaptive_mix: bool = True
     without: tuple[str, ...] = ()
@@ -62,7 +64,8 @@ class AnnealConfig:
             _require(start in STARTS, "starts", start, f"one of {', '.join(STARTS)}")
         for move in self.without:
             _require(move in MOVES, "without", move, f"one of {', '.join(MOVES)}")
-        _require(0 < self.cold <= self.hot, "cold", self.cold, f"above 0 and at most hot={self.hot}")
+        hottest = REFINE_HOT if self.hot is None else self.hot
+        _require(0 < self.cold <= hottest, "cold", self.cold, f"above 0 and at most hot={hottest}")
         _require(0 <= self.race < 1, "race", self.race, "at least 0 and below 1")
         for key in ("spacing", "exchange"):
             _require(getattr(self, key) >= 0, key, getattr(self, key), "at least 0")

@@ -28,7 +28,7 @@ SAVE_SECONDS = 10.0
 """Wall-clock seconds between two states on disk."""
 EXCHANGE_ROUNDS = 10
 """Rounds between two exchanges of the threads."""
-_KEPT = ("moves", "rounds", "raced", "unit", "accepted")
+_KEPT = ("moves", "rounds", "raced", "unit", "given", "accepted")
 
 
 class Point(NamedTuple):
@@ -141,9 +141,10 @@ def _new(
     """Annealers at the best of the starts."""
     config, weights, threads, seed = settings
     *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
-    starts = starts or make_starts(design, config, start_seed)
     make = _maker(design, config, weights)
-    chosen = run.race([(entrant.name, make(entrant.placement, race_seed)) for entrant in starts], threads)
+    entrants = starts or make_starts(design, config, start_seed)
+    raced = [(entrant.name, make(entrant.placement, race_seed)) for entrant in entrants]
+    chosen = run.race(raced, threads, given=bool(starts))
     return [make(chosen[index % len(chosen)][1], thread_seed) for index, thread_seed in enumerate(seeds)]
 
 
@@ -174,6 +175,7 @@ class _Run:
         self._rounds = 0
         self._raced = 0.0  # progress at the end of the race
         self._unit = 0.0  # proxy cost of the start
+        self._given = False  # whether the starts were
         self._accepted = 1.0
         self._saved = time.monotonic()
 
@@ -193,8 +195,9 @@ class _Run:
         for name in _KEPT:
             setattr(self, f"_{name}", progress[name])
 
-    def race(self, entrants: list[tuple[str, Annealer]], threads: int) -> list[tuple[str, Placement]]:
+    def race(self, entrants: list[tuple[str, Annealer]], threads: int, *, given: bool) -> list[tuple[str, Placement]]:
         """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are."""
+        self._given = given
         self._unit = min(annealer.best_cost for _, annealer in entrants)
         if len(entrants) > 1 and self._config.race > 0:
             with Population([annealer for _, annealer in entrants], threads) as population:
@@ -215,7 +218,7 @@ class _Run:
     def _anneal(self, population: Population, *, until: float, threads: int) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
         config, racing = self._config, until < 1
-        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design, config))
+        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design, config), given=self._given)
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
             local = (share - self._raced) / (until - self._raced)
             schedule.advance(local, self._accepted)

@@ -21,6 +21,10 @@ STRETCHES = (1.0, 1.15, 1.3, 1.45)
 """Pitch of the macros on a shelf over their widths."""
 
 
+NOISE = 0.1
+"""Of the added wirelength, by which greedy starts stray."""
+
+
 class Start(NamedTuple):
     """A legal placement to begin with, and what it is called."""
 
@@ -150,9 +154,9 @@ def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
 
 
 def _wire(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
-    """Added wirelength, ties drawn; [R, C]."""
+    """Added wirelength with some noise, so that no two are alike; [R, C]."""
     wire = state.wire_mask()
-    return wire + 1e-9 * (1 + wire) * generator.random(wire.shape)
+    return (wire + 1e-9) * (1 + NOISE * generator.random(wire.shape))
 
 
 def _inwards(state: PlacementState, generator: np.random.Generator) -> np.ndarray:

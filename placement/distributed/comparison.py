@@ -1,0 +1,224 @@
+"""Placers compared at equal CPU time: `evaluate.py design=… placers=random,greedy,anneal,… time=… threads=…`."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from placement.distributed.interruption import Interruption
+from placement.distributed.placers import PLACERS, Job, Outcome
+from placement.distributed.search_evaluation import progress_bar
+from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.load import load
+from placement.netlist.plc import read_placement, write_placement
+from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig
+from placement.report.metrics import Metrics, json_object, measure
+from placement.search.search import Watch
+
+COLUMNS = {
+    "placer": "placer",
+    "seeds": "seeds",
+    "mean": "mean",
+    "best": "best",
+    "spread": "spread",
+    "wire": "wirelength_cost",
+    "density": "density_cost",
+    "congestion": "congestion_cost",
+    "illegal": "overlaps",
+}
+"""Of the table, and the keys of `summary` that they show."""
+RESULT_NAME, PLACEMENT_NAME = "result.json", "placement.plc"
+
+
+class Entry(NamedTuple):
+    """One placer's run with one seed."""
+
+    placer: str
+    seed: int
+    outcome: Outcome
+    metrics: Metrics
+
+
+def compare(config: EvaluateConfig, console: Console) -> Metrics:
+    """Runs every placer with every seed; prints and writes the table and the pictures.
+
+    What has been run before with the same settings is read from its folder, so that a comparison that was stopped goes
+    on, and placers can be added.
+
+    Returns:
+        The metrics of the best placement of all.
+
+    Raises:
+        ConfigError: the checkpoint cannot be used.
+        DesignError: the design cannot be used, or a placer found no legal placement.
+        OSError: a file cannot be written.
+    """
+    design = _design(config)
+    folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / "comparison"
+    entries: list[Entry] = []
+    with Interruption() as interruption, progress_bar(console) as show:
+        for placer in config.placers:
+            for seed in range(config.seed, config.seed + config.seeds):
+                own = folder / placer.replace("+", "-") / f"seed{seed}"
+                job = Job(design, config, seed, Watch(own, interruption.requested.is_set, show))
+                outcome = _run(placer, job, own)
+                if outcome is None:
+                    break
+                entries.append(Entry(placer, seed, outcome, measure(design, outcome.placement, weights=config.weights)))
+    if not entries:
+        raise DesignError("stopped before any placer was done; the same command goes on")
+    table = comparison_table(entries, f"{design.name}: {config.time:g} CPU seconds on each of {config.threads} threads")
+    console.print(table)
+    _write(folder, design, entries, config)
+    if len(entries) < len(config.placers) * config.seeds:
+        console.print("stopped before all placers were done; the same command goes on")
+    console.print(f"written to {folder}", soft_wrap=True)
+    return min(entries, key=lambda entry: entry.metrics.costs.proxy_cost).metrics
+
+
+def _design(config: EvaluateConfig) -> Design:
+    if config.design is not None:
+        return load(config.design, config.initial)
+    # late: JAX takes seconds to import
+    from placement.distributed.policy_evaluation import load_policy
+
+    return load_policy(config).design
+
+
+def _run(placer: str, job: Job, folder: Path) -> Outcome | None:
+    """The outcome on disk if there is one of these settings, else that of a run, or None where that was stopped."""
+    about = _about(placer, job)
+    done = _read(folder, job.design, about)
+    if done is not None:
+        return done
+    outcome = PLACERS[placer](job)
+    if job.watch.stopped():
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    write_placement(folder / PLACEMENT_NAME, job.design, outcome.placement)
+    result = {"about": about, "start": outcome.start, "curve": outcome.curve}
+    write_whole(folder / RESULT_NAME, json.dumps(result) + "\n")
+    return outcome
+
+
+def _about(placer: str, job: Job) -> str:
+    """What tells this run from others, as a hash."""
+    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed"}
+    settings: dict[str, Any] = {
+        key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped
+    }
+    text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _read(folder: Path, design: Design, about: str) -> Outcome | None:
+    try:
+        result = json.loads((folder / RESULT_NAME).read_text(encoding="utf-8"))
+        if result["about"] != about:
+            return None
+        _, placement = read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)
+        return Outcome(placement, result["start"], tuple((float(at), float(cost)) for at, cost in result["curve"]))
+    except (OSError, ValueError, KeyError, TypeError, DesignError):
+        return None
+
+
+def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
+    return [entry for entry in entries if entry.placer == placer]
+
+
+def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Per placer: mean, best and spread of the proxy cost, the mean of each part, and what is illegal."""
+    rows: list[dict[str, Any]] = []
+    for placer in dict.fromkeys(entry.placer for entry in entries):
+        own = _of(entries, placer)
+        costs = np.array([entry.metrics.costs for entry in own])
+        rows.append(
+            {
+                "placer": placer,
+                "seeds": len(own),
+                "mean": float(costs[:, 4].mean()),
+                "best": float(costs[:, 4].min()),
+                "spread": float(costs[:, 4].std()),
+                "wirelength_cost": float(costs[:, 1].mean()),
+                "density_cost": float(costs[:, 2].mean()),
+                "congestion_cost": float(costs[:, 3].mean()),
+                "overlaps": sum(entry.metrics.legality.overlaps for entry in own),
+                "outside": sum(entry.metrics.legality.outside for entry in own),
+                "seconds": float(np.mean([entry.outcome.curve[-1][0] for entry in own])),
+            }
+        )
+    return rows
+
+
+def comparison_table(entries: Sequence[Entry], title: str) -> Table:
+    """A line per placer."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "placer" else "right", no_wrap=True)
+    for row in summary(entries):
+        costs = (f"{row[key]:.4f}" for key in COLUMNS.values() if key.endswith("_cost") or key in ("mean", "best"))
+        illegal = str(row["overlaps"] + row["outside"])
+        first, second, *parts = costs
+        table.add_row(row["placer"], str(row["seeds"]), first, second, f"{row['spread']:.4f}", *parts, illegal)
+    table.caption = "spread: standard deviation over the seeds; illegal: overlaps and macros outside"
+    table.caption_justify = "left"
+    return table
+
+
+def _write(folder: Path, design: Design, entries: Sequence[Entry], config: EvaluateConfig) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [
+        {"placer": entry.placer, "seed": entry.seed, "start": entry.outcome.start, **json_object(entry.metrics)}
+        for entry in entries
+    ]
+    described = {
+        "design": design.name,
+        "time": config.time,
+        "threads": config.threads,
+        "weights": config.weights._asdict(),
+        "summary": summary(entries),
+        "runs": runs,
+    }
+    write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")
+    write_whole(folder / "comparison.csv", _csv(runs))
+    if config.plots is False:
+        return
+    # Matplotlib takes a second to import, and a table should not wait for it.
+    from placement.report import comparison_plots, style
+
+    placers = list(dict.fromkeys(entry.placer for entry in entries))
+    curves = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
+    figure = comparison_plots.plot_cost_over_time(
+        curves, title=f"{design.name}: cost over time", unit="CPU seconds, all threads together"
+    )
+    style.save_figure(figure, folder / "cost_over_time.png")
+    best = {placer: min(_of(entries, placer), key=_proxy_cost) for placer in placers}
+    shown = {placer: (entry.outcome.placement, entry.metrics.costs.proxy_cost) for placer, entry in best.items()}
+    style.save_figure(
+        comparison_plots.plot_side_by_side(design, shown, title=f"{design.name}: placers compared"),
+        folder / "placements.png",
+    )
+
+
+def _proxy_cost(entry: Entry) -> float:
+    return entry.metrics.costs.proxy_cost
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
