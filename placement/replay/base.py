@@ -1,4 +1,7 @@
-"""The replay interface between actors and learner: whole episodes, first in first out, each consumed once."""
+"""The replay interface between actors and learner: whole episodes, first in first out, each consumed once.
+
+All methods may be called from several threads at once unless a class says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,18 @@ class ReplayClosed(RuntimeError):
     """The replay was closed; nothing more can be read or written."""
 
 
-class Replay(Protocol):
-    """What every kind of replay does. All methods may be called from several threads at once."""
+class ReplayWriter(Protocol):
+    """The actors' side."""
 
     def write(self, episode: Episode, *, timeout: float) -> None:
         """Adds one episode, waiting up to `timeout` seconds for room; raises ReplayTimeout or ReplayClosed."""
+
+    def close(self) -> None:
+        """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
+
+
+class ReplayReader(Protocol):
+    """The learner's side."""
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
         """Takes the `count` oldest episodes, waiting up to `timeout` seconds; raises ReplayTimeout or ReplayClosed."""
@@ -29,3 +39,7 @@ class Replay(Protocol):
 
     def close(self) -> None:
         """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
+
+
+class Replay(ReplayWriter, ReplayReader, Protocol):
+    """Both sides in one process."""

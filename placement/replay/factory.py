@@ -34,7 +34,7 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
                 ) from error
             _tell_once(error)
         else:
-            return ReverbReplay(capacity=config.capacity, steps=steps, designs=designs, timeout=config.timeout)
+            return ReverbReplay(capacity=config.capacity, steps=steps, designs=designs)
     return MemoryReplay(capacity=config.capacity, steps=steps, designs=designs)
 
 

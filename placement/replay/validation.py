@@ -7,33 +7,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
+from placement.ppo.trajectory import Episode, signature
 
 
 class MalformedEpisode(ValueError):
     """An episode breaks the rules of `Episode`; the message names the field, its value and what would be right."""
 
 
-def check(episode: Episode, like: Episode, *, designs: int | None = None) -> None:
-    """Raises MalformedEpisode unless `episode` has the shapes and dtypes of `like` and sensible values.
+class Schema:
+    """The rules for a run's episodes.
 
     Args:
-        episode: to be checked.
-        like: `signature(T)`.
+        steps: T.
         designs: the number of the run's designs; None = any index of at least 0 is taken.
+
+    Attributes:
+        like: an all-zero episode of the right shapes and dtypes.
     """
-    if len(episode) != len(like):
-        raise MalformedEpisode(f"{len(episode)} fields, expected {len(like)}")
-    for name, expected in like._asdict().items():
-        array = getattr(episode, name)
-        if not isinstance(array, (np.ndarray, np.generic)):
-            raise MalformedEpisode(f"{name}: a {type(array).__name__}, expected an array")
-        if array.dtype != expected.dtype or array.shape != expected.shape:
-            raise MalformedEpisode(
-                f"{name}: {array.dtype} {list(array.shape)}, expected {expected.dtype} {list(expected.shape)}"
-            )
-    _check_scalars(episode, steps=len(like.actions), designs=designs)
-    _check_steps(episode, length=int(episode.length))
+
+    def __init__(self, steps: int, designs: int | None = None) -> None:
+        self.like = signature(steps)
+        self._designs = designs
+
+    def check(self, episode: Episode) -> None:
+        """Raises MalformedEpisode unless `episode` has the right shapes and dtypes, and sensible values."""
+        if len(episode) != len(self.like):
+            raise MalformedEpisode(f"{len(episode)} fields, expected {len(self.like)}")
+        for name, expected in self.fields():
+            array = getattr(episode, name)
+            if not isinstance(array, (np.ndarray, np.generic)):
+                raise MalformedEpisode(f"{name}: a {type(array).__name__}, expected an array")
+            if array.dtype != expected.dtype or array.shape != expected.shape:
+                raise MalformedEpisode(
+                    f"{name}: {array.dtype} {list(array.shape)}, expected {expected.dtype} {list(expected.shape)}"
+                )
+        _check_scalars(episode, steps=len(self.like.actions), designs=self._designs)
+        _check_steps(episode, length=int(episode.length))
+
+    def fields(self) -> list[tuple[str, np.ndarray]]:
+        """(name, array of the right shape and dtype) of each field."""
+        return list(self.like._asdict().items())
 
 
 def _require(ok: object, name: str, value: object, right: str) -> None:

@@ -21,9 +21,8 @@ from placement.modelcache.base import Snapshot
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.ppo.trajectory import signature
 from placement.replay.memory import MemoryReplay
-from placement.replay.validation import check
+from placement.replay.validation import Schema
 from placement.testing.fakes import FakeAgent
 
 LONG = 30.0
@@ -61,7 +60,7 @@ def test_a_round_of_two_designs_is_well_formed(designs: list[Design]) -> None:
     assert [int(episode.design) for episode in episodes] == [0, 1, 0, 1]
     steps = max(len(design.placing_order) for design in designs)
     for episode in episodes:
-        check(episode, signature(steps), designs=2)
+        Schema(steps, 2).check(episode)
         design, length = designs[int(episode.design)], int(episode.length)
         assert length == len(design.placing_order)
         assert episode.version == 3 and not episode.dead_end
@@ -123,7 +122,7 @@ def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
     dead = [episode for episode in episodes if episode.dead_end]
     assert 0 < len(dead) < 16, "the design is to be tight, not hopeless"
     for episode in dead:
-        check(episode, signature(len(design.placing_order)))
+        Schema(len(design.placing_order)).check(episode)
         assert episode.reward == -7 and np.isnan(episode.costs).all()
         assert episode.length < len(design.placing_order)
         assert (episode.actions[int(episode.length) :] == -1).all()

@@ -233,8 +233,8 @@ def test_without_reverb_it_trains_and_says_so_once(
 ) -> None:
     for name in ("reverb", "tensorflow"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "placement.replay.reverb", raising=False)
-    monkeypatch.delitem(sys.modules, "placement.transport.reverb_server", raising=False)
+    for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
+        monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
     monkeypatch.setattr(factory, "_told", False)
     with caplog.at_level(logging.INFO, logger="placement"):
         result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))

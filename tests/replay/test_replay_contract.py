@@ -131,7 +131,7 @@ def test_a_read_past_its_deadline_says_who_waits_for_what_and_loses_nothing(repl
 
 def test_close_wakes_a_waiting_reader(replay: Replay) -> None:
     reader = Thread(lambda: replay.read(1, timeout=LONG), name="learner")
-    _wait_until(lambda: replay._wanted == 1)
+    _wait_until(lambda: getattr(replay, "_reading", replay)._delivery.wanted == 1)
     start = time.monotonic()
     replay.close()
     with pytest.raises(ReplayClosed, match="learner cannot read"):

@@ -16,8 +16,8 @@ from placement.replay.memory import MemoryReplay
 @pytest.fixture
 def without_reverb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "reverb", None)
-    monkeypatch.delitem(sys.modules, "placement.replay.reverb", raising=False)
-    monkeypatch.delitem(sys.modules, "placement.transport.reverb_server", raising=False)
+    for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
+        monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
     monkeypatch.setattr(factory, "_told", False)
 
 

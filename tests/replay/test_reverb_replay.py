@@ -14,6 +14,11 @@ from placement.testing.episodes import STEPS, counts, episode
 from placement.transport.loopback import _socket_descriptors
 
 reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
+shard_items = pytest.importorskip(
+    "placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError
+)
+from placement.testing.by_hand import write_item  # noqa: E402
+
 LONG = 20.0
 
 
@@ -22,18 +27,6 @@ def replay() -> Iterator[reverb.ReverbReplay]:
     result = reverb.ReverbReplay(capacity=8, steps=STEPS, designs=2)
     yield result
     result.close()
-
-
-def _write_by_hand(replay: reverb.ReverbReplay, data: object) -> None:
-    """Writes an item as a stranger's client would, past every check of ours and of Reverb's client."""
-    client = reverb.reverb.Client(f"localhost:{replay.port}")
-    writer = client.trajectory_writer(num_keep_alive_refs=1, validate_items=False)
-    writer.append(data)
-    columns = writer.history
-    item = {name: column[-1] for name, column in columns.items()} if isinstance(data, dict) else [columns[0][-1]]
-    writer.create_item(reverb.TABLE, 1.0, item)
-    writer.flush(0, timeout_ms=int(LONG * 1000))
-    writer.close()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +44,7 @@ def test_a_malformed_item_is_refused_and_counted_and_reading_goes_on(
     replay: reverb.ReverbReplay, malformed: object
 ) -> None:
     replay.write(episode(0), timeout=LONG)
-    _write_by_hand(replay, malformed)
+    write_item(f"localhost:{replay.port}", malformed)
     replay.write(episode(2), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [0, 2]
     assert replay.refused == 1
@@ -66,13 +59,13 @@ def test_the_server_listens_on_loopback_only(replay: reverb.ReverbReplay) -> Non
             if listens and candidate.getsockname()[1] == replay.port:
                 bound.add(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
     assert bound == {b"lo"}
-    assert reverb.TABLE in reverb.reverb.Client(f"localhost:{replay.port}").server_info(timeout=5)
+    assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay.port}").server_info(timeout=5)
 
 
 def test_nothing_is_printed_and_no_folder_is_left(capfd: pytest.CaptureFixture[str]) -> None:
     replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
-    assert replay._server._temporary is not None
-    folder = Path(replay._server._temporary.name)
+    assert replay._shard._server._temporary is not None
+    folder = Path(replay._shard._server._temporary.name)
     assert folder.exists()
     replay.write(episode(0), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]
@@ -81,21 +74,12 @@ def test_nothing_is_printed_and_no_folder_is_left(capfd: pytest.CaptureFixture[s
     assert capfd.readouterr() == ("", "")
 
 
-def test_reading_goes_on_after_reverbs_own_deadline_passed() -> None:
-    replay = reverb.ReverbReplay(capacity=2, steps=STEPS, timeout=0.05)
-    with pytest.raises(TimeoutError):
-        replay.read(1, timeout=0.3)  # Reverb's iterator has ended several times meanwhile
-    replay.write(episode(0), timeout=LONG)
-    assert counts(replay.read(1, timeout=LONG)) == [0]
-    replay.close()
-
-
 def test_a_failure_of_the_reader_reaches_whoever_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: object, iterator: object) -> None:
-        raise OSError("connection lost")
+    def fail(self: object) -> None:
+        raise OSError("no memory left")
 
-    monkeypatch.setattr(reverb.ReverbReplay, "_next", fail)
+    monkeypatch.setattr(shard_items.ItemReader, "next", fail)
     replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
-    with pytest.raises(RuntimeError, match="reading from Reverb failed: connection lost"):
+    with pytest.raises(RuntimeError, match="reading from the Reverb replay failed: no memory left"):
         replay.read(1, timeout=LONG)
     replay.close()

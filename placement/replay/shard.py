@@ -1,0 +1,182 @@
+"""A replay shard: one Reverb server that holds whole episodes, first in first out, and knows of no other shard."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+from placement.replay.base import ReplayTimeout
+from placement.replay.shard_items import TABLE, make_table
+from placement.replay.validation import Schema
+from placement.transport.reverb_server import ReverbServer, start_server
+
+_log = logging.getLogger(__name__)
+CHECKPOINT_SECONDS = 60.0
+INFO_SECONDS = 10
+_COMPLETE = "DONE"
+"""The file that Reverb writes last into a checkpoint's folder."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardLoad:
+    """What a shard tells of itself.
+
+    Attributes:
+        number: its stable number.
+        address: `host:port`.
+        size, capacity: episodes held, now and at most.
+        written, taken: episodes in all, those before a restored checkpoint included.
+        restored: episodes that it began with.
+        checkpoints: saved since it began.
+    """
+
+    number: int
+    address: str
+    size: int
+    capacity: int
+    written: int
+    taken: int
+    restored: int
+    checkpoints: int
+
+
+class ReplayShard:
+    """Starts a shard's server, from its last checkpoint if there is one.
+
+    Args:
+        number: its stable number, for messages.
+        capacity: episodes held at most; writers wait when it is full.
+        steps: T, the longest design's number of macros to place.
+        port: TCP port; 0 = any free one.
+        bind: address by which others reach it; other than a loopback address it listens on all interfaces.
+        checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is put aside, with
+            a warning.
+
+    Raises:
+        PortTaken, ServerTimeout: as `start_server`.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        capacity: int,
+        steps: int,
+        port: int = 0,
+        bind: str = "127.0.0.1",
+        checkpoint_folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.number = number
+        self._capacity = capacity
+        self._schema = Schema(steps)
+        self._folder = None if checkpoint_folder is None else Path(checkpoint_folder)
+        self._checkpoints = 0
+        self._saving = threading.Lock()
+        self._server = self._start(port, bind)
+        self._restored = self.size()
+
+    def _start(self, port: int, bind: str) -> ReverbServer:
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for folder in self._saved(self._folder):
+                if not (folder / _COMPLETE).exists():  # the process was killed meanwhile
+                    shutil.rmtree(folder, ignore_errors=True)
+        while True:
+            table = make_table(self._schema, capacity=self._capacity)
+            try:
+                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder)
+            except RuntimeError as error:
+                if not self._put_aside(error):
+                    raise
+
+    def _put_aside(self, error: RuntimeError) -> bool:
+        """Moves the newest checkpoint, which cannot be read, out of the way; whether there was one."""
+        if self._folder is None or not (checkpoints := self._saved(self._folder)):
+            return False
+        aside = self._folder.with_name(f"{self._folder.name}-damaged")
+        aside.mkdir(exist_ok=True)
+        target = aside / checkpoints[-1].name
+        checkpoints[-1].rename(target)
+        _log.warning("replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, target)
+        return True
+
+    @staticmethod
+    def _saved(folder: Path) -> list[Path]:
+        """Reverb's checkpoints, oldest first: folders named by the time."""
+        return sorted(path for path in folder.glob("????-??-??T??:??:*") if path.is_dir())
+
+    @property
+    def address(self) -> str:
+        """`host:port` by which others reach it."""
+        return self._server.address
+
+    @property
+    def port(self) -> int:
+        """The TCP port that it listens on."""
+        return self._server.port
+
+    def size(self) -> int:
+        """Episodes held."""
+        return int(self._info().current_size)
+
+    def _info(self) -> Any:
+        """Of the table as it is served: after a restart it is not the one that the server was given."""
+        return self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
+
+    def checkpoint(self, *, timeout: float = CHECKPOINT_SECONDS) -> Path:
+        """Saves what is held, whole or not at all; writers and readers wait meanwhile. Only the newest is kept.
+
+        Returns:
+            The checkpoint's folder.
+
+        Raises:
+            ValueError: the shard has no checkpoint folder.
+            ReplayTimeout: it was not saved in time.
+            RuntimeError: it could not be saved.
+        """
+        if self._folder is None:
+            raise ValueError(f"replay shard {self.number} has no checkpoint folder: give it one when it is made")
+        saved: list[str] = []
+        errors: list[RuntimeError] = []
+        thread = threading.Thread(target=self._save, args=(saved, errors), name="shard checkpoint", daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if errors:
+            raise errors[0]
+        if not saved:
+            raise ReplayTimeout(f"replay shard {self.number} waited {timeout:g} s for its checkpoint in {self._folder}")
+        self._checkpoints += 1
+        return Path(saved[0])
+
+    def _save(self, saved: list[str], errors: list[RuntimeError]) -> None:
+        try:
+            with self._saving:
+                saved.append(self._server.client.checkpoint())
+        except RuntimeError as error:
+            errors.append(error)
+
+    def statistics(self) -> ShardLoad:
+        """How full it is, and what came and went."""
+        info = self._info()
+        return ShardLoad(
+            number=self.number,
+            address=self.address,
+            size=int(info.current_size),
+            capacity=self._capacity,
+            written=int(info.rate_limiter_info.insert_stats.completed),
+            taken=int(info.rate_limiter_info.sample_stats.completed),
+            restored=self._restored,
+            checkpoints=self._checkpoints,
+        )
+
+    def close(self) -> None:
+        """Ends the server; those who wait on it get errors. May be called twice."""
+        self._server.stop()
+
+
+__all__ = ["TABLE", "ReplayShard", "ShardLoad"]

@@ -1,0 +1,207 @@
+"""An actor's side of the sharded replay: writes to its own shard, to another while that one is down."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import numpy as np
+
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayClosed, ReplayTimeout
+from placement.replay.shard_items import ItemWriter, probe, require_episodes
+from placement.replay.validation import Schema
+from placement.transport.addresses import Addresses
+from placement.transport.latencies import Latencies, Summary
+
+SLICE_SECONDS = 1.0
+"""A wait for room is cut into pieces of this length, to see whether the shard still lives."""
+PROBE_SECONDS = 5.0
+"""That a shard may take to answer before it counts as down."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WriterStatistics:
+    """What a writer tells of itself.
+
+    Attributes:
+        shard: that it is connected to; -1 = none.
+        home: where it belongs.
+        written: episodes that shards confirmed.
+        moves: how often it lost a shard that it was connected to.
+        latency: from handing over an episode to its confirmation, waits for room and moves included.
+    """
+
+    shard: int
+    home: int
+    written: int
+    moves: int
+    latency: Summary
+
+
+@dataclasses.dataclass
+class _Connection:
+    shard: int
+    address: str
+    writer: ItemWriter
+
+
+class ShardWriter:
+    """Writes episodes to one of several shards. For one thread, save `close` and `statistics`.
+
+    An episode may reach two shards when one dies before it confirms; `ShardedReplay` drops the second.
+
+    Args:
+        addresses: of the shards at present.
+        home: the number of the shard to write to.
+        steps: T, the longest design's number of macros to place.
+        designs: the number of the run's designs; None = not checked.
+        key: the actor's number; writers whose home died spread over the other shards by it.
+        retry: seconds after which a shard that was down is asked again.
+    """
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        *,
+        home: int,
+        steps: int,
+        designs: int | None = None,
+        key: int = 0,
+        retry: float = 2.0,
+    ) -> None:
+        shards = len(addresses())
+        if not 0 <= home < shards:
+            raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
+        self._addresses, self._home, self._retry = addresses, home, retry
+        self._schema = Schema(steps, designs)
+        others = np.delete(np.arange(shards), home)
+        self._order = [home, *np.random.default_rng([home, key]).permutation(others).tolist()]
+        self._down_until: dict[str, float] = {}
+        self._connection: _Connection | None = None
+        self._pending: Episode | None = None
+        self._written = self._moves = 0
+        self._latencies = Latencies()
+        self._closed = threading.Event()
+
+    def write(self, episode: Episode, *, timeout: float) -> None:
+        """Adds one episode, waiting up to `timeout` seconds for room or for a shard that lives.
+
+        Raises:
+            MalformedEpisode: the episode breaks the rules of `Episode`.
+            ReplayTimeout: the shard was full, or none was up. A full shard has the episode already and takes it in
+                when there is room; writing the same episode again goes on waiting for it.
+            ReplayClosed: the writer is closed.
+            ShardMismatch: a shard holds episodes of another shape.
+        """
+        self._schema.check(episode)
+        self._raise_if_closed()
+        start = time.monotonic()
+        deadline = start + timeout
+        if self._pending is not None and (self._pending.identity != episode.identity).any():
+            self._deliver(self._pending, deadline, timeout)
+        self._deliver(episode, deadline, timeout)
+        self._latencies.record(time.monotonic() - start)
+
+    def _deliver(self, episode: Episode, deadline: float, timeout: float) -> None:
+        """Hands the episode to a shard, another if need be, until one confirms it."""
+        self._return_home()
+        while True:
+            connection = self._connection or self._connect(deadline, timeout)
+            self._connection = connection
+            if connection.writer.pending is None:
+                connection.writer.begin(episode)
+                self._pending = episode
+            if self._confirmed(connection, deadline):
+                self._pending = None
+                self._written += 1
+                return
+            self._raise_if_closed()
+            if self._connection is not None and time.monotonic() >= deadline:
+                raise ReplayTimeout(
+                    f"{_me()} waited {timeout:g} s to write an episode: replay shard {connection.shard} "
+                    f"({connection.address}) is full and the learner took none"
+                )
+
+    def _confirmed(self, connection: _Connection, deadline: float) -> bool:
+        """Waits a while for the table to have the item; drops the connection if its shard is down."""
+        try:
+            if connection.writer.flush(min(max(deadline - time.monotonic(), 0.001), SLICE_SECONDS)):
+                return True
+        except RuntimeError:
+            self._raise_if_closed()
+            self._lose(connection)
+            return False
+        if not self._closed.is_set() and probe(connection.address, timeout=PROBE_SECONDS) is None:
+            self._lose(connection)
+        return False
+
+    def _lose(self, connection: _Connection) -> None:
+        """Its shard is down."""
+        connection.writer.close()
+        self._down_until[connection.address] = time.monotonic() + self._retry
+        self._connection = None
+        self._moves += 1
+
+    def _connect(self, deadline: float, timeout: float) -> _Connection:
+        """To the first shard in this writer's order that lives; waits for one until the deadline."""
+        while True:
+            for shard in self._order:
+                if (found := self._open(shard, deadline)) is not None:
+                    return found
+            if time.monotonic() >= deadline:
+                known = ", ".join(f"{number}: {name or 'down'}" for number, name in enumerate(self._addresses()))
+                raise ReplayTimeout(
+                    f"{_me()} waited {timeout:g} s to write an episode: no replay shard answers ({known})"
+                )
+            self._closed.wait(0.1)
+            self._raise_if_closed()
+
+    def _open(self, shard: int, deadline: float) -> _Connection | None:
+        address = self._addresses()[shard]
+        if not address or self._down_until.get(address, 0.0) > time.monotonic():
+            return None
+        info = probe(address, timeout=min(max(deadline - time.monotonic(), 1.0), PROBE_SECONDS))
+        if info is None:
+            self._down_until[address] = time.monotonic() + self._retry
+            return None
+        require_episodes(info, self._schema, shard=shard, address=address)
+        self._down_until.clear()
+        return _Connection(shard, address, ItemWriter(address))
+
+    def _return_home(self) -> None:
+        """Leaves another shard, with nothing under way there, once home is back."""
+        if self._connection is None or self._connection.shard == self._home or self._pending is not None:
+            return
+        address = self._addresses()[self._home]
+        if self._down_until.get(address, 0.0) > time.monotonic():
+            return
+        if (back := self._open(self._home, time.monotonic() + 1.0)) is not None:
+            self._connection.writer.close()
+            self._connection = back
+
+    def statistics(self) -> WriterStatistics:
+        """Where it writes, how often it moved, how long writes take."""
+        connection = self._connection
+        return WriterStatistics(
+            shard=-1 if connection is None else connection.shard,
+            home=self._home,
+            written=self._written,
+            moves=self._moves,
+            latency=self._latencies.summary(),
+        )
+
+    def close(self) -> None:
+        """Gives up what is under way: whoever writes gets ReplayClosed within a second or so. May be called twice."""
+        self._closed.set()
+
+    def _raise_if_closed(self) -> None:
+        if self._closed.is_set():
+            if self._connection is not None:
+                self._connection.writer.close()
+            raise ReplayClosed(f"{_me()} cannot write: the replay is closed")
+
+
+def _me() -> str:
+    return threading.current_thread().name

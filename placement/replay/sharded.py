@@ -1,0 +1,207 @@
+"""The learner's side of the sharded replay: draws from all shards fairly, whichever of them live.
+
+Nothing that comes from a shard is trusted: an item that is not a well-formed episode is refused and counted, and an
+episode whose identity was seen before (from a shard's checkpoint, or written twice as its first shard died) is dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayTimeout
+from placement.replay.delivery import Delivery
+from placement.replay.seen import SeenEpisodes
+from placement.replay.shard_items import PREFETCH, ShardMismatch
+from placement.replay.shard_reader import ShardReader, ShardStatistics, Surroundings
+from placement.replay.shard_writer import ShardWriter, WriterStatistics
+from placement.replay.validation import Schema
+from placement.transport.addresses import Addresses
+
+__all__ = ["PREFETCH", "ShardMismatch", "ShardStatistics", "ShardWriter", "ShardedReplay", "WriterStatistics"]
+
+CLOSE_SECONDS = 10.0
+WATCH_SECONDS = 1.0
+IDLE_SECONDS = 0.25
+"""A shard that brings nothing for so long leaves its share of a read to the others."""
+
+
+class ShardedReplay:
+    """A `ReplayReader` over several shards, which may die and return.
+
+    Args:
+        addresses: of the shards at present.
+        steps: T, the longest design's number of macros to place.
+        designs: the number of the run's designs; None = not checked.
+        ahead: episodes fetched ahead from each shard while nobody reads; they are lost if this process dies.
+        seen: int64 [N, 3], as `seen()` gave them to a checkpoint; None = nothing was taken before.
+        name: for messages.
+    """
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        *,
+        steps: int,
+        designs: int | None = None,
+        ahead: int = 8,
+        seen: np.ndarray | None = None,
+        name: str = "the replay shards",
+    ) -> None:
+        self._ahead = ahead
+        self._fetched, self._taken = SeenEpisodes(seen), SeenEpisodes(seen)
+        self._turn = 0
+        self._began = time.monotonic()
+        self._stop = threading.Event()
+        self._delivery = Delivery(name, available=self._available, take=self._take, explain=self._explain)
+        around = Surroundings(self._delivery.changed, self._stop, self._wants, self._accept, self._delivery.fail)
+        self._readers: list[ShardReader] = []
+        with self._delivery.changed:  # no reader asks what is wanted before all are there
+            for number in range(len(addresses())):
+                self._readers.append(
+                    ShardReader(
+                        number,
+                        lambda number=number: addresses()[number],  # type: ignore[misc]
+                        Schema(steps, designs),
+                        surroundings=around,
+                    )
+                )
+        self._watcher = threading.Thread(target=self._watch, name="replay shards watcher", daemon=True)
+        self._watcher.start()
+
+    def wait_until_connected(self, *, timeout: float) -> None:
+        """Waits up to `timeout` seconds for all shards to answer; raises ReplayTimeout naming those that do not."""
+        delivery = self._delivery
+        with delivery.changed:
+            delivery.changed.wait_for(
+                lambda: delivery.closed or all(reader.connected for reader in self._readers), timeout
+            )
+            delivery.raise_if_closed("connect")
+            if missing := self._explain():
+                raise ReplayTimeout(f"{threading.current_thread().name} waited {timeout:g} s for the shards{missing}")
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes `count` episodes, as many from each shard as it has its share of, waiting up to `timeout` seconds.
+
+        Raises:
+            ReplayTimeout: fewer came in time; they stay for the next read. The message says which shards are down.
+            ReplayClosed: the replay is closed.
+            RuntimeError: reading failed for a reason that is not a shard's death.
+        """
+        return self._delivery.read(count, timeout=timeout)
+
+    def size(self) -> int:
+        """Episodes fetched but not taken, and those in the shards' tables (as of the last second)."""
+        with self._delivery.changed:
+            return self._available() + sum(reader.waiting for reader in self._readers if reader.connected)
+
+    @property
+    def refused(self) -> int:
+        """Malformed items thrown away, over all shards."""
+        return sum(reader.refused for reader in self._readers)
+
+    @property
+    def duplicates(self) -> int:
+        """Episodes thrown away because they had come before, over all shards."""
+        return sum(reader.duplicates for reader in self._readers)
+
+    def seen(self) -> np.ndarray:
+        """int64 [N, 3]: actor, first and last count of the episodes taken, for a checkpoint."""
+        with self._delivery.changed:
+            return self._taken.rows()
+
+    def statistics(self) -> tuple[ShardStatistics, ...]:
+        """What is known of each shard, by number."""
+        elapsed = max(time.monotonic() - self._began, 1e-9)
+        with self._delivery.changed:
+            mean = sum(reader.taken for reader in self._readers) / len(self._readers)
+            return tuple(
+                ShardStatistics(
+                    number=reader.number,
+                    address=reader.address,
+                    connected=reader.connected,
+                    waiting=reader.waiting,
+                    ready=len(reader.ready),
+                    taken=reader.taken,
+                    refused=reader.refused,
+                    duplicates=reader.duplicates,
+                    failures=reader.failures,
+                    rate=reader.taken / elapsed,
+                    wait=reader.wait_seconds(),
+                    skew=reader.taken / mean if mean else float("nan"),
+                    error=reader.error,
+                )
+                for reader in self._readers
+            )
+
+    def stop(self) -> None:
+        """Wakes all who wait (they get ReplayClosed) and tells the threads to end, without waiting for them."""
+        self._stop.set()
+        self._delivery.close()
+
+    def close(self) -> None:
+        """Wakes all who wait (they get ReplayClosed) and ends the threads; the shards go on. May be called twice."""
+        self.stop()
+        deadline = time.monotonic() + CLOSE_SECONDS
+        for reader in self._readers:
+            reader.cancel()
+        for reader in self._readers:
+            reader.join(max(deadline - time.monotonic(), 0.0))
+        self._watcher.join(max(deadline - time.monotonic(), 0.0))
+        with self._delivery.changed:
+            for reader in self._readers:
+                reader.ready.clear()
+
+    # Called with `changed` held.
+
+    def _available(self) -> int:
+        return sum(len(reader.ready) for reader in self._readers)
+
+    def _wants(self, number: int) -> bool:
+        """Whether that reader should fetch: to its share of what is wanted, beyond it where others bring nothing."""
+        mine = self._readers[number]
+        wanted = self._delivery.wanted
+        connected = max(sum(reader.connected for reader in self._readers), 1)
+        share = max(-(-wanted // connected), self._ahead)
+        if len(mine.ready) < share:
+            return True
+        if self._available() >= wanted:
+            return False
+        return all(
+            len(other.ready) >= share or other.idle(IDLE_SECONDS) for other in self._readers if other is not mine
+        )
+
+    def _accept(self, episode: Episode) -> bool:
+        return self._fetched.add(*episode.identity.tolist())
+
+    def _take(self, count: int) -> list[Episode]:
+        """Round robin, going on where the last call stopped."""
+        taken: list[Episode] = []
+        while len(taken) < count:
+            reader = self._readers[self._turn % len(self._readers)]
+            self._turn += 1
+            if reader.ready:
+                taken.append(reader.ready.popleft())
+                reader.taken += 1
+                self._taken.add(*taken[-1].identity.tolist())
+        return taken
+
+    def _explain(self) -> str:
+        down = [
+            f"shard {reader.number} ({reader.address or 'never found'}) is down: {reader.error or 'no answer'}"
+            for reader in self._readers
+            if not reader.connected
+        ]
+        return "; " + "; ".join(down) if down else ""
+
+    def _watch(self) -> None:
+        """Looks after the connections of all readers."""
+        try:
+            while not self._stop.wait(WATCH_SECONDS):
+                for reader in self._readers:
+                    reader.watch()
+        except Exception as error:  # noqa: BLE001  handed to whoever reads
+            self._delivery.fail(error)

@@ -1,0 +1,34 @@
+"""Where servers are at present: addresses may change when a server comes back, so they are asked for, not kept."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+
+Addresses = Callable[[], tuple[str, ...]]
+"""The present `host:port` of each server; the position is its stable number, an empty string means that it is down."""
+
+
+def fixed(*addresses: str) -> Addresses:
+    """Addresses that never change."""
+    return lambda: addresses
+
+
+def split(address: str) -> tuple[str, int]:
+    """`host:port` (an IPv6 host in brackets) as (host, port); raises ValueError naming the address."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ValueError(f"address {address!r}: must be host:port, such as 127.0.0.1:8000")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def accepts(address: str, *, timeout: float) -> bool:
+    """Whether something takes connections at `address` within `timeout` seconds; a dead process's port says no at once.
+
+    To be asked before any gRPC call: such a call to a dead server waits for its whole timeout, and each one lets gRPC
+    wait longer before it tries again once the server is back.
+    """
+    with contextlib.suppress(OSError), socket.create_connection(split(address), timeout=max(timeout, 0.001)):
+        return True
+    return False

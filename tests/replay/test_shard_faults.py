@@ -1,0 +1,126 @@
+"""Shards that are really killed: writers go on with others, the shard returns, nothing is counted twice or torn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.replay.base import ReplayTimeout
+from placement.testing.episodes import STEPS, counts, episode
+from placement.testing.shard_process import ShardProcess
+
+pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
+from placement.replay.sharded import ShardedReplay, ShardWriter
+
+LONG = 60.0
+
+
+class Shards:
+    """Some shards in processes of their own, and where they are at present."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder = folder
+        self.processes = [ShardProcess(number, folder / str(number)) for number in range(count)]
+        self._known = [process.address for process in self.processes]
+
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(self._known)
+
+    def restart(self, number: int, *, same_port: bool) -> None:
+        old = self.processes[number]
+        self.processes[number] = ShardProcess(number, self._folder / str(number), port=old.port if same_port else 0)
+        self._known[number] = self.processes[number].address
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Iterator[Shards]:
+    made = Shards(tmp_path, 2)
+    yield made
+    for process in made.processes:
+        process.kill()
+
+
+@pytest.fixture
+def replay(shards: Shards) -> Iterator[ShardedReplay]:
+    made = ShardedReplay(shards.addresses, steps=STEPS, designs=2, ahead=2)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
+def test_a_killed_shard_is_written_round_and_returns(shards: Shards, replay: ShardedReplay, same_port: bool) -> None:
+    writers = [ShardWriter(shards.addresses, home=home, steps=STEPS, retry=0.2) for home in range(2)]
+    taken = []
+    for count in range(8):
+        for home, mine in enumerate(writers):
+            mine.write(episode(count, actor=home), timeout=LONG)
+    taken += replay.read(4, timeout=LONG)
+    kept = shards.processes[0].ask("checkpoint")["size"]
+    taken += replay.read(4, timeout=LONG)
+    shards.processes[0].kill()
+    for count in range(8, 12):  # both write to shard 1 now
+        for home, mine in enumerate(writers):
+            mine.write(episode(count, actor=home), timeout=LONG)
+    assert [mine.statistics().shard for mine in writers] == [1, 1]
+    assert [mine.statistics().moves for mine in writers] == [1, 0]
+    taken += replay.read(12, timeout=LONG)  # shard 1 alone has 16 of what was written
+    _wait_until(lambda: replay.statistics()[0].failures == 1 and not replay.statistics()[0].connected)
+    shards.restart(0, same_port=same_port)
+    assert shards.processes[0].ask("nothing")["restored"] >= kept
+    _wait_until(lambda: writers[0].statistics().shard == 0 or _write_another(writers[0]))
+    _wait_until(lambda: replay.statistics()[0].connected)
+    _drain(replay, taken)
+    identities = [tuple(item.identity.tolist()) for item in taken]
+    assert len(identities) == len(set(identities))
+    # Nothing of the shard that lived is lost; of the one that died, at most what was written or fetched last.
+    assert {(1, count) for count in range(12)} <= set(identities)
+    assert {(0, count) for count in range(8, 12)} <= set(identities)
+    assert replay.refused == 0
+    assert replay.statistics()[0].address == shards.addresses()[0]
+
+
+_extra = iter(range(100, 100_000))
+
+
+def _write_another(mine: ShardWriter) -> bool:
+    mine.write(episode(next(_extra), actor=9), timeout=LONG)
+    threading.Event().wait(0.05)
+    return False
+
+
+def _drain(replay: ShardedReplay, taken: list) -> None:
+    """Takes what there is, until nothing comes."""
+    while True:
+        try:
+            taken += replay.read(1, timeout=3.0)
+        except ReplayTimeout:
+            return
+
+
+def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedReplay) -> None:
+    mine = ShardWriter(shards.addresses, home=0, steps=STEPS, retry=0.2)
+    mine.write(episode(0), timeout=LONG)
+    assert counts(replay.read(1, timeout=LONG)) == [0]
+    for process in shards.processes:
+        process.kill()
+    with pytest.raises(ReplayTimeout, match=r"waited 3 s to write an episode: no replay shard answers \(0: 127"):
+        mine.write(episode(1), timeout=3)
+    _wait_until(lambda: not any(shard.connected for shard in replay.statistics()))
+    with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
+        replay.read(1, timeout=0.2)
+    shards.restart(1, same_port=False)
+    mine.write(episode(1), timeout=LONG)  # the same again, which no shard has confirmed yet
+    assert counts(replay.read(1, timeout=LONG)) == [1]
+    assert mine.statistics().shard == 1
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    waiting = threading.Event()
+    for _ in range(int(LONG / 0.05)):
+        if condition():
+            return
+        waiting.wait(0.05)
+    raise AssertionError("the awaited state did not come")
