@@ -11,7 +11,7 @@ from typing import Any
 
 from placement.testing.episodes import STEPS
 
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
 _SERVE = """
 import dataclasses, json, sys
 from placement.replay.shard import ReplayShard

@@ -15,7 +15,7 @@ from placement.testing.shard_process import ShardProcess
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.sharded import ShardedReplay, ShardWriter
 
-LONG = 60.0
+LONG = 120.0
 
 
 class Shards:
