@@ -1,8 +1,8 @@
 """From any placement to a legal one, each hard macro as near as can be to where it was.
 
-First each macro goes to the nearest free place, those that are in nobody's way first. Then, with the order of every
-two macros held (who is left of whom, or below), a linear program finds the least displacement of all together: the
-constraint graphs of macro legalisation, as in Tang and Wong (2001).
+With the order of every two macros held (who is left of whom, or below), a linear program finds the least displacement
+of all together: the constraint graphs of macro legalisation, as in Tang and Wong (2001). The orders tried are that of
+the given placement, changed where it leaves no room, and those of placing each macro on the nearest free place in turn.
 
 Axis legend: M movable hard macros, O obstacles (fixed hard macros and blockages), B = M + O boxes. Lengths are in µm.
 """
@@ -23,8 +23,16 @@ from placement.netlist.errors import DesignError
 
 TOLERANCE = 1e-6
 """µm: lengths that are equal but for rounding are equal, as in the engine."""
-ORDERS = 6
-"""Orders of the macros that are tried before giving up."""
+ROUNDS = 30
+"""Of letting boxes that overlap be apart on the other axis."""
+MOST_FLIPS = 4
+"""Times that a pair of boxes changes the axis on which it is to be apart."""
+ATTEMPTS = 300
+"""Of putting some macros back in another order."""
+MOST_TAKEN_UP = 8
+"""Macros at once."""
+PRICE = 1e3
+"""Of a µm that two boxes overlap, in µm of displacement."""
 
 
 class NoRoom(DesignError):
@@ -82,18 +90,10 @@ def legalise(
     if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
         return placement
     boxes = _boxes_of(design, placement, blockages, grid)
-    best: tuple[float, np.ndarray, np.ndarray] | None = None
-    for order in _orders(boxes, design, spacing):
-        placed = _nearest(boxes, design, order, spacing)
-        if placed is None:
-            continue
-        x, y = _tightened(boxes, design, *placed, spacing)
-        moved = float(np.abs(x - boxes.x[: boxes.movable]).sum() + np.abs(y - boxes.y[: boxes.movable]).sum())
-        if best is None or moved < best[0]:
-            best = moved, x, y
-    if best is None:
+    found = _least_displaced(boxes, design, spacing)
+    if found is None:
         raise NoRoom(f"{design.name}: found no room for all hard macros with spacing {spacing:g} µm")
-    _, x, y = best
+    x, y = found
     if grid > 0:
         width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
         x, y = _snapped(x - width / 2, grid) + width / 2, _snapped(y - height / 2, grid) + height / 2
@@ -103,6 +103,47 @@ def legalise(
     if not fits(design, result, spacing=spacing, blockages=blockages):
         raise NoRoom(f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {grid:g} µm")
     return result
+
+
+def _least_displaced(boxes: _Boxes, design: Design, spacing: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """The best of the ways that find room; None where none does."""
+    found = [_in_order(boxes, design, spacing)]
+    for order in _orders(boxes, design, spacing):
+        placed = _nearest(boxes, design, order, spacing)
+        found.append(None if placed is None else _tightened(boxes, design, *placed, spacing))
+
+    best = min((one for one in found if one is not None), key=lambda one: _moved(boxes, *one).sum(), default=None)
+    return None if best is None else _improved(boxes, design, best, spacing)
+
+
+def _moved(boxes: _Boxes, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How far each movable box is from where it was, float64 [M]."""
+    return np.abs(x - boxes.x[: boxes.movable]) + np.abs(y - boxes.y[: boxes.movable])
+
+
+def _improved(
+    boxes: _Boxes, design: Design, centres: tuple[np.ndarray, np.ndarray], spacing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Takes up a displaced macro with those around it, again and again, and puts them back in another order."""
+    generator = np.random.default_rng(0)
+    count = boxes.movable
+    for _ in range(ATTEMPTS):
+        moved = _moved(boxes, *centres)
+        if moved.sum() < TOLERANCE:
+            break
+        centre = generator.choice(count, p=moved / moved.sum())
+        near = np.abs(centres[0] - boxes.x[centre]) + np.abs(centres[1] - boxes.y[centre])
+        near[centre] = -1.0
+        size = min(count, 2 + int(generator.integers(MOST_TAKEN_UP - 1)))
+        taken = generator.permutation(np.argsort(near, kind="stable")[:size])
+        if generator.random() < 0.5:  # the displaced one first
+            taken = np.concatenate([[centre], taken[taken != centre]])
+        placed = _nearest(boxes, design, taken, spacing, centres)
+        if placed is None:
+            continue
+        if _moved(boxes, *placed).sum() < moved.sum() - TOLERANCE:
+            centres = _tightened(boxes, design, *placed, spacing)
+    return centres
 
 
 def fits(design: Design, placement: Placement, *, spacing: float = 0.0, blockages: tuple[Blockage, ...] = ()) -> bool:
@@ -160,7 +201,7 @@ def _orders(boxes: _Boxes, design: Design, spacing: float) -> list[np.ndarray]:
     )
     conflicts = conflicts + 100 * _beyond(boxes, design)
     keys = [(-area, conflicts), (conflicts, -area), (x,), (-x,), (y,), (-y,)]
-    return [np.lexsort(key) for key in keys[:ORDERS]]
+    return [np.lexsort(key) for key in keys]
 
 
 def _in_the_way(
@@ -186,12 +227,23 @@ def _beyond(boxes: _Boxes, design: Design) -> np.ndarray:
     return beyond
 
 
-def _nearest(boxes: _Boxes, design: Design, order: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Each macro in turn on the nearest place that is still free, among those beside what stands; None: no room."""
+def _nearest(
+    boxes: _Boxes,
+    design: Design,
+    order: np.ndarray,
+    spacing: float,
+    others: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Each macro in turn on the nearest place that is still free, among those beside what stands; None: no room.
+
+    Macros that are not in `order` stand where `others` has them.
+    """
     count = boxes.movable
     x, y = boxes.x.copy(), boxes.y.copy()
+    if others is not None:
+        x[:count], y[:count] = others
     standing = np.ones(len(x), dtype=bool)
-    standing[:count] = False
+    standing[order] = False
     for index in order:
         at = np.flatnonzero(standing)
         candidates = [
@@ -247,62 +299,118 @@ def _tightened(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least total displacement while every two boxes stay apart on the axis on which they are."""
     count = boxes.movable
-    all_x, all_y = np.concatenate([x, boxes.x[count:]]), np.concatenate([y, boxes.y[count:]])
-    first, second = np.triu_indices(len(all_x), 1)
-    movable = (first < count) | (second < count)
-    first, second = first[movable], second[movable]
-    gap_x = np.abs(all_x[first] - all_x[second]) - (boxes.width[first] + boxes.width[second]) / 2
-    gap_y = np.abs(all_y[first] - all_y[second]) - (boxes.height[first] + boxes.height[second]) / 2
-    # Apart on the axis on which they were farther apart to begin with, if they now are.
-    wish_x = np.abs(boxes.x[first] - boxes.x[second]) - (boxes.width[first] + boxes.width[second]) / 2
-    wish_y = np.abs(boxes.y[first] - boxes.y[second]) - (boxes.height[first] + boxes.height[second]) / 2
+    now = boxes._replace(x=np.concatenate([x, boxes.x[count:]]), y=np.concatenate([y, boxes.y[count:]]))
+    pairs = _pairs(boxes)
+    gap_x, gap_y = _gaps(now, pairs)
     can_x, can_y = gap_x >= spacing - 2 * TOLERANCE, gap_y >= spacing - 2 * TOLERANCE
-    on_x = can_x & (~can_y | (wish_x >= wish_y))
-    results = []
-    for now, start, size, extent, chosen in (
-        (all_x, boxes.x, boxes.width, design.canvas.width, on_x),
-        (all_y, boxes.y, boxes.height, design.canvas.height, ~on_x),
-    ):
-        results.append(_least_moves(now, start, size, extent, first[chosen], second[chosen], count, spacing))
-    return results[0], results[1]
+    wish_x, wish_y = _gaps(boxes, pairs)  # apart on the axis on which they were to begin with, if they now are
+    solved = _both_axes(boxes, now, design, pairs, can_x & (~can_y | (wish_x >= wish_y)), spacing, soft=False)
+    return (x, y) if solved is None else solved
 
 
-def _least_moves(
-    now: np.ndarray,
-    start: np.ndarray,
-    size: np.ndarray,
-    extent: float,
-    first: np.ndarray,
-    second: np.ndarray,
-    count: int,
-    spacing: float,
-) -> np.ndarray:
-    """One axis: centres [M] that keep the order of `now` and are nearest to `start` in sum; `now` where that fails."""
-    low, high = np.where(now[first] <= now[second], (first, second), (second, first))
-    apart = (size[low] + size[high]) / 2 + spacing
-    # Variables: centres [M], then distances from the start [M].
+def _in_order(boxes: _Boxes, design: Design, spacing: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """The least displacement with every two boxes apart as they were to begin with, as nearly as they were.
+
+    Begins with the boxes that are near each other, lets constraints be broken at a price, and has the boxes that then
+    still overlap be apart on the other axis. None where that does not end.
+    """
+    count = boxes.movable
+    pairs = _pairs(boxes)
+    wish_x, wish_y = _gaps(boxes, pairs)
+    on_x = wish_x >= wish_y
+    active = np.maximum(wish_x, wish_y) < spacing + 0.25 * max(boxes.width.max(), boxes.height.max())
+    flips = np.zeros(len(on_x), dtype=np.int32)
+    for _ in range(ROUNDS):
+        chosen = pairs[:, active]
+        solved = _both_axes(boxes, boxes, design, chosen, on_x[active], spacing, soft=True)
+        if solved is None:
+            return None
+        x, y = solved
+        now = boxes._replace(x=np.concatenate([x, boxes.x[count:]]), y=np.concatenate([y, boxes.y[count:]]))
+        gap_x, gap_y = _gaps(now, pairs)
+        overlap = (gap_x < spacing - TOLERANCE) & (gap_y < spacing - TOLERANCE)
+        if not overlap.any():
+            return x, y
+        broken = overlap & active & (flips < MOST_FLIPS)
+        on_x[broken] = ~on_x[broken]
+        flips[broken] += 1
+        fresh = overlap & ~active
+        on_x[fresh] = (gap_x >= gap_y)[fresh]
+        active |= overlap
+    return None
+
+
+def _pairs(boxes: _Boxes) -> np.ndarray:
+    """All pairs of boxes of which at least one may move, int [2, ·]."""
+    pairs = np.stack(np.triu_indices(len(boxes.x), 1))
+    return pairs[:, pairs[0] < boxes.movable]
+
+
+def _gaps(boxes: _Boxes, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far the boxes of each pair are from touching across and up; below 0 where they share an interval."""
+    first, second = pairs
+    return (
+        np.abs(boxes.x[first] - boxes.x[second]) - (boxes.width[first] + boxes.width[second]) / 2,
+        np.abs(boxes.y[first] - boxes.y[second]) - (boxes.height[first] + boxes.height[second]) / 2,
+    )
+
+
+def _both_axes(
+    boxes: _Boxes, now: _Boxes, design: Design, pairs: np.ndarray, on_x: np.ndarray, spacing: float, *, soft: bool
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Centres that keep the order of `now` on the axis chosen for each pair, and are nearest to `boxes`."""
+    canvas = design.canvas
+    x = _least_moves(_Axis(now.x, boxes.x, boxes.width, canvas.width, boxes.movable), pairs[:, on_x], spacing, soft)
+    y = _least_moves(_Axis(now.y, boxes.y, boxes.height, canvas.height, boxes.movable), pairs[:, ~on_x], spacing, soft)
+    return None if x is None or y is None else (x, y)
+
+
+class _Axis(NamedTuple):
+    """One axis of the boxes: centres now and to begin with, sizes, all [B]; the canvas's extent; how many may move."""
+
+    now: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    extent: float
+    movable: int
+
+
+def _least_moves(axis: _Axis, pairs: np.ndarray, spacing: float, soft: bool) -> np.ndarray | None:
+    """Centres [M] that keep the order of `axis.now` for each pair and are nearest to `axis.start` in sum.
+
+    `soft`: pairs may come nearer than they should, at a price. None where there is no solution.
+    """
+    count = axis.movable
+    low, high = np.where(axis.now[pairs[0]] <= axis.now[pairs[1]], pairs, pairs[::-1])
+    # Variables: centres [M], distances from the start [M], then, if soft, what each pair lacks.
     number = np.arange(len(low))
-    rows, columns, values, bound = [], [], [], -apart
-    bound = bound.copy()
+    rows, columns, values = [], [], []
+    bound = -(axis.size[low] + axis.size[high]) / 2 - spacing
     for nodes, sign in ((low, 1.0), (high, -1.0)):
         moves = nodes < count
         rows.append(number[moves])
         columns.append(nodes[moves])
         values.append(np.full(int(moves.sum()), sign))
-        bound[~moves] -= sign * now[nodes[~moves]]
+        bound[~moves] -= sign * axis.now[nodes[~moves]]
+    lacking = len(low) if soft else 0
+    if soft:
+        rows.append(number)
+        columns.append(2 * count + number)
+        values.append(np.full(len(low), -1.0))
     each = np.arange(count)
     for sign in (1.0, -1.0):  # distance ≥ ±(centre − start)
         at = len(bound) + each
         rows += [at, at]
         columns += [each, count + each]
         values += [np.full(count, sign), np.full(count, -1.0)]
-        bound = np.concatenate([bound, sign * start[:count]])
-    shape = (len(bound), 2 * count)
+        bound = np.concatenate([bound, sign * axis.start[:count]])
+    shape = (len(bound), 2 * count + lacking)
     matrix = coo_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape).tocsr()
-    half = size[:count] / 2
-    limits = [(lowest, highest) for lowest, highest in zip(half, extent - half, strict=True)] + [(0, None)] * count
-    solved = linprog(np.repeat([0.0, 1.0], count), A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
-    return solved.x[:count] if solved.status == 0 else now[:count]
+    half = axis.size[:count] / 2
+    limits = [*zip(half, axis.extent - half, strict=True), *[(0, None)] * (count + lacking)]
+    price = np.repeat([0.0, 1.0, PRICE], [count, count, lacking])
+    solved = linprog(price, A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
+    return solved.x[:count] if solved.status == 0 else None
 
 
 def _snapped(corner: np.ndarray, grid: float) -> np.ndarray:

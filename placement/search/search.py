@@ -28,6 +28,8 @@ SAVE_SECONDS = 10.0
 """Wall-clock seconds between two states on disk."""
 EXCHANGE_ROUNDS = 10
 """Rounds between two exchanges of the threads."""
+MOST_POINTS = 2000
+"""Of a history; every second one is dropped when there are more, so that memory does not grow with the moves."""
 _KEPT = ("moves", "rounds", "raced", "unit", "given", "accepted")
 
 
@@ -218,7 +220,7 @@ class _Run:
     def _anneal(self, population: Population, *, until: float, threads: int) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
         config, racing = self._config, until < 1
-        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design, config), given=self._given)
+        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design), given=self._given)
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
             local = (share - self._raced) / (until - self._raced)
             schedule.advance(local, self._accepted)
@@ -246,6 +248,8 @@ class _Run:
 
     def _report(self, population: Population, share: float) -> None:
         best = min(population.best.best_cost, self.history[-1].cost if self.history else math.inf)
+        if len(self.history) >= MOST_POINTS:
+            self.history = self.history[::2]
         self.history.append(Point(self._seconds + population.thread_seconds, round(self._moves), best))
         self._watch.on_progress(min(1.0, share), self.history[-1])
         if self.save is not None and time.monotonic() - self._saved > SAVE_SECONDS:
@@ -260,10 +264,9 @@ class _Run:
         return (self._seconds + seconds) / self._budget.seconds
 
 
-def _movable(design: Design, config: AnnealConfig) -> int:
-    """Macros that the search moves."""
-    soft = int((~design.initial.fixed[design.netlist.soft]).sum()) if config.soft_moves else 0
-    return len(design.placing_order) + soft
+def _movable(design: Design) -> int:
+    """Macros that are not fixed, hard and soft."""
+    return len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
 
 
 def _maker(design: Design, config: AnnealConfig, weights: CostWeights) -> Callable[[Placement, int], Annealer]:
