@@ -19,9 +19,11 @@ from rich.console import Console
 from placement.checkpoint import Checkpoints
 from placement.config import ConfigError, PolicyConfig, TrainConfig, build
 from placement.distributed import policy_evaluation
+from placement.distributed.comparison import compare
 from placement.distributed.policy_evaluation import evaluate_policy
 from placement.distributed.record import plain
 from placement.distributed.saving import FOLDER_NAME
+from placement.distributed.search_evaluation import evaluate_search
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
@@ -148,3 +150,27 @@ def test_evaluate_py_refuses_the_checkpoint_of_another_network(tmp_path):
     assert result.returncode == 2
     assert "another network" in result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def searched(run: Path, function, **settings):
+    values = {"design": "toy6", "plots": False, "samples": SAMPLES, "checkpoint": str(run), "seeds": 1, **settings}
+    return function(build(EvaluateConfig, values), Console(file=io.StringIO(), width=200))
+
+
+def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
+    drawn, _ = evaluate(run_folder, out=str(tmp_path / "drawn"))
+    settings = {"search": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
+    metrics = searched(run_folder, evaluate_search, **settings)
+    assert metrics.costs.proxy_cost < drawn.costs.proxy_cost
+    assert metrics.legality == (0, 0)
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["start"].startswith("sample")
+
+
+def test_the_policy_takes_part_in_comparisons(run_folder, tmp_path):
+    placers = ["policy", "policy+refine", "anneal"]
+    searched(run_folder, compare, placers=placers, time=0.2, out=str(tmp_path))
+    described = json.loads((tmp_path / "comparison.json").read_text())
+    means = {row["placer"]: row["mean"] for row in described["summary"]}
+    assert list(means) == placers
+    assert means["policy+refine"] < means["policy"]
+    assert (tmp_path / "policy-refine" / "seed0" / "placement.plc").is_file()
