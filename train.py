@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
@@ -15,6 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 from placement.command_line import MISTAKES, refuse, run
 from placement.config import TrainConfig, build
 from placement.distributed import run_folder, sweep
+
+if TYPE_CHECKING:
+    from placement.distributed.local import RunResult
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -36,7 +39,6 @@ def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
     from placement.checkpoint import CheckpointError
-    from placement.distributed import local
     from placement.distributed.supervisor import WorkerFailed
     from placement.engine.costs import CostWeights
     from placement.netlist.load import load
@@ -44,7 +46,7 @@ def train(config: TrainConfig) -> float:
     from placement.report.run_report import write_report
 
     try:
-        result = local.run(config)
+        result = _run(config)
     except CheckpointError as error:
         refuse(str(error))
     except (WorkerFailed, ReplayTimeout) as error:
@@ -55,6 +57,17 @@ def train(config: TrainConfig) -> float:
     report = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
     print(f"plots: {result.run_dir / 'plots'}\nreport: {report.page}")
     return result.best_cost
+
+
+def _run(config: TrainConfig) -> RunResult:
+    """Trains on the runtime that the configuration names."""
+    if config.runtime.name == "ray":
+        from placement.distributed.cluster import driver
+
+        return driver.run(config)
+    from placement.distributed import local
+
+    return local.run(config)
 
 
 if __name__ == "__main__":

@@ -152,18 +152,66 @@ class ReplayConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class RoleConfig:
+    """What one process of a role may take; for `runtime=ray`.
+
+    Attributes:
+        cpus, gpus: that Ray sets aside for it. Actors, caches and shards stay off accelerators whatever this says.
+        memory_mb: resident memory past which the process is ended and started anew; 0 = unbounded.
+    """
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+    memory_mb: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class RolesConfig:
+    """Resources by role."""
+
+    learner: RoleConfig = RoleConfig()
+    actor: RoleConfig = RoleConfig()
+    shard: RoleConfig = RoleConfig()
+    cache: RoleConfig = RoleConfig()
+    evaluator: RoleConfig = RoleConfig()
+
+    def __post_init__(self) -> None:
+        for role in dataclasses.fields(self):
+            for field in dataclasses.fields(RoleConfig):
+                value = getattr(getattr(self, role.name), field.name)
+                _require(value >= 0, f"runtime.roles.{role.name}.{field.name}", value, "at least 0")
+
+
+@dataclasses.dataclass(frozen=True)
 class RuntimeConfig:
     """How the roles run.
 
     Attributes:
-        name: `local`, every role in one process.
-        actors: actor threads.
+        name: `local`, every role in one process; `ray`, processes of their own on a Ray cluster.
+        actors: actor threads (local) or processes (ray).
         envs_per_actor: environments that each actor steps as one batch.
         max_staleness: versions that the parameters an episode was drawn with may lag behind the learner's: 0 = actors
             and learner take turns, 1 = actors collect for the next iteration while the learner learns.
         checkpoint_every: iterations between checkpoints.
         evaluate_every: iterations between greedy evaluations; 0 = only at the end.
         minutes: wall-clock limit of the training, after which it ends as if done; 0 = none.
+
+    The rest is for `ray`:
+        address: `local`, a Ray of this run's own on this machine; `auto` or `host:port`, one that runs already.
+        shards: replay servers.
+        caches: model caches between the learner and the actors; 0 = actors read from the learner's own.
+        fan_out: caches or readers that a cache serves.
+        bind: the address that shards and caches listen on: loopback; `node`, the node's own as Ray knows it, so that
+            other machines reach it; or an address.
+        wire_dtype: of the parameters on the wire: `float32` or `bfloat16`.
+        staleness: `wait`, actors wait for newer parameters rather than break `max_staleness`; `drop`, actors never
+            wait and the learner drops episodes that are too old.
+        evaluator: whether evaluations have a process of their own.
+        start_timeout: seconds within which every role must have started.
+        report_seconds: between two reports of a role.
+        poll_seconds: between two questions for newer parameters.
+        shard_checkpoint_seconds: between two checkpoints of a shard; 0 = none.
+        roles: resources of each role's processes.
     """
 
     name: str = "local"
@@ -173,13 +221,33 @@ class RuntimeConfig:
     checkpoint_every: int = 10
     evaluate_every: int = 10
     minutes: float = 0.0
+    address: str = "local"
+    shards: int = 1
+    caches: int = 1
+    fan_out: int = 16
+    bind: str = "127.0.0.1"
+    wire_dtype: str = "float32"
+    staleness: str = "wait"
+    evaluator: bool = False
+    start_timeout: float = 180.0
+    report_seconds: float = 1.0
+    poll_seconds: float = 0.02
+    shard_checkpoint_seconds: float = 30.0
+    roles: RolesConfig = RolesConfig()
 
     def __post_init__(self) -> None:
-        _require(self.name == "local", "runtime.name", self.name, "local")
-        for key in ("actors", "envs_per_actor", "checkpoint_every"):
+        _require(self.name in ("local", "ray"), "runtime.name", self.name, "local or ray")
+        _require(self.wire_dtype in ("float32", "bfloat16"), "runtime.wire_dtype", self.wire_dtype, "float32, bfloat16")
+        _require(self.staleness in ("wait", "drop"), "runtime.staleness", self.staleness, "wait or drop")
+        _require(self.fan_out >= 2, "runtime.fan_out", self.fan_out, "at least 2")
+        for key in ("actors", "envs_per_actor", "checkpoint_every", "shards"):
             _require(getattr(self, key) >= 1, f"runtime.{key}", getattr(self, key), "at least 1")
-        for key in ("max_staleness", "evaluate_every", "minutes"):
+        for key in ("max_staleness", "evaluate_every", "minutes", "caches", "shard_checkpoint_seconds"):
             _require(getattr(self, key) >= 0, f"runtime.{key}", getattr(self, key), "at least 0")
+        for key in ("start_timeout", "report_seconds", "poll_seconds"):
+            _require(getattr(self, key) > 0, f"runtime.{key}", getattr(self, key), "above 0 seconds")
+        for key in ("address", "bind"):
+            _require(bool(getattr(self, key)), f"runtime.{key}", getattr(self, key), "an address")
 
 
 @dataclasses.dataclass(frozen=True)

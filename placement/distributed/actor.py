@@ -12,23 +12,43 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import numpy as np
 
-from placement.distributed.best import BestTracker
 from placement.distributed.rollout import Network, Played, play
-from placement.distributed.schedule import EpisodeSchedule, ScheduleClosed
+from placement.distributed.schedule import ScheduleClosed, Turn
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
+from placement.netlist.design import Placement
 from placement.policy.agent import Agent
 from placement.ppo.trajectory import Episode
 from placement.replay.base import Replay, ReplayClosed
 
 LEARNER_SECONDS = 3600.0
 """That an actor waits for the learner or for other actors before it gives up."""
+
+
+class Schedule(Protocol):
+    """When to begin episodes with which parameters."""
+
+    def begin(self, count: int, *, timeout: float) -> Turn:
+        """Begins `count` episodes together; raises TimeoutError, ScheduleClosed."""
+
+    def finish(self, turn: Turn) -> None:
+        """All episodes of the turn are written."""
+
+
+class BestKeeper(Protocol):
+    """Is told of good placements."""
+
+    def limit(self, design: int) -> float:
+        """The proxy cost below which a placement is worth reporting."""
+
+    def report(self, design: int, costs: Costs, placement: Placement, *, origin: str) -> bool:
+        """Keeps the placement if it is the cheapest; returns whether it was."""
 
 
 class Surroundings(NamedTuple):
@@ -43,10 +63,10 @@ class Surroundings(NamedTuple):
     """
 
     agent: Agent
-    schedule: EpisodeSchedule
+    schedule: Schedule
     store: ParameterStore
     replay: Replay
-    best: BestTracker
+    best: BestKeeper
 
 
 class Actor:

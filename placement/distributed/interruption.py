@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 _log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -22,6 +22,19 @@ JOIN_SECONDS = 60.0
 
 class Interrupted(KeyboardInterrupt):
     """Somebody asked the run to stop."""
+
+
+class Interruptible(Protocol):
+    """What a loop that may be interrupted looks at.
+
+    Attributes:
+        requested: set when somebody asked the run to stop.
+    """
+
+    requested: threading.Event
+
+    def breakable(self) -> contextlib.AbstractContextManager[None]:
+        """A block that may be left half done: a request raises Interrupted in it or at its beginning."""
 
 
 class Interruption:

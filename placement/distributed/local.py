@@ -129,7 +129,7 @@ def _train(
     store.publish(counters.iteration, training.state.parameters)
     if not training.done():
         _start_actors(config, designs, agent, parts, counters)
-    return _finish(config, training, parts, interrupted=_learn(training, parts))
+    return finish(config, training, parts, interrupted=learn(training, parts))
 
 
 def _start_actors(
@@ -153,7 +153,7 @@ def _start_actors(
         parts.supervisor.start(f"actor {number}", actor.run)
 
 
-def _learn(training: Training, parts: Parts) -> bool:
+def learn(training: Training, parts: Parts) -> bool:
     """Runs the loop; whatever ends it, the last good state is saved and the actors end. Whether it was interrupted."""
     interrupted = False
     try:
@@ -170,17 +170,23 @@ def _learn(training: Training, parts: Parts) -> bool:
     return interrupted
 
 
-def _finish(config: TrainConfig, training: Training, parts: Parts, *, interrupted: bool) -> RunResult:
+def finish(config: TrainConfig, training: Training, parts: Parts, *, interrupted: bool) -> RunResult:
     """Writes the best placements and says where everything is."""
+    ended = result(config, training, parts, interrupted=interrupted)
+    note = parts.progress.note
+    if interrupted:
+        note(f"stopped after iteration {ended.iterations} with a checkpoint: the same command goes on from there")
+    for file in ended.best_files:
+        note(f"best placement: {file} (proxy cost {ended.best_cost:.4f})")
+    note(f"run folder: {ended.run_dir}")
+    return ended
+
+
+def result(config: TrainConfig, training: Training, parts: Parts, *, interrupted: bool) -> RunResult:
+    """How far the run is; the best placements are on disk."""
     folder, counters, best = Path(config.run_dir), training.state.counters, parts.best
     best.write(folder)
     files = tuple(folder / best.file_name(index) for index in range(len(config.design)) if best.best(index) is not None)
-    note = parts.progress.note
-    if interrupted:
-        note(f"stopped after iteration {counters.iteration} with a checkpoint: the same command goes on from there")
-    for file in files:
-        note(f"best placement: {file} (proxy cost {best.mean_cost():.4f})")
-    note(f"run folder: {folder}")
     return RunResult(
         run_dir=folder,
         iterations=counters.iteration,

@@ -39,6 +39,9 @@ class TrainingProgress(Protocol):
     def note(self, text: str) -> None:
         """Something to be read now, a line of text."""
 
+    def processes(self, table: Table) -> None:
+        """How the run's processes do now, where they are several."""
+
 
 class Remaining:
     """Estimates how long a run still takes.
@@ -93,6 +96,9 @@ class PlainProgress:
         """Prints a line."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
+    def processes(self, table: Table) -> None:
+        """Shows nothing: `metrics.csv` has the numbers."""
+
 
 class LiveProgress:
     """A bar and a table that are redrawn in place."""
@@ -108,6 +114,7 @@ class LiveProgress:
         self._console = console or Console()
         self._live = Live(Group(self._bar), console=self._console, refresh_per_second=4)
         self._first: dict[str, float] = {}
+        self._shown: dict[str, Table] = {}
 
     def __enter__(self) -> LiveProgress:
         self._live.start()
@@ -124,11 +131,19 @@ class LiveProgress:
             self._first = dict(row)
         elapsed, left = clock(row["seconds"]), clock(self._remaining.seconds(row))
         self._bar.update(self._task, completed=row["iteration"], text=f"{elapsed} elapsed, {left} left")
-        self._live.update(Group(self._bar, self._table(row)))
+        self._show("episodes", self._table(row))
 
     def note(self, text: str) -> None:
         """Prints a line above the table."""
         self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def processes(self, table: Table) -> None:
+        """Shows the table of processes beneath that of the costs."""
+        self._show("processes", table)
+
+    def _show(self, name: str, table: Table) -> None:
+        self._shown[name] = table
+        self._live.update(Group(self._bar, *(self._shown[key] for key in sorted(self._shown))))
 
     def _table(self, row: Row) -> Table:
         rates = (

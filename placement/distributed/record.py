@@ -12,9 +12,10 @@ import json
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from omegaconf import OmegaConf
 
@@ -27,20 +28,40 @@ PACKAGES = (
     *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
 )
 GIT_SECONDS = 5.0
+LOCK_POLL_SECONDS = 0.1
 # What may be changed when a run is resumed: how long, how fast and where, not what is learned.
 FREE = ("run_dir", "runtime", "replay", "ppo")
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Makes the run folder and holds it for this process; raises ConfigError if another process holds it."""
+def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterator[None]:
+    """Makes the run folder and holds it for this process.
+
+    Args:
+        folder: the run folder.
+        name: of the lock's file in it.
+        timeout: seconds to wait for another process to let go.
+
+    Raises:
+        ConfigError: another process holds it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"run_dir={str(folder)!r}: another process is training in this folder") from None
+    deadline = time.monotonic() + timeout
+    with (folder / name).open("w") as stream:
+        while not _lock(stream):
+            if time.monotonic() >= deadline:
+                raise ConfigError(f"run_dir={str(folder)!r}: another process is training in this folder")
+            time.sleep(LOCK_POLL_SECONDS)
         yield
+
+
+def _lock(stream: IO[str]) -> bool:
+    """Tries to get a file's lock, which the process's end gives back."""
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_record(folder: Path, config: TrainConfig) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jax
@@ -12,12 +13,12 @@ import jax
 from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
 from placement.distributed.evaluator import Evaluator
-from placement.distributed.interruption import Interrupted, Interruption
+from placement.distributed.interruption import Interrupted, Interruptible
 from placement.distributed.metrics import MetricsWriter, episode_metrics
 from placement.distributed.progress import Stopwatch, TrainingProgress
 from placement.distributed.saving import Counters, Progressed, Saver, on_host
 from placement.distributed.supervisor import Supervisor
-from placement.modelcache.base import ParameterStore
+from placement.modelcache.base import ParameterPublisher
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
 from placement.replay.base import Replay, ReplayClosed
@@ -34,18 +35,20 @@ class Parts:
         interruption: says when to stop.
         progress: is shown what happens.
         saver: of checkpoints.
+        measures: more numbers for each iteration's row.
     """
 
     learner: Learner
     replay: Replay
-    store: ParameterStore
+    store: ParameterPublisher
     evaluator: Evaluator
     best: BestTracker
     evaluation_key: jax.Array
     supervisor: Supervisor
-    interruption: Interruption
+    interruption: Interruptible
     progress: TrainingProgress
     saver: Saver
+    measures: Callable[[], Mapping[str, float]] = dict
 
 
 class Training:
@@ -90,6 +93,7 @@ class Training:
                 if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
                     row |= self._evaluate(iteration)
                 row["best_so_far"] = parts.best.mean_cost()
+                row |= parts.measures()
                 self.last = row
                 metrics.write(row)
                 parts.best.write(self._folder)

@@ -28,6 +28,13 @@ class Snapshot(NamedTuple):
     parameters: Any
 
 
+class ParameterPublisher(Protocol):
+    """The learner's side of a store."""
+
+    def publish(self, version: int, parameters: Any) -> None:
+        """Makes `parameters` (pytree of arrays) the newest; raises ValueError unless `version` rises, StoreClosed."""
+
+
 class ParameterStore(Protocol):
     """What every store does. All methods may be called from several threads at once."""
 

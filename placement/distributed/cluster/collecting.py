@@ -1,0 +1,202 @@
+"""The learner's hands on the sharded replay: what is too old or not true is dropped, and hunger is told.
+
+Axis legend: T macros to place (the longest design's).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from placement.config import EnvConfig
+from placement.distributed.best import BestTracker
+from placement.distributed.cluster.board import Hunger
+from placement.distributed.cluster.publications import Publications
+from placement.distributed.interruption import Interrupted
+from placement.engine.costs import Costs
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.design import Design, Placement
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayClosed, ReplayTimeout
+
+_log = logging.getLogger(__name__)
+SLICE_SECONDS = 0.5
+"""After this long without an episode it is looked whether to stop, and how long nothing has come."""
+HUNGRY_SECONDS = 3.0
+"""Without an episode for so long, while some are missing, the learner says that it starves."""
+COST_TOLERANCE = 1e-6
+REPEATED = 100
+
+
+class Source(Protocol):
+    """The reading side of a replay."""
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes `count` episodes; raises ReplayTimeout, ReplayClosed."""
+
+
+class Stage:
+    """Plays episodes again on the learner's engine: whether they can be, and where they lead.
+
+    Args:
+        designs: the run's.
+        env: how episodes were played.
+    """
+
+    def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
+        self._designs, self._env = tuple(designs), env
+        self._pools: dict[int, EnvironmentPool] = {}
+        self._renderer = EnvironmentPool(self._designs, 1, env=env)
+        self._rendered = self._renderer.rendered_arrays(1, self._renderer.steps)
+
+    def refusal(self, episode: Episode) -> str | None:
+        """Why the episode's actions cannot have been taken; None if they can."""
+        try:
+            self._renderer.render_episodes(
+                episode.design[None], episode.actions[None], episode.length[None], out=self._rendered
+            )
+        except (ValueError, IndexError) as error:
+            return str(error)
+        return None
+
+    def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
+        """Where the episode led, with its exact costs; None if it did not place everything."""
+        design = int(episode.design)
+        pool = self._pools.get(design)
+        if pool is None:
+            pool = EnvironmentPool(self._designs, 1, env=self._env, design_of_env=[design])
+            self._pools[design] = pool
+        pool.reset()
+        result = None
+        for action in episode.actions[: int(episode.length)]:
+            result = pool.step(np.array([action], np.int32))
+        if result is None or not result.terminated[0] or result.dead_end[0]:
+            return None
+        return Costs(*(float(cost) for cost in result.costs[0])), pool.placement(0)
+
+
+class Collecting:
+    """A `Replay` for the learner's loop: whole, possible, young enough episodes, each once, from all shards.
+
+    The best placements are found here: an episode that says that it is cheaper than any before is played again.
+
+    Args:
+        source: the sharded replay.
+        publications: says of which iteration an episode's parameters were.
+        stage: plays episodes again.
+        best: is told of placements that are better than any before.
+        oldest: versions that an episode may lag behind when it is learned from.
+        hungry: is told when episodes do not come.
+        waiting_for: who is to bring them, for messages.
+
+    Attributes:
+        stale: episodes dropped because they were too old.
+        orphaned: episodes dropped because they were made with a dead learner's parameters.
+        untrue: episodes refused because they cannot be played or do not cost what they say.
+        stop: set to end all waits with Interrupted.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        publications: Publications,
+        stage: Stage,
+        best: BestTracker,
+        *,
+        oldest: int,
+        hungry: Callable[[Hunger], None] = lambda hunger: None,
+        waiting_for: Callable[[], str] = lambda: "the actors",
+    ) -> None:
+        self._source, self._publications, self._stage, self._best = source, publications, stage, best
+        self._oldest, self._hungry, self._waiting_for = oldest, hungry, waiting_for
+        self._hunger = Hunger()
+        self.stale = self.orphaned = self.untrue = 0
+        self.stop = threading.Event()
+
+    @property
+    def refused(self) -> int:
+        """Items that were malformed or untrue, and thrown away."""
+        return int(getattr(self._source, "refused", 0)) + self.untrue
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes `count` episodes.
+
+        Their version is the iteration whose parameters they were made with.
+
+        Raises:
+            ReplayTimeout: no episode came for `timeout` seconds. Those that had come are dropped.
+            Interrupted: `stop` was set.
+        """
+        episodes: list[Episode] = []
+        last = told = time.monotonic()
+        while len(episodes) < count:
+            if self.stop.is_set():
+                raise Interrupted
+            try:
+                (episode,) = self._source.read(1, timeout=SLICE_SECONDS)
+            except ReplayTimeout:
+                now = time.monotonic()
+                if now - last > timeout:
+                    raise ReplayTimeout(
+                        f"the learner waited {timeout:g} s for {count - len(episodes)} of {count} episodes from "
+                        f"{self._waiting_for()}: none came"
+                    ) from None
+                if now - told > HUNGRY_SECONDS:
+                    told = now
+                    self._tell(count - len(episodes))
+                continue
+            except ReplayClosed:
+                if self.stop.is_set():
+                    raise Interrupted from None
+                raise
+            last = told = time.monotonic()
+            taken = self._judge(episode)
+            if taken is not None:
+                episodes.append(taken)
+        if self._hunger.missing:
+            self._tell(0)
+        return episodes
+
+    def _tell(self, missing: int) -> None:
+        self._hunger = Hunger(self._hunger.number + 1, missing)
+        self._hungry(self._hunger)
+
+    def _judge(self, episode: Episode) -> Episode | None:
+        """The episode with its iteration as version, or None if it is not to be learned from."""
+        iteration = self._publications.iteration(int(episode.version))
+        if iteration is None:
+            self.orphaned += 1
+            return None
+        newest = self._publications.newest
+        if newest - iteration > self._oldest:
+            self.stale += 1
+            return None
+        reason = self._stage.refusal(episode) if iteration <= newest else f"parameters {iteration} do not exist"
+        if reason is None and not episode.dead_end and episode.costs[4] < self._best.limit(int(episode.design)):
+            reason = self._keep(episode, iteration)
+        if reason is not None:
+            self._refuse(reason)
+            return None
+        return episode._replace(version=np.array(iteration, np.int32))
+
+    def _keep(self, episode: Episode, iteration: int) -> str | None:
+        """Plays the episode again and keeps its placement; why it is refused, if it does not cost what it says."""
+        found = self._stage.placement(episode)
+        said = float(episode.costs[4])
+        if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
+            return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
+        actor, count = int(episode.identity[0]) >> 40, int(episode.identity[1])
+        origin = f"actor {actor}, episode {count}, parameters of iteration {iteration}"
+        self._best.report(int(episode.design), *found, origin=origin)
+        return None
+
+    def _refuse(self, reason: str) -> None:
+        self.untrue += 1
+        if self.untrue == 1 or self.untrue % REPEATED == 0:
+            _log.warning("an episode is refused (%d so far): %s", self.untrue, reason)

@@ -1,0 +1,289 @@
+"""`runtime=ray`: starts every role in processes of its own, restarts what dies, shows what happens, ends all.
+
+The command's own process. It holds no state that a run needs: the same command goes on from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.config import ConfigError, TrainConfig
+from placement.distributed.cluster import session
+from placement.distributed.cluster.actor_process import ActorProcess
+from placement.distributed.cluster.board import BOARD, Board, Report, RoleName, View, Who, board_options
+from placement.distributed.cluster.learner_process import LearnerProcess
+from placement.distributed.cluster.role import OTHERS, Makers
+from placement.distributed.cluster.servers import CacheProcess, ShardProcess
+from placement.distributed.cluster.watching import processes_table
+from placement.distributed.supervisor import WorkerFailed
+
+if TYPE_CHECKING:
+    from placement.distributed.local import RunResult
+    from placement.distributed.progress import TrainingProgress
+
+_log = logging.getLogger(__name__)
+LOOK_SECONDS = 0.25
+STOPPING = "stopping …"
+STOP_SECONDS = 8.0
+"""That the learner may take to save and end once it is told to stop."""
+ANSWER_SECONDS = 5.0
+HOPELESS = 5
+"""A learner that died so often without finishing an iteration is given up."""
+CLASSES = {
+    RoleName.SHARD: ShardProcess,
+    RoleName.CACHE: CacheProcess,
+    RoleName.LEARNER: LearnerProcess,
+    RoleName.ACTOR: ActorProcess,
+}
+
+
+@dataclasses.dataclass
+class Member:
+    """A process as the driver knows it.
+
+    Attributes:
+        who: it is.
+        handle: Ray's.
+        life: Ray's reference to what `run` returns at the end.
+        restarts: how often it had to be started anew.
+    """
+
+    who: Who
+    handle: Any
+    life: Any
+    restarts: int = 0
+
+
+def run(
+    config: TrainConfig,
+    *,
+    progress: TrainingProgress | None = None,
+    makers: Makers | None = None,
+    watch: Callable[[View], None] = lambda view: None,
+) -> RunResult:
+    """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
+
+    Args:
+        config: all settings.
+        progress: is shown what happens; default: a live table on a terminal, plain lines elsewhere.
+        makers: of the network and its learner.
+        watch: is shown what all processes report, several times a second.
+
+    Raises:
+        DesignError: a design cannot be used.
+        ConfigError: the run folder is in use or holds another run; Ray is not installed, or not at the address.
+        CheckpointError: the run's checkpoints cannot be used.
+        ReplayTimeout: no episodes came.
+        WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
+            saved.
+    """
+    from placement.distributed import record
+    from placement.distributed.interruption import Interruption
+    from placement.distributed.progress import make_progress
+    from placement.netlist.load import load
+
+    designs = [load(name) for name in config.design]
+    if len({design.name for design in designs}) < len(designs):
+        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+    folder = Path(config.run_dir)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
+    with record.locked(folder), Interruption() as interruption:
+        record.write_record(folder, config)
+        with session.opened(config.runtime, folder) as ray, shown:
+            return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
+
+
+class Driver:
+    """Supervises the processes of a run.
+
+    Args:
+        ray: the module, connected.
+        config: all settings.
+        makers: of the network and its learner.
+        progress: is shown what happens.
+        watch: is shown what all processes report.
+    """
+
+    def __init__(
+        self, ray: Any, config: TrainConfig, makers: Makers, progress: TrainingProgress, watch: Callable[[View], None]
+    ) -> None:
+        self._ray, self._config, self._progress, self._watch = ray, config, progress, watch
+        runtime = config.runtime
+        board = ray.remote(Board)
+        self._board = board.options(name=BOARD, **board_options()).remote(
+            shards=runtime.shards, caches=runtime.caches, report_seconds=runtime.report_seconds
+        )
+        self._members = [self._start(who, makers) for who in _cast(config)]
+        self._learner = next(member for member in self._members if member.who.role is RoleName.LEARNER)
+        self._started = time.monotonic()
+        self._all_started = False
+        self._iteration, self._deaths = -1.0, 0
+
+    def run(self, stopped: Callable[[], bool]) -> RunResult:
+        """Waits until the learner is done or `stopped()`, and ends all processes."""
+        try:
+            while True:
+                finished = self._wait()
+                if finished is not None:
+                    self._look()
+                    return finished
+                self._look()
+                if stopped():
+                    return self._interrupt()
+        finally:
+            self._end_all()
+
+    def _start(self, who: Who, makers: Makers) -> Member:
+        resources = getattr(self._config.runtime.roles, who.role.value)
+        options: dict[str, Any] = {"num_cpus": resources.cpus, "num_gpus": resources.gpus}
+        if self._config.runtime.address != session.LOCAL:
+            options["memory"] = resources.memory_mb * 1024 * 1024 or None
+            options["scheduling_strategy"] = "SPREAD"
+        made = self._ray.remote(CLASSES[who.role]).options(
+            max_restarts=-1, max_task_retries=0, max_concurrency=OTHERS, **options
+        )
+        handle = made.remote(self._config, who, makers)
+        return Member(who, handle, handle.run.remote())
+
+    # While it runs.
+
+    def _wait(self) -> RunResult | None:
+        """Waits a moment; starts anew what has died. The learner's result, if it is done."""
+        by_life = {member.life: member for member in self._members}
+        ended, _ = self._ray.wait(list(by_life), num_returns=len(by_life), timeout=LOOK_SECONDS)
+        for life in ended:
+            member = by_life[life]
+            try:
+                result = self._ray.get(life)
+            except self._ray.exceptions.RayActorError as error:
+                self._revive(member, error)
+            except self._ray.exceptions.RayTaskError as error:
+                raise _failure(member.who, error) from error
+            else:
+                if member is self._learner:
+                    return result
+                raise WorkerFailed(f"{member.who} ended although nobody told it to")
+        return None
+
+    def _revive(self, member: Member, error: Exception) -> None:
+        """Ray starts a dead process anew; it is told to live again."""
+        member.restarts += 1
+        self._progress.note(f"{member.who} died and is started anew")
+        _log.info("%s died: %s", member.who, error)
+        self._tell("forget", member.who)
+        self._tell("restarts", self._restarts())
+        if member is self._learner:
+            self._deaths += 1
+            if self._deaths >= HOPELESS:
+                raise WorkerFailed(f"the learner died {HOPELESS} times without finishing an iteration: {error}")
+        member.life = member.handle.run.remote()
+
+    def _restarts(self) -> dict[str, float]:
+        counts: dict[str, float] = {}
+        for member in self._members:
+            key = f"{member.who.role}_restarts"
+            counts[key] = counts.get(key, 0.0) + member.restarts
+        return counts
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        """Calls a method of the board and does not wait."""
+        getattr(self._board, method).remote(*arguments)
+
+    def _look(self) -> None:
+        """Shows what is new."""
+        try:
+            view: View = self._ray.get(self._board.view.remote(), timeout=ANSWER_SECONDS)
+        except self._ray.exceptions.RayError as error:  # the board is being restarted
+            _log.debug("no view: %s", error)
+            return
+        for note in view.notes:
+            if note != STOPPING:  # was said when the user asked
+                self._progress.note(note)
+        for row in view.rows:
+            self._progress.iteration(row)
+            if row["iteration"] > self._iteration:
+                self._iteration, self._deaths = row["iteration"], 0
+        restarts = {str(member.who): member.restarts for member in self._members}
+        self._progress.processes(processes_table(view.reports, restarts))
+        self._watch(view)
+        self._check_start(view.reports)
+
+    def _check_start(self, reports: tuple[Report, ...]) -> None:
+        """Raises WorkerFailed if some processes have not started in time."""
+        if self._all_started:
+            return
+        ready = {report.who for report in reports if report.ready}
+        missing = [str(member.who) for member in self._members if member.who not in ready]
+        self._all_started = not missing
+        timeout = self._config.runtime.start_timeout
+        if missing and time.monotonic() - self._started > timeout:
+            raise WorkerFailed(
+                f"{', '.join(missing[:5])} did not start within runtime.start_timeout={timeout:g} s; Ray has "
+                f"{self._ray.available_resources()} left of {self._ray.cluster_resources()}"
+            )
+
+    # At the end.
+
+    def _interrupt(self) -> RunResult:
+        """Has the learner save and end; its result, or what its last words were."""
+        self._progress.note(STOPPING)
+        self._tell("stop")
+        said = self._learner.handle.stop.remote()
+        deadline = time.monotonic() + STOP_SECONDS
+        try:
+            while time.monotonic() < deadline:
+                ended, _ = self._ray.wait([self._learner.life], timeout=LOOK_SECONDS)
+                if ended:
+                    return self._ray.get(self._learner.life)
+            # In the middle of a long computation: what is saved is all that is needed.
+            so_far = self._ray.get(said, timeout=ANSWER_SECONDS)
+        except self._ray.exceptions.RayError as error:
+            _log.debug("the learner died while stopping: %s", error)
+            so_far = None
+        finally:
+            self._look()
+        if so_far is not None:
+            iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
+            self._progress.note(f"{iterations}: the same command goes on from there")
+        return so_far or _nothing_done(Path(self._config.run_dir))
+
+    def _end_all(self) -> None:
+        """Tells all to stop, then ends them whether they have or not."""
+        self._tell("stop")
+        for member in self._members:
+            self._ray.kill(member.handle, no_restart=True)
+        self._ray.kill(self._board, no_restart=True)
+
+
+def _cast(config: TrainConfig) -> Iterator[Who]:
+    """The processes of a run."""
+    runtime = config.runtime
+    yield from (Who(RoleName.SHARD, number) for number in range(runtime.shards))
+    yield from (Who(RoleName.CACHE, number) for number in range(runtime.caches))
+    yield Who(RoleName.LEARNER, 0)
+    yield from (Who(RoleName.ACTOR, number) for number in range(runtime.actors))
+
+
+def _nothing_done(folder: Path) -> RunResult:
+    """The result of a run that was stopped before it began."""
+    from placement.distributed.local import RunResult
+
+    nan = float("nan")
+    return RunResult(folder, 0, 0, 0.0, best_cost=nan, mean_cost=nan, best_files=(), interrupted=True)
+
+
+def _failure(who: Who, error: Any) -> Exception:
+    """What the process raised, as the user is to see it."""
+    from placement.checkpoint import CheckpointError
+    from placement.netlist.errors import DesignError
+    from placement.replay.base import ReplayTimeout
+
+    cause = error.cause if isinstance(error.cause, Exception) else error
+    if isinstance(cause, (ConfigError, CheckpointError, DesignError, ReplayTimeout)):
+        return cause
+    return WorkerFailed(f"{who} failed: {type(cause).__name__}: {cause}")

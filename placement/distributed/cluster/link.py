@@ -1,0 +1,163 @@
+"""A process's line to the board: a thread reports at intervals and keeps what it hears in return."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from placement.distributed.cluster.board import Hunger, Orders, Place, Report, Who
+from placement.distributed.cluster.processes import resident_mb
+
+_log = logging.getLogger(__name__)
+ANSWER_SECONDS = 5.0
+"""That the board may take to answer before the report is given up; the next one follows."""
+OUT_OF_MEMORY = 75
+"""Exit code of a process that takes more memory than it may."""
+
+Measure = Callable[[], Mapping[str, float]]
+
+
+class Link:
+    """Reports for one process until it is closed.
+
+    Args:
+        board: handle of the board.
+        who: this process.
+        seconds: between two reports.
+        memory_mb: resident memory past which `on_too_large` is called and the process ends; 0 = unbounded.
+
+    Attributes:
+        incarnation: a number that no other start of any process has (40 random bits).
+        measure: gives the numbers to report; may be replaced.
+        on_stop: called once when the board says that the run ends; may be replaced.
+        on_too_large: called before a process that takes too much memory is ended; may be replaced.
+    """
+
+    def __init__(self, board: Any, who: Who, *, seconds: float, memory_mb: int = 0) -> None:
+        import ray  # only processes of Ray have a link
+
+        self._ray, self._board, self._who = ray, board, who
+        self._seconds, self._memory_mb = seconds, memory_mb
+        self.incarnation = secrets.randbits(40)
+        self.measure: Measure = dict
+        self.on_stop: Callable[[], None] = lambda: None
+        self.on_too_large: Callable[[], None] = lambda: None
+        self._host = ray.util.get_node_ip_address()
+        self._address, self._ready = "", False
+        self._heard = Orders()
+        self._shards: tuple[Place, ...] = ()
+        self._caches: tuple[Place, ...] = ()
+        self._wake, self._closed = threading.Event(), threading.Event()
+        self._told_to_stop = False
+        self._thread = threading.Thread(target=self._run, name=f"{who} reports", daemon=True)
+        self._thread.start()
+
+    @property
+    def host(self) -> str:
+        """This machine, as Ray knows it."""
+        return self._host
+
+    @property
+    def orders(self) -> Orders:
+        """What was heard last."""
+        return self._heard
+
+    def serve(self, address: str) -> None:
+        """From now on reports say that this process serves at `address`; the first one goes at once."""
+        self._address = address
+        self.ready()
+
+    def ready(self) -> None:
+        """From now on reports say that the process has started."""
+        self._ready = True
+        self._wake.set()
+
+    def shards(self) -> tuple[str, ...]:
+        """The present address of each shard; "" = down."""
+        return tuple(place.address for place in self._shards)
+
+    def caches(self) -> tuple[str, ...]:
+        """The present address of each cache; "" = down."""
+        return tuple(place.address for place in self._caches)
+
+    def cache_hosts(self) -> tuple[str, ...]:
+        """Each cache's machine."""
+        return tuple(place.host for place in self._caches)
+
+    def shard_hosts(self) -> tuple[str, ...]:
+        """Each shard's machine."""
+        return tuple(place.host for place in self._shards)
+
+    def root(self) -> str:
+        """The address of the learner's own cache; "" = down."""
+        return self._heard.root.address
+
+    def hungry(self, hunger: Hunger) -> None:
+        """Tells the board; does not wait."""
+        self._board.hungry.remote(hunger)
+
+    def row(self, row: Mapping[str, float]) -> None:
+        """Hands a row of metrics to the board; does not wait."""
+        self._board.row.remote(dict(row))
+
+    def note(self, text: str) -> None:
+        """Hands a line for people to the board; does not wait."""
+        self._board.note.remote(text)
+
+    def close(self) -> None:
+        """Ends the reports. May be called twice."""
+        self._closed.set()
+        self._wake.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(ANSWER_SECONDS + self._seconds)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._report()
+            self._bound_memory()
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+
+    def _report(self) -> None:
+        try:
+            measures = {**self.measure(), "resident_mb": resident_mb()}
+        except Exception:  # noqa: BLE001  a wrong number must not cost the process its line
+            _log.exception("%s cannot measure itself", self._who)
+            measures = {}
+        report = Report(self._who, self.incarnation, self._host, os.getpid(), self._address, self._ready, measures)
+        try:
+            heard = self._ray.get(self._board.report.remote(report, self._heard.edition), timeout=ANSWER_SECONDS)
+        except self._ray.exceptions.RayError as error:  # the board is being restarted
+            _log.debug("%s cannot report: %s", self._who, error)
+            return
+        self._shards = self._shards if heard.shards is None else heard.shards
+        self._caches = self._caches if heard.caches is None else heard.caches
+        self._heard = heard
+        if heard.stop and not self._told_to_stop:
+            self._told_to_stop = True
+            self.on_stop()
+
+    def _bound_memory(self) -> None:
+        taken = resident_mb()
+        if self._memory_mb and taken > self._memory_mb:
+            self.note(f"{self._who} takes {taken:.0f} MB, more than its {self._memory_mb} MB: it is started anew")
+            self.on_too_large()
+            time.sleep(self._seconds)  # so that the note gets out
+            os._exit(OUT_OF_MEMORY)
+
+
+def nearest(hosts: tuple[str, ...], host: str, number: int) -> int:
+    """Which of the servers on `hosts` process `number` on machine `host` uses: one of its own machine, else by number.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not hosts:
+        raise ValueError("nearest: there is no server")
+    here = [index for index, other in enumerate(hosts) if other == host]
+    return here[number % len(here)] if here else number % len(hosts)

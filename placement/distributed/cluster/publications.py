@@ -1,0 +1,76 @@
+"""Numbers for what a run publishes: they rise through every restart of the learner, while iterations fall back.
+
+A learner that died goes on from its last checkpoint, some iterations back; the parameters that it publishes then are
+others than the dead one's of the same iteration. So what travels has a number of its own. A learner takes numbers that
+none before it took, and whatever was made with an earlier learner's parameters shows it by its number.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from placement.modelcache.base import ParameterPublisher
+from placement.netlist.files import write_whole
+
+FILE_NAME = "publications.json"
+BLOCK = 1000
+"""Numbers that are reserved at once."""
+
+
+class Publications:
+    """The numbers of one start of the learner.
+
+    Args:
+        folder: the run folder; keeps which numbers are taken.
+        iteration: that this learner starts at.
+
+    Attributes:
+        newest: the iteration whose parameters were numbered last; -1 before the first.
+    """
+
+    def __init__(self, folder: Path, *, iteration: int) -> None:
+        self._path = folder / FILE_NAME
+        self._iteration, self.newest = iteration, -1
+        self._first = self._reserved = _read(self._path)
+        self._reserve()
+
+    def number(self, iteration: int) -> int:
+        """Of the parameters after `iteration` iterations; reserves it in the run folder before it is used."""
+        number = self._first + iteration - self._iteration
+        while number >= self._reserved:
+            self._reserve()
+        self.newest = iteration
+        return number
+
+    def iteration(self, number: int) -> int | None:
+        """The iteration whose parameters this learner published as `number`; None if another learner did."""
+        return number - self._first + self._iteration if number >= self._first else None
+
+    def _reserve(self) -> None:
+        self._reserved += BLOCK
+        write_whole(self._path, json.dumps({"reserved": self._reserved}) + "\n")
+
+
+class NumberedStore:
+    """The learner's side of the parameter store: publishes iterations under their numbers.
+
+    Args:
+        store: that the actors read, in the end.
+        publications: the numbers.
+    """
+
+    def __init__(self, store: ParameterPublisher, publications: Publications) -> None:
+        self._store, self._publications = store, publications
+
+    def publish(self, iteration: int, parameters: Any) -> None:
+        """Makes the parameters after `iteration` iterations the newest."""
+        self._store.publish(self._publications.number(iteration), parameters)
+
+
+def _read(path: Path) -> int:
+    """The first number that is free; a file that cannot be read is an error, or numbers would be taken twice."""
+    if not path.exists():
+        return 0
+    return int(json.loads(path.read_text(encoding="utf-8"))["reserved"])

@@ -1,0 +1,70 @@
+"""The processes that serve: replay shards and model caches."""
+
+from __future__ import annotations
+
+import time
+
+from placement.distributed.cluster.role import Role, keep_off_accelerators
+
+LOOK_SECONDS = 0.2
+
+
+class ShardProcess(Role):
+    """A replay shard: a Reverb server in a process of its own."""
+
+    def run(self) -> None:
+        """Serves until told to stop; checkpoints at intervals, and takes back the newest checkpoint at the start."""
+        keep_off_accelerators()
+        link = self.connect()
+        from placement.netlist.load import load
+        from placement.replay.shard import ReplayShard
+
+        designs = [load(name) for name in self.config.design]
+        every = self.config.runtime.shard_checkpoint_seconds
+        folder = self.folder("shards") if every else None
+        shard = ReplayShard(
+            number=self.who.number,
+            capacity=self.config.replay.capacity,
+            steps=max(len(design.placing_order) for design in designs),
+            designs=len(designs),
+            bind=self.bind(),
+            checkpoint_folder=folder,
+        )
+        try:
+            link.measure = shard.statistics
+            link.serve(shard.address)
+            saved = time.monotonic()
+            while not self._stop.wait(LOOK_SECONDS):
+                if every and time.monotonic() - saved > every:
+                    shard.checkpoint()
+                    saved = time.monotonic()
+        finally:
+            shard.close()
+            link.close()
+
+
+class CacheProcess(Role):
+    """A model cache: a node of the tree between the learner and the actors."""
+
+    def run(self) -> None:
+        """Serves until told to stop."""
+        keep_off_accelerators()
+        link = self.connect()
+        from placement.modelcache.reverb_cache import ModelCache
+        from placement.modelcache.tree import plan_tree
+
+        parents = plan_tree(self.config.runtime.caches, self.config.runtime.fan_out)
+        mine = parents[self.who.number]
+
+        def above() -> tuple[str, ...]:
+            others = () if mine is None else link.caches()[mine : mine + 1]
+            return tuple(address for address in (*others, link.root()) if address)
+
+        cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=self.config.runtime.poll_seconds)
+        try:
+            link.measure = cache.statistics
+            link.serve(cache.address)
+            self._stop.wait()
+        finally:
+            cache.close()
+            link.close()

@@ -1,0 +1,166 @@
+"""The learner's hands: too old, orphaned and untrue episodes are dropped; the best placement is found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import EnvConfig
+from placement.distributed.actor import Actor, Surroundings
+from placement.distributed.best import BestTracker
+from placement.distributed.cluster import collecting
+from placement.distributed.cluster.board import Hunger
+from placement.distributed.cluster.collecting import Collecting, Stage
+from placement.distributed.cluster.publications import Publications
+from placement.distributed.interruption import Interrupted
+from placement.engine.costs import proxy_cost
+from placement.engine.pool import EnvironmentPool
+from placement.modelcache.base import Snapshot
+from placement.netlist.design import Design
+from placement.netlist.load import load
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayTimeout
+from placement.replay.memory import MemoryReplay
+from placement.testing.fakes import FakeAgent
+
+LONG = 30.0
+
+
+@pytest.fixture(scope="module")
+def designs() -> list[Design]:
+    return [load("toy6"), load("planted20")]
+
+
+@pytest.fixture
+def episodes(designs: list[Design]) -> Sequence[Episode]:
+    """Eight, by an agent of version 0; the last half has another identity each time."""
+    surroundings = Surroundings(FakeAgent(), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
+    actor = Actor(0, surroundings, EnvironmentPool(designs, 8), key=jax.random.key(0))
+    return actor.play_round(Snapshot(0, {"version": np.array(0, np.int32)}))
+
+
+class Bench:
+    """What a test needs, over a replay in memory."""
+
+    def __init__(self, designs: list[Design], folder: Path, *, oldest: int = 0, iteration: int = 0) -> None:
+        steps = max(len(design.placing_order) for design in designs)
+        self.source = MemoryReplay(capacity=64, steps=steps, designs=len(designs))
+        self.publications = Publications(folder, iteration=iteration)
+        self.best = BestTracker(designs)
+        self.hunger: list[Hunger] = []
+        self.collecting = Collecting(
+            self.source,
+            self.publications,
+            Stage(designs, EnvConfig()),
+            self.best,
+            oldest=oldest,
+            hungry=self.hunger.append,
+            waiting_for=lambda: "nobody",
+        )
+
+    def write(self, *episodes: Episode, version: int) -> None:
+        for episode in episodes:
+            self.source.write(episode._replace(version=np.array(version, np.int32)), timeout=LONG)
+
+
+def test_episodes_come_with_their_iteration_and_the_best_placement_is_kept(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
+) -> None:
+    Publications(tmp_path, iteration=0)  # an earlier learner took numbers
+    bench = Bench(designs, tmp_path, iteration=7)
+    bench.write(*episodes, version=bench.publications.number(7))
+    taken = bench.collecting.read(8, timeout=LONG)
+    assert [tuple(episode.identity) for episode in taken] == [tuple(episode.identity) for episode in episodes]
+    assert {int(episode.version) for episode in taken} == {7}
+    for index, design in enumerate(designs):
+        best = bench.best.best(index)
+        assert best is not None
+        assert best.costs.proxy_cost == min(episode.costs[4] for episode in episodes if episode.design == index)
+        assert proxy_cost(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
+
+
+def test_old_and_orphaned_episodes_are_dropped_and_counted(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
+) -> None:
+    before = Publications(tmp_path, iteration=0).number(0)
+    bench = Bench(designs, tmp_path, oldest=1)
+    numbers = [bench.publications.number(iteration) for iteration in range(4)]
+    bench.write(episodes[0], version=before)  # of a learner that died
+    bench.write(episodes[1], version=numbers[1])  # two versions behind
+    bench.write(episodes[2], version=numbers[2])
+    (taken,) = bench.collecting.read(1, timeout=LONG)
+    assert tuple(taken.identity) == tuple(episodes[2].identity) and taken.version == 2
+    assert (bench.collecting.orphaned, bench.collecting.stale, bench.collecting.refused) == (1, 1, 0)
+
+
+def _costlier(episode: Episode) -> Episode:
+    return episode._replace(costs=episode.costs * 0.5)
+
+
+def _illegal(episode: Episode) -> Episode:
+    """The second macro on top of the first."""
+    actions = episode.actions.copy()
+    actions[1] = actions[0]
+    return episode._replace(actions=actions)
+
+
+@pytest.mark.parametrize("spoil", [_costlier, _illegal])
+def test_an_untrue_episode_is_refused_and_counted(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, spoil: Callable[[Episode], Episode]
+) -> None:
+    bench = Bench(designs, tmp_path)
+    version = bench.publications.number(0)
+    bench.write(spoil(episodes[0]), episodes[2], version=version)
+    (taken,) = bench.collecting.read(1, timeout=LONG)
+    assert tuple(taken.identity) == tuple(episodes[2].identity)
+    assert bench.collecting.refused == 1
+    assert bench.best.limit(0) == episodes[2].costs[4]
+
+
+def test_an_episode_from_the_future_is_refused(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
+) -> None:
+    bench = Bench(designs, tmp_path)
+    version = bench.publications.number(0)
+    bench.write(episodes[0], version=version + 1)
+    bench.write(episodes[2], version=version)
+    assert len(bench.collecting.read(1, timeout=LONG)) == 1 and bench.collecting.refused == 1
+
+
+def test_hunger_is_told_and_ends(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "SLICE_SECONDS", 0.001)
+    monkeypatch.setattr(collecting, "HUNGRY_SECONDS", 0.002)
+    bench = Bench(designs, tmp_path)
+    version = bench.publications.number(0)
+    bench.write(episodes[0], version=version)
+    fed = threading.Event()
+
+    def hungry(hunger: Hunger) -> None:
+        bench.hunger.append(hunger)
+        if not fed.is_set():
+            fed.set()
+            bench.write(episodes[2], version=version)
+
+    bench.collecting._hungry = hungry
+    assert len(bench.collecting.read(2, timeout=LONG)) == 2
+    assert bench.hunger[0] == Hunger(1, 1) and bench.hunger[-1].missing == 0
+    assert [hunger.number for hunger in bench.hunger] == list(range(1, len(bench.hunger) + 1))
+
+
+def test_waits_end_with_the_deadline_or_the_order_to_stop(
+    designs: list[Design], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "SLICE_SECONDS", 0.001)
+    bench = Bench(designs, tmp_path)
+    with pytest.raises(ReplayTimeout, match="3 of 3 episodes from nobody"):
+        bench.collecting.read(3, timeout=0.01)
+    bench.collecting.stop.set()
+    with pytest.raises(Interrupted):
+        bench.collecting.read(3, timeout=LONG)
