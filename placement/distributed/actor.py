@@ -25,7 +25,7 @@ from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
 from placement.netlist.design import Placement
 from placement.policy.agent import Agent
 from placement.ppo.trajectory import Episode
-from placement.replay.base import Replay, ReplayClosed
+from placement.replay.base import ReplayClosed, ReplayWriter
 
 LEARNER_SECONDS = 3600.0
 """That an actor waits for the learner or for other actors before it gives up."""
@@ -65,7 +65,7 @@ class Surroundings(NamedTuple):
     agent: Agent
     schedule: Schedule
     store: ParameterStore
-    replay: Replay
+    replay: ReplayWriter
     best: BestKeeper
 
 

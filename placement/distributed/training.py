@@ -21,7 +21,7 @@ from placement.distributed.supervisor import Supervisor
 from placement.modelcache.base import ParameterPublisher
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
-from placement.replay.base import Replay, ReplayClosed
+from placement.replay.base import ReplayClosed, ReplayReader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Parts:
     """
 
     learner: Learner
-    replay: Replay
+    replay: ReplayReader
     store: ParameterPublisher
     evaluator: Evaluator
     best: BestTracker

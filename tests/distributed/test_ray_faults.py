@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
+from placement.distributed.cluster import processes
 from placement.engine.costs import proxy_cost
 from placement.netlist.load import load
 from placement.netlist.plc import read_placement
@@ -96,8 +97,7 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
         again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
         before = again.iteration()
         again.until(lambda: again.iteration() > before + 5, "training goes on", timeout=LONG)
-        alive = {process.pid for process in below if _alive(process.pid)}
-        assert not alive & {int(one["pid"]) for one in again.seen.values()}
+        assert not processes.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
         _check(folder)
         _stop(again, folder)
 
@@ -109,19 +109,10 @@ def _stop(run: RayRun, folder: Path) -> None:
     start = time.monotonic()
     run.send(signal.SIGINT)
     assert run.end(timeout=LONG) == 0, run.output()
-    left = [process.pid for process in below if _alive(process.pid)]
+    assert not [process for process in below if processes.alive(process)]
     assert time.monotonic() - start < STOP_SECONDS
-    assert not left
     assert "the same command goes on from there" in run.output()
     assert run.lines[-1].startswith("interrupted")
     done = int(run.lines[-1].split()[1])
     assert str(done) in os.listdir(folder / "run" / "checkpoints")
     assert not (folder / "run" / ".ray-session").exists()
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from placement.distributed.cluster import measuring
 from placement.distributed.cluster.link import Link, nearest
 from placement.distributed.cluster.role import Role, find, keep_off_accelerators
 
@@ -70,7 +71,7 @@ class ActorProcess(Role):
         key = jax.random.fold_in(jax.random.fold_in(key, link.incarnation >> 20), link.incarnation & (2**20 - 1))
         identity = (number << INCARNATION_BITS) | link.incarnation
         actor = Actor(identity, Surroundings(agent, throttle, store, counted, _NoBest()), pool, key=key)
-        link.measure = lambda: {**store.statistics(), **counted.measures()}
+        link.measure = lambda: {**measuring.reader(store.statistics()), **counted.measures()}
         link.ready()
         closing = (throttle.close, store.close, counted.close)
         self._closing = closing
@@ -89,21 +90,24 @@ class ActorProcess(Role):
     def _store(self, link: Link, like: Any) -> Any:
         """The reading side of the parameter store: its own cache first, then the others, the learner's own last."""
         from placement.modelcache.reverb_store import CacheReader
+        from placement.modelcache.tree import plan_tree
         from placement.modelcache.wire import Layout
 
-        def addresses() -> tuple[str, ...]:
-            caches = link.caches()
-            first = nearest(link.cache_hosts(), link.host, self.who.number) if caches else 0
-            return tuple(address for address in (*caches[first:], *caches[:first], link.root()) if address)
+        runtime, number = self.config.runtime, self.who.number
 
-        return CacheReader(addresses, Layout.of(like), poll_seconds=self.config.runtime.poll_seconds)
+        def addresses() -> tuple[str, ...]:
+            """The cache on this machine or a leaf of the tree, a second one, those above, the learner's own at last."""
+            tree = plan_tree(link.cache_hosts(), runtime.fan_out)
+            return link.cache_addresses(tree.readable(link.host, number))
+
+        return CacheReader(addresses, Layout.of(like), poll_seconds=runtime.poll_seconds)
 
     def _replay(self, link: Link, designs: list[Design]) -> Any:
         from placement.replay.sharded import ShardWriter
 
         home = nearest(link.shard_hosts(), link.host, self.who.number)
         steps = max(len(design.placing_order) for design in designs)
-        return ShardWriter(link.shards, home=home, steps=steps, designs=len(designs))
+        return ShardWriter(link.shards, home=home, steps=steps, designs=len(designs), key=self.who.number)
 
 
 class Counted:
@@ -138,7 +142,7 @@ class Counted:
             "episodes_per_second": rates[0],
             "steps_per_second": rates[1],
             "episodes": float(self._episodes),
-            **self._writer.statistics(),
+            **measuring.writer(self._writer.statistics()),
         }
 
 

@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design, Placement
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayClosed, ReplayTimeout
+from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 
 _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
@@ -32,13 +31,6 @@ HUNGRY_SECONDS = 3.0
 """Without an episode for so long, while some are missing, the learner says that it starves."""
 COST_TOLERANCE = 1e-6
 REPEATED = 100
-
-
-class Source(Protocol):
-    """The reading side of a replay."""
-
-    def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes `count` episodes; raises ReplayTimeout, ReplayClosed."""
 
 
 class Stage:
@@ -104,7 +96,7 @@ class Collecting:
 
     def __init__(
         self,
-        source: Source,
+        source: ReplayReader,
         publications: Publications,
         stage: Stage,
         best: BestTracker,
@@ -134,34 +126,47 @@ class Collecting:
             Interrupted: `stop` was set.
         """
         episodes: list[Episode] = []
-        last = told = time.monotonic()
+        came = told = time.monotonic()
+        waiting = -1
         while len(episodes) < count:
-            if self.stop.is_set():
-                raise Interrupted
-            try:
-                (episode,) = self._source.read(1, timeout=SLICE_SECONDS)
-            except ReplayTimeout:
-                now = time.monotonic()
-                if now - last > timeout:
-                    raise ReplayTimeout(
-                        f"the learner waited {timeout:g} s for {count - len(episodes)} of {count} episodes from "
-                        f"{self._waiting_for()}: none came"
-                    ) from None
-                if now - told > HUNGRY_SECONDS:
-                    told = now
-                    self._tell(count - len(episodes))
-                continue
-            except ReplayClosed:
-                if self.stop.is_set():
-                    raise Interrupted from None
-                raise
-            last = told = time.monotonic()
-            taken = self._judge(episode)
-            if taken is not None:
-                episodes.append(taken)
+            missing = count - len(episodes)
+            got = self._take(missing)
+            now, waiting_before, waiting = time.monotonic(), waiting, self._source.size()
+            if got or waiting > waiting_before:
+                came = told = now
+            elif now - came > timeout:
+                raise ReplayTimeout(
+                    f"the learner waited {timeout:g} s for {missing} of {count} episodes from {self._waiting_for()}: "
+                    f"{waiting} came"
+                )
+            elif now - told > HUNGRY_SECONDS:
+                told = now
+                self._tell(missing - waiting)
+            episodes += [judged for judged in map(self._judge, got) if judged is not None]
         if self._hunger.missing:
             self._tell(0)
         return episodes
+
+    def size(self) -> int:
+        """Episodes waiting to be read, as they came."""
+        return self._source.size()
+
+    def close(self) -> None:
+        """Wakes who waits. May be called twice."""
+        self._source.close()
+
+    def _take(self, count: int) -> list[Episode]:
+        """`count` episodes, or none if they do not come for a moment; raises Interrupted."""
+        if self.stop.is_set():
+            raise Interrupted
+        try:
+            return self._source.read(count, timeout=SLICE_SECONDS)
+        except ReplayTimeout:
+            return []
+        except ReplayClosed:
+            if self.stop.is_set():
+                raise Interrupted from None
+            raise
 
     def _tell(self, missing: int) -> None:
         self._hunger = Hunger(self._hunger.number + 1, missing)

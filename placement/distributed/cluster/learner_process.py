@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.distributed.cluster import measuring
 from placement.distributed.cluster.link import Link
 from placement.distributed.cluster.role import Role, find, keep_off_accelerators
 
@@ -124,7 +125,10 @@ class LearnerProcess(Role):
 
         self._saved = saved
         link.on_too_large = lambda: saver.save(training.state, best)
-        link.measure = lambda: {"iteration": float(training.state.counters.iteration), **root.statistics()}
+        link.measure = lambda: {
+            "iteration": float(training.state.counters.iteration),
+            **measuring.cache(root.statistics()),
+        }
         parts.store.publish(counters.iteration, training.state.parameters)
         link.serve(root.address)
         return finish(config, training, parts, interrupted=learn(training, parts))
@@ -153,7 +157,7 @@ def measures(link: Link, replay: Collecting, shards: Any) -> Mapping[str, float]
     return {
         "stale_episodes": float(replay.stale),
         "orphaned_episodes": float(replay.orphaned),
-        **{f"replay_{name}": float(value) for name, value in shards.statistics().items()},
+        **measuring.replay(shards.statistics()),
         **link.orders.summary,
     }
 

@@ -7,9 +7,10 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from placement.config import RuntimeConfig
 from placement.distributed.cluster.board import Hunger, Orders, Place, Report, Who
 from placement.distributed.cluster.processes import resident_mb
 
@@ -28,8 +29,7 @@ class Link:
     Args:
         board: handle of the board.
         who: this process.
-        seconds: between two reports.
-        memory_mb: resident memory past which `on_too_large` is called and the process ends; 0 = unbounded.
+        runtime: how often to report, how many servers there are, how much memory the process may take.
 
     Attributes:
         incarnation: a number that no other start of any process has (40 random bits).
@@ -38,11 +38,12 @@ class Link:
         on_too_large: called before a process that takes too much memory is ended; may be replaced.
     """
 
-    def __init__(self, board: Any, who: Who, *, seconds: float, memory_mb: int = 0) -> None:
+    def __init__(self, board: Any, who: Who, runtime: RuntimeConfig) -> None:
         import ray  # only processes of Ray have a link
 
         self._ray, self._board, self._who = ray, board, who
-        self._seconds, self._memory_mb = seconds, memory_mb
+        self._seconds = runtime.report_seconds
+        self._memory_mb = getattr(runtime.roles, who.role.value).memory_mb
         self.incarnation = secrets.randbits(40)
         self.measure: Measure = dict
         self.on_stop: Callable[[], None] = lambda: None
@@ -50,8 +51,8 @@ class Link:
         self._host = ray.util.get_node_ip_address()
         self._address, self._ready = "", False
         self._heard = Orders()
-        self._shards: tuple[Place, ...] = ()
-        self._caches: tuple[Place, ...] = ()
+        self._shards = (Place(),) * runtime.shards
+        self._caches = (Place(),) * runtime.caches
         self._wake, self._closed = threading.Event(), threading.Event()
         self._told_to_stop = False
         self._thread = threading.Thread(target=self._run, name=f"{who} reports", daemon=True)
@@ -93,9 +94,10 @@ class Link:
         """Each shard's machine."""
         return tuple(place.host for place in self._shards)
 
-    def root(self) -> str:
-        """The address of the learner's own cache; "" = down."""
-        return self._heard.root.address
+    def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
+        places = [self._heard.root if number < 0 else self._caches[number] for number in numbers]
+        return tuple(place.address for place in places if place.address)
 
     def hungry(self, hunger: Hunger) -> None:
         """Tells the board; does not wait."""

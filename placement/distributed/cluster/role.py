@@ -56,9 +56,7 @@ class Role:
         """Opens the line to the board, through which the order to stop comes."""
         import ray
 
-        runtime = self.config.runtime
-        memory_mb = self.resources().memory_mb
-        self.link = Link(ray.get_actor(BOARD), self.who, seconds=runtime.report_seconds, memory_mb=memory_mb)
+        self.link = Link(ray.get_actor(BOARD), self.who, self.config.runtime)
         self.link.on_stop = self.stop
         return self.link
 

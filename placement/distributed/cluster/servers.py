@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from placement.distributed.cluster import measuring
 from placement.distributed.cluster.role import Role, keep_off_accelerators
 
 LOOK_SECONDS = 0.2
@@ -26,12 +27,11 @@ class ShardProcess(Role):
             number=self.who.number,
             capacity=self.config.replay.capacity,
             steps=max(len(design.placing_order) for design in designs),
-            designs=len(designs),
             bind=self.bind(),
             checkpoint_folder=folder,
         )
         try:
-            link.measure = shard.statistics
+            link.measure = lambda: measuring.shard(shard.statistics())
             link.serve(shard.address)
             saved = time.monotonic()
             while not self._stop.wait(LOOK_SECONDS):
@@ -53,16 +53,15 @@ class CacheProcess(Role):
         from placement.modelcache.reverb_cache import ModelCache
         from placement.modelcache.tree import plan_tree
 
-        parents = plan_tree(self.config.runtime.caches, self.config.runtime.fan_out)
-        mine = parents[self.who.number]
+        runtime, number = self.config.runtime, self.who.number
 
         def above() -> tuple[str, ...]:
-            others = () if mine is None else link.caches()[mine : mine + 1]
-            return tuple(address for address in (*others, link.root()) if address)
+            """The parent, its parent …, the learner's own cache at last."""
+            return link.cache_addresses(plan_tree(link.cache_hosts(), runtime.fan_out).ancestors(number))
 
-        cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=self.config.runtime.poll_seconds)
+        cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=runtime.poll_seconds)
         try:
-            link.measure = cache.statistics
+            link.measure = lambda: measuring.cache(cache.statistics())
             link.serve(cache.address)
             self._stop.wait()
         finally:

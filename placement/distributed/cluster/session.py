@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,12 @@ def opened(config: RuntimeConfig, run_dir: Path) -> Iterator[Any]:
         _remove_old(note)
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")
+        others = processes.descendants(os.getpid())
         try:
             _start(ray, config, folder)
             yield ray
         finally:
-            _stop(ray)
+            _stop(ray, others)
             _remove_old(note)
 
 
@@ -142,25 +143,15 @@ def _joined(ray: Any, address: str) -> Iterator[None]:
         ray.shutdown()
 
 
-def _stop(ray: Any) -> None:
-    """Ends Ray; kills what of it is left after some seconds."""
-    started = processes.descendants(os.getpid())
-    ours = [process for process in started if _is_rays(process.pid)]
+def _stop(ray: Any, others: Sequence[processes.Process]) -> None:
+    """Ends Ray; kills what of it is left after some seconds, but no process of `others`."""
+    ours = [process for process in processes.descendants(os.getpid()) if process not in others]
     try:
         ray.shutdown()
     finally:
         killed = processes.end_all(ours, timeout=END_SECONDS)
     if killed:
         _log.info("%d processes of Ray had to be killed", len(killed))
-
-
-def _is_rays(pid: int) -> bool:
-    """Whether a process below this one belongs to Ray: what this process itself started is left alone."""
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return f"RAY_AUTH_TOKEN={TOKEN}".encode() in environment.split(b"\0")
 
 
 def _remove_old(note: Path) -> None:
