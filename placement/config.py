@@ -206,7 +206,7 @@ class RuntimeConfig:
         wire_dtype: of the parameters on the wire: `float32` or `bfloat16`.
         staleness: `wait`, actors wait for newer parameters rather than break `max_staleness`; `drop`, actors never
             wait and the learner drops episodes that are too old.
-        evaluator: whether evaluations have a process of their own.
+        evaluator: whether evaluations, save the last one, have a process of their own.
         start_timeout: seconds within which every role must have started.
         report_seconds: between two reports of a role.
         poll_seconds: between two questions for newer parameters.

@@ -117,24 +117,29 @@ class Actor:
         if played is None:
             return []
         self._count += self._pool.num_envs
-        return [self._episode(played, env, first + env, version) for env in range(self._pool.num_envs)]
-
-    def _episode(self, played: Played, env: int, count: int, version: int) -> Episode:
-        return Episode(
-            identity=np.array([self._number, count], np.int64),
-            design=np.array(played.design[env], np.int32),
-            version=np.array(version, np.int32),
-            length=np.array(played.length[env], np.int32),
-            dead_end=np.array(played.dead_end[env], np.bool_),
-            actions=played.actions[env].copy(),
-            log_probabilities=played.log_probabilities[env].copy(),
-            values=played.values[env].copy(),
-            reward=np.array(played.reward[env], np.float32),
-            costs=played.costs[env].copy(),
-        )
+        identities = [np.array([self._number, first + env], np.int64) for env in range(self._pool.num_envs)]
+        return [
+            whole_episode(played, env, identity=identity, version=version) for env, identity in enumerate(identities)
+        ]
 
     def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
         design, best = self._pool.design_of_env[env], self._surroundings.best
         found = Costs(*(float(cost) for cost in costs))
         if found.proxy_cost < best.limit(design):
             best.report(design, found, self._pool.placement(env), origin=origin)
+
+
+def whole_episode(played: Played, env: int, *, identity: np.ndarray, version: int) -> Episode:
+    """Environment `env`'s episode as it travels; `identity` is int64 [2]."""
+    return Episode(
+        identity=identity,
+        design=np.array(played.design[env], np.int32),
+        version=np.array(version, np.int32),
+        length=np.array(played.length[env], np.int32),
+        dead_end=np.array(played.dead_end[env], np.bool_),
+        actions=played.actions[env].copy(),
+        log_probabilities=played.log_probabilities[env].copy(),
+        values=played.values[env].copy(),
+        reward=np.array(played.reward[env], np.float32),
+        costs=played.costs[env].copy(),
+    )

@@ -15,7 +15,7 @@ from placement.distributed.compilation import keep_compilations
 from placement.distributed.evaluator import Evaluator
 from placement.distributed.interruption import Interrupted, Interruption
 from placement.distributed.progress import TrainingProgress, make_progress
-from placement.distributed.saving import Counters, Saver
+from placement.distributed.saving import Saver
 from placement.distributed.schedule import EpisodeSchedule
 from placement.distributed.seeds import Role, role_key, role_seed
 from placement.distributed.supervisor import Supervisor, WorkerStuck
@@ -128,29 +128,29 @@ def _train(
     supervisor.on_stop(replay.close)
     store.publish(counters.iteration, training.state.parameters)
     if not training.done():
-        _start_actors(config, designs, agent, parts, counters)
+        schedule = EpisodeSchedule(
+            episodes_per_iteration=config.ppo.episodes_per_iteration,
+            max_staleness=config.runtime.max_staleness,
+            iteration=counters.iteration,
+        )
+        supervisor.on_stop(schedule.close)
+        surroundings = Surroundings(agent, schedule, store, replay, best)
+        _start_actors(config, designs, surroundings, supervisor, first=counters.iteration)
     return finish(config, training, parts, interrupted=learn(training, parts))
 
 
 def _start_actors(
-    config: TrainConfig, designs: Sequence[Design], agent: Agent, parts: Parts, counters: Counters
+    config: TrainConfig, designs: Sequence[Design], surroundings: Surroundings, supervisor: Supervisor, *, first: int
 ) -> None:
-    per_iteration = config.ppo.episodes_per_iteration
-    schedule = EpisodeSchedule(
-        episodes_per_iteration=per_iteration,
-        max_staleness=config.runtime.max_staleness,
-        iteration=counters.iteration,
-    )
-    parts.supervisor.on_stop(schedule.close)
-    surroundings = Surroundings(agent, schedule, parts.store, parts.replay, parts.best)
+    """Starts the actors' threads; `first` is the iteration that the first episodes are for."""
     for number in range(config.runtime.actors):
         pool = EnvironmentPool(
             designs, config.runtime.envs_per_actor, env=config.env, seed=role_seed(config.seed, Role.ACTOR, number)
         )
         key = role_key(config.seed, Role.ACTOR, number)
-        count = counters.iteration * per_iteration  # above any count that was learned from
+        count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
         actor = Actor(number, surroundings, pool, key=key, count=count)
-        parts.supervisor.start(f"actor {number}", actor.run)
+        supervisor.start(f"actor {number}", actor.run)
 
 
 def learn(training: Training, parts: Parts) -> bool:

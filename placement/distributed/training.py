@@ -7,12 +7,13 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 import jax
 
 from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
-from placement.distributed.evaluator import Evaluator
+from placement.distributed.evaluator import Evaluation
 from placement.distributed.interruption import Interrupted, Interruptible
 from placement.distributed.metrics import MetricsWriter, episode_metrics
 from placement.distributed.progress import Stopwatch, TrainingProgress
@@ -22,6 +23,13 @@ from placement.modelcache.base import ParameterPublisher
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
+
+
+class Evaluates(Protocol):
+    """Says what parameters do."""
+
+    def evaluate(self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool]) -> list[Evaluation]:
+        """Episodes played with them; none once `stopped()` is true."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Parts:
     learner: Learner
     replay: ReplayReader
     store: ParameterPublisher
-    evaluator: Evaluator
+    evaluator: Evaluates
     best: BestTracker
     evaluation_key: jax.Array
     supervisor: Supervisor

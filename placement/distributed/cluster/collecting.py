@@ -16,6 +16,8 @@ import numpy as np
 from placement.config import EnvConfig
 from placement.distributed.best import BestTracker
 from placement.distributed.cluster.board import Hunger
+from placement.distributed.cluster.evaluator_process import is_evaluation
+from placement.distributed.cluster.player import INCARNATION_BITS
 from placement.distributed.cluster.publications import Publications
 from placement.distributed.interruption import Interrupted
 from placement.engine.costs import Costs
@@ -84,6 +86,7 @@ class Collecting:
         stage: plays episodes again.
         best: is told of placements that are better than any before.
         oldest: versions that an episode may lag behind when it is learned from.
+        stop: set to end all waits with Interrupted.
         hungry: is told when episodes do not come.
         waiting_for: who is to bring them, for messages.
 
@@ -91,7 +94,6 @@ class Collecting:
         stale: episodes dropped because they were too old.
         orphaned: episodes dropped because they were made with a dead learner's parameters.
         untrue: episodes refused because they cannot be played or do not cost what they say.
-        stop: set to end all waits with Interrupted.
     """
 
     def __init__(
@@ -102,14 +104,15 @@ class Collecting:
         best: BestTracker,
         *,
         oldest: int,
+        stop: threading.Event,
         hungry: Callable[[Hunger], None] = lambda hunger: None,
         waiting_for: Callable[[], str] = lambda: "the actors",
     ) -> None:
         self._source, self._publications, self._stage, self._best = source, publications, stage, best
-        self._oldest, self._hungry, self._waiting_for = oldest, hungry, waiting_for
+        self._oldest, self._stop, self._hungry, self._waiting_for = oldest, stop, hungry, waiting_for
         self._hunger = Hunger()
+        self._evaluated: dict[int, tuple[int, float]] = {}
         self.stale = self.orphaned = self.untrue = 0
-        self.stop = threading.Event()
 
     @property
     def refused(self) -> int:
@@ -155,16 +158,24 @@ class Collecting:
         """Wakes who waits. May be called twice."""
         self._source.close()
 
+    def evaluation(self) -> dict[str, float]:
+        """Mean cost of the greedy episodes that came since the last call (one for each design), and their iteration."""
+        evaluated, self._evaluated = self._evaluated, {}
+        if not evaluated:
+            return {}
+        iterations, costs = zip(*evaluated.values(), strict=True)
+        return {"greedy_proxy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
+
     def _take(self, count: int) -> list[Episode]:
         """`count` episodes, or none if they do not come for a moment; raises Interrupted."""
-        if self.stop.is_set():
+        if self._stop.is_set():
             raise Interrupted
         try:
             return self._source.read(count, timeout=SLICE_SECONDS)
         except ReplayTimeout:
             return []
         except ReplayClosed:
-            if self.stop.is_set():
+            if self._stop.is_set():
                 raise Interrupted from None
             raise
 
@@ -178,8 +189,8 @@ class Collecting:
         if iteration is None:
             self.orphaned += 1
             return None
-        newest = self._publications.newest
-        if newest - iteration > self._oldest:
+        newest, evaluation = self._publications.newest, is_evaluation(episode)
+        if newest - iteration > self._oldest and not evaluation:
             self.stale += 1
             return None
         reason = self._stage.refusal(episode) if iteration <= newest else f"parameters {iteration} do not exist"
@@ -187,6 +198,9 @@ class Collecting:
             reason = self._keep(episode, iteration)
         if reason is not None:
             self._refuse(reason)
+            return None
+        if evaluation:
+            self._evaluated[int(episode.design)] = iteration, float(episode.costs[4])
             return None
         return episode._replace(version=np.array(iteration, np.int32))
 
@@ -196,8 +210,9 @@ class Collecting:
         said = float(episode.costs[4])
         if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
             return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
-        actor, count = int(episode.identity[0]) >> 40, int(episode.identity[1])
-        origin = f"actor {actor}, episode {count}, parameters of iteration {iteration}"
+        actor, count = int(episode.identity[0]) >> INCARNATION_BITS, int(episode.identity[1])
+        who = "greedy evaluation" if is_evaluation(episode) else f"actor {actor}, episode {count}"
+        origin = f"{who}, parameters of iteration {iteration}"
         self._best.report(int(episode.design), *found, origin=origin)
         return None
 

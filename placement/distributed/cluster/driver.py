@@ -16,6 +16,7 @@ from placement.config import ConfigError, TrainConfig
 from placement.distributed.cluster import session
 from placement.distributed.cluster.actor_process import ActorProcess
 from placement.distributed.cluster.board import BOARD, Board, Report, RoleName, View, Who, board_options
+from placement.distributed.cluster.evaluator_process import EvaluatorProcess
 from placement.distributed.cluster.learner_process import LearnerProcess
 from placement.distributed.cluster.role import OTHERS, Makers
 from placement.distributed.cluster.servers import CacheProcess, ShardProcess
@@ -39,6 +40,7 @@ CLASSES = {
     RoleName.CACHE: CacheProcess,
     RoleName.LEARNER: LearnerProcess,
     RoleName.ACTOR: ActorProcess,
+    RoleName.EVALUATOR: EvaluatorProcess,
 }
 
 
@@ -267,6 +269,8 @@ def _cast(config: TrainConfig) -> Iterator[Who]:
     yield from (Who(RoleName.CACHE, number) for number in range(runtime.caches))
     yield Who(RoleName.LEARNER, 0)
     yield from (Who(RoleName.ACTOR, number) for number in range(runtime.actors))
+    if runtime.evaluator and runtime.evaluate_every:
+        yield Who(RoleName.EVALUATOR, 0)
 
 
 def _nothing_done(folder: Path) -> RunResult:

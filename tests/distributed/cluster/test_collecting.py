@@ -53,12 +53,14 @@ class Bench:
         self.publications = Publications(folder, iteration=iteration)
         self.best = BestTracker(designs)
         self.hunger: list[Hunger] = []
+        self.stop = threading.Event()
         self.collecting = Collecting(
             self.source,
             self.publications,
             Stage(designs, EnvConfig()),
             self.best,
             oldest=oldest,
+            stop=self.stop,
             hungry=self.hunger.append,
             waiting_for=lambda: "nobody",
         )
@@ -161,6 +163,6 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
     bench = Bench(designs, tmp_path)
     with pytest.raises(ReplayTimeout, match="3 of 3 episodes from nobody"):
         bench.collecting.read(3, timeout=0.01)
-    bench.collecting.stop.set()
+    bench.stop.set()
     with pytest.raises(Interrupted):
         bench.collecting.read(3, timeout=LONG)

@@ -1,0 +1,129 @@
+"""What actors and the evaluator have in common: they read parameters from caches and write episodes to shards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from placement.distributed.cluster import measuring
+from placement.distributed.cluster.link import Link, nearest
+from placement.distributed.cluster.role import Role, keep_off_accelerators
+
+if TYPE_CHECKING:
+    from placement.netlist.design import Design
+
+WAIT_SECONDS = 0.1
+INCARNATION_BITS = 40
+
+
+class Player(Role):
+    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._closing: tuple[Callable[[], None], ...] = ()
+
+    def run(self) -> None:
+        """Plays until told to stop.
+
+        Raises:
+            TimeoutError: no parameters came for an hour.
+        """
+        keep_off_accelerators(threads=1)
+        link = self.connect()
+        from placement.distributed.compilation import keep_compilations
+        from placement.netlist.load import load
+
+        keep_compilations()
+        designs = [load(name) for name in self.config.design]
+        try:
+            if self._wait_for_servers(link):
+                self.play(link, designs)
+        finally:
+            self.stop()
+            link.close()
+
+    def play(self, link: Link, designs: list[Design]) -> None:
+        """Plays until told to stop; sets what ends its waits with `ends_with`."""
+        raise NotImplementedError
+
+    def ends_with(self, *closing: Callable[[], None]) -> None:
+        """Has these called when the process is told to stop."""
+        self._closing = closing
+        if self._stop.is_set():
+            self.stop()
+
+    def stop(self) -> None:
+        """Ends all waits."""
+        super().stop()
+        for close in self._closing:
+            close()
+
+    def store(self, link: Link, like: Any) -> Any:
+        """The reading side of the parameter store, for parameters like `like`."""
+        from placement.modelcache.reverb_store import CacheReader
+        from placement.modelcache.tree import plan_tree
+        from placement.modelcache.wire import Layout
+
+        runtime, number = self.config.runtime, self.who.number
+
+        def addresses() -> tuple[str, ...]:
+            """The cache on this machine or a leaf of the tree, a second one, those above, the learner's own at last."""
+            tree = plan_tree(link.cache_hosts(), runtime.fan_out)
+            return link.cache_addresses(tree.readable(link.host, number))
+
+        return CacheReader(addresses, Layout.of(like), poll_seconds=runtime.poll_seconds)
+
+    def writer(self, link: Link, designs: list[Design]) -> Counted:
+        """The writing side of the replay: to the shard on this machine, or to one by number."""
+        from placement.replay.sharded import ShardWriter
+
+        number = self.who.number
+        home = nearest(link.shard_hosts(), link.host, number)
+        steps = max(len(design.placing_order) for design in designs)
+        return Counted(ShardWriter(link.shards, home=home, steps=steps, designs=len(designs), key=number))
+
+    def _wait_for_servers(self, link: Link) -> bool:
+        """Waits until a shard and a cache are known for the first time; whether to go on."""
+        while not self._stop.wait(WAIT_SECONDS):
+            caches = link.caches()
+            if any(link.shards()) and (any(caches) or not caches):
+                return True
+        return False
+
+
+class Counted:
+    """A writer that counts what it writes.
+
+    Args:
+        writer: of episodes.
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._episodes = self._steps = 0
+        self._at, self._before = time.monotonic(), (0, 0)
+
+    def write(self, episode: Any, *, timeout: float) -> None:
+        """Writes one episode; raises ReplayTimeout, ReplayClosed."""
+        self._writer.write(episode, timeout=timeout)
+        self._episodes += 1
+        self._steps += int(episode.length)
+
+    def close(self) -> None:
+        """Ends waits. May be called twice."""
+        self._writer.close()
+
+    def measures(self) -> Mapping[str, float]:
+        """Rates since the last call, and what the writer measured."""
+        now, counts = time.monotonic(), (self._episodes, self._steps)
+        seconds = max(now - self._at, 1e-9)
+        rates = [(count - before) / seconds for count, before in zip(counts, self._before, strict=True)]
+        self._at, self._before = now, counts
+        return {
+            "episodes_per_second": rates[0],
+            "steps_per_second": rates[1],
+            "episodes": float(self._episodes),
+            **measuring.writer(self._writer.statistics()),
+        }
