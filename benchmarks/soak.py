@@ -1,0 +1,201 @@
+"""A long run on Ray in which something is killed at random every 20 to 40 seconds, beside one that nobody disturbs.
+
+    python benchmarks/soak.py [--minutes 20] [--design toy6] [--iterations 4000] [--seed 0]
+
+Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
+command then takes up again. When the time is over the run is stopped, and a second one with the same settings trains
+undisturbed until it has learned from as many episodes. Says how good both policies are (mean proxy cost of the sampled
+episodes of the last iterations), what was restarted, and how the memory of each role's processes developed: the
+largest of a role in the first, second and last third of the time. Exit code 1 if the disturbed policy is worse than the
+undisturbed one by more than `--tolerance` standard errors and 2 %, or memory grew by more than a fifth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import csv
+import math
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from placement.testing.ray_run import RayRun
+
+START_SECONDS = 240.0
+EVERYTHING = "everything"
+LAST = 30  # iterations over which a policy is judged
+GROWTH = 1.2
+WORSE = 1.02
+
+
+def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    runtime = {
+        "name": "ray",
+        "actors": 2,
+        "envs_per_actor": options.envs,
+        "max_staleness": 1,
+        "shards": 2,
+        "caches": 2,
+        "fan_out": 2,
+        "checkpoint_every": 10,
+        "evaluate_every": 0,
+        "shard_checkpoint_seconds": 10.0,
+    }
+    ppo = {
+        "iterations": options.iterations,
+        "episodes_per_iteration": options.episodes,
+        "minibatch_size": options.minibatch,
+    }
+    return {
+        "design": [options.design],
+        "run_dir": str(folder),
+        "seed": options.seed,
+        "policy": {"node_width": 8, "grid_width": 8, "rounds": 1} if options.design == "toy6" else {},
+        "ppo": ppo,
+        "replay": {"timeout": START_SECONDS},
+        "runtime": runtime,
+    }
+
+
+class Soak:
+    """The disturbed run."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self._settings = settings(options, folder)
+        self._random = random.Random(options.seed)
+        self._seconds = options.minutes * 60
+        self._run = RayRun(self._settings)
+        self.killed: collections.Counter[str] = collections.Counter()
+        self.memory: list[tuple[float, str, float]] = []
+
+    def go(self) -> None:
+        """Disturbs until the time is over; then stops the run."""
+        begin = time.monotonic()
+        self._wait_for_training()
+        due = self._next()
+        while time.monotonic() - begin < self._seconds:
+            time.sleep(1.0)
+            self._note_memory(time.monotonic() - begin)
+            if time.monotonic() > due:
+                self._disturb(time.monotonic() - begin)
+                due = self._next()
+        self._wait_for_training()
+        self._run.send(signal.SIGINT)
+        if self._run.end(timeout=60) != 0:
+            raise SystemExit(f"the run ended badly:\n{self._run.output()}")
+        print(f"{time.monotonic() - begin:6.0f} s  stopped: {self._run.lines[-1].strip()}", flush=True)
+
+    def close(self) -> None:
+        self._run.__exit__()
+
+    def _next(self) -> float:
+        return time.monotonic() + self._random.uniform(20, 40)
+
+    def _disturb(self, seconds: float) -> None:
+        names = sorted(name for name in self._run.seen if self._run.pid(name))
+        name = EVERYTHING if self._random.random() < 0.05 else self._random.choice(names)
+        print(f"{seconds:6.0f} s  iteration {self._run.iteration():5}  kills {name}", flush=True)
+        self.killed[name] += 1
+        if name == EVERYTHING:
+            below = self._run.below()
+            self._run.process.kill()
+            self._run.end(timeout=60)
+            del below
+            self._run.__exit__()
+            self._run = RayRun(self._settings)
+            self._wait_for_training()
+        else:
+            self._run.kill(name, timeout=5)
+
+    def _wait_for_training(self) -> None:
+        before = self._run.iteration()
+        self._run.until(lambda: self._run.iteration() > before, "training goes on", timeout=START_SECONDS)
+
+    def _note_memory(self, seconds: float) -> None:
+        for name, one in list(self._run.seen.items()):
+            self.memory.append((seconds, name.split()[0], float(one.get("resident_mb", 0.0))))
+
+
+def undisturbed(options: argparse.Namespace, folder: Path, iterations: int) -> None:
+    """Trains until as many iterations are done."""
+    with RayRun(settings(options, folder)) as run:
+        run.until(lambda: run.iteration() >= iterations, f"{iterations} iterations", timeout=options.minutes * 60 * 3)
+        run.send(signal.SIGINT)
+        run.end(timeout=60)
+
+
+def last_costs(folder: Path, iterations: int) -> list[float]:
+    """Mean costs of the last iterations up to `iterations`."""
+    with (folder / "metrics.csv").open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if int(row["iteration"]) <= iterations]
+    return [float(row["proxy_cost_mean"]) for row in rows[-LAST:] if row["proxy_cost_mean"]]
+
+
+def thirds(memory: Sequence[tuple[float, str, float]]) -> dict[str, list[float]]:
+    """The largest memory of each role in each third of the time, MB."""
+    end = max(seconds for seconds, _, _ in memory)
+    found: dict[str, list[float]] = {}
+    for seconds, role, taken in memory:
+        third = min(int(3 * seconds / end), 2)
+        largest = found.setdefault(role, [0.0, 0.0, 0.0])
+        largest[third] = max(largest[third], taken)
+    return found
+
+
+def judge(folders: tuple[Path, Path], iterations: int, tolerance: float) -> bool:
+    """Says how good both are; whether the disturbed one is as good."""
+    one, other = (last_costs(folder, iterations) for folder in folders)
+    error = math.hypot(*(statistics.stdev(costs) / math.sqrt(len(costs)) for costs in (one, other)))
+    mean, reference = statistics.fmean(one), statistics.fmean(other)
+    good = mean <= max(reference + tolerance * error, reference * WORSE)
+    print(
+        f"mean proxy cost of the last {LAST} iterations: disturbed {mean:.4f}, undisturbed {reference:.4f} "
+        f"(± {error:.4f}), ratio {mean / reference:.4f}: {'as good' if good else 'WORSE'}"
+    )
+    return good
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--design", default="toy6")
+    parser.add_argument("--iterations", type=int, default=4000, help="that the schedules of the run are made for")
+    parser.add_argument("--episodes", type=int, default=16, help="per iteration")
+    parser.add_argument("--envs", type=int, default=8, help="per actor")
+    parser.add_argument("--minibatch", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tolerance", type=float, default=3.0, help="standard errors")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    soak = Soak(options, folder / "disturbed")
+    try:
+        soak.go()
+    finally:
+        soak.close()
+    with (folder / "disturbed" / "metrics.csv").open(newline="") as stream:
+        iterations = [int(row["iteration"]) for row in csv.DictReader(stream)]
+    if iterations != list(range(1, len(iterations) + 1)):
+        raise SystemExit("metrics.csv does not have every iteration once")
+    killed = ", ".join(f"{name} {count}" for name, count in sorted(soak.killed.items()))
+    print(f"{len(iterations)} iterations of {options.episodes} episodes; killed: {killed}")
+    good = True
+    for role, largest in sorted(thirds(soak.memory).items()):
+        flat = largest[2] <= GROWTH * largest[0]
+        good &= flat
+        print(f"{role:>10}: at most {largest[0]:.0f}, {largest[1]:.0f}, {largest[2]:.0f} MB {'' if flat else 'GROWS'}")
+    undisturbed(options, folder / "undisturbed", len(iterations))
+    good &= judge((folder / "disturbed", folder / "undisturbed"), len(iterations), options.tolerance)
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
