@@ -144,6 +144,8 @@ class Training:
         try:
             return parts.replay.read(config.ppo.episodes_per_iteration, timeout=config.replay.timeout)
         except ReplayClosed:
+            if parts.interruption.requested.is_set():
+                raise Interrupted from None
             parts.supervisor.check()
             raise
 

@@ -5,11 +5,13 @@ Axis legend: T macros to place (the longest design's).
 
 from __future__ import annotations
 
+import collections
 import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from placement.distributed.cluster.board import Hunger
 from placement.distributed.cluster.evaluator_process import is_evaluation
 from placement.distributed.cluster.player import INCARNATION_BITS
 from placement.distributed.cluster.publications import Publications
-from placement.distributed.interruption import Interrupted
+from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design, Placement
@@ -30,13 +32,28 @@ _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
 """After this long without an episode it is looked whether to stop, and how long nothing has come."""
 HUNGRY_SECONDS = 3.0
+BUSY_FACTOR = 10
 """Without an episode for so long, while some are missing, the learner says that it starves."""
 COST_TOLERANCE = 1e-6
 REPEATED = 100
+LAGS = 4
+"""That are told apart in the distribution of staleness."""
+
+
+class Bounds(NamedTuple):
+    """What the learner takes.
+
+    Attributes:
+        episodes: in one iteration.
+        oldest: versions that an episode may lag behind when it is learned from.
+    """
+
+    episodes: int
+    oldest: int
 
 
 class Stage:
-    """Plays episodes again on the learner's engine: whether they can be, and where they lead.
+    """Plays episodes again on the learner's engine, to see where they lead.
 
     Args:
         designs: the run's.
@@ -46,21 +63,13 @@ class Stage:
     def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
         self._designs, self._env = tuple(designs), env
         self._pools: dict[int, EnvironmentPool] = {}
-        self._renderer = EnvironmentPool(self._designs, 1, env=env)
-        self._rendered = self._renderer.rendered_arrays(1, self._renderer.steps)
-
-    def refusal(self, episode: Episode) -> str | None:
-        """Why the episode's actions cannot have been taken; None if they can."""
-        try:
-            self._renderer.render_episodes(
-                episode.design[None], episode.actions[None], episode.length[None], out=self._rendered
-            )
-        except (ValueError, IndexError) as error:
-            return str(error)
-        return None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
-        """Where the episode led, with its exact costs; None if it did not place everything."""
+        """Where the episode led, with its exact costs; None if it did not place everything.
+
+        Raises:
+            IllegalAction: it cannot have been played.
+        """
         design = int(episode.design)
         pool = self._pools.get(design)
         if pool is None:
@@ -76,24 +85,25 @@ class Stage:
 
 
 class Collecting:
-    """A `Replay` for the learner's loop: whole, possible, young enough episodes, each once, from all shards.
+    """A replay's reading side for the learner's loop: young enough episodes of this learner's, from all shards.
 
     The best placements are found here: an episode that says that it is cheaper than any before is played again.
+    Episodes may be read ahead of the iteration that learns from them; their age is what it will be then. For one
+    reading thread.
 
     Args:
         source: the sharded replay.
         publications: says of which iteration an episode's parameters were.
         stage: plays episodes again.
         best: is told of placements that are better than any before.
-        oldest: versions that an episode may lag behind when it is learned from.
-        stop: set to end all waits with Interrupted.
+        bounds: how many episodes, and how old.
+        stop: set to end all waits with ReplayClosed.
         hungry: is told when episodes do not come.
-        waiting_for: who is to bring them, for messages.
 
     Attributes:
         stale: episodes dropped because they were too old.
         orphaned: episodes dropped because they were made with a dead learner's parameters.
-        untrue: episodes refused because they cannot be played or do not cost what they say.
+        untrue: episodes refused because they do not cost what they say.
     """
 
     def __init__(
@@ -103,15 +113,18 @@ class Collecting:
         stage: Stage,
         best: BestTracker,
         *,
-        oldest: int,
+        bounds: Bounds,
         stop: threading.Event,
         hungry: Callable[[Hunger], None] = lambda hunger: None,
-        waiting_for: Callable[[], str] = lambda: "the actors",
     ) -> None:
         self._source, self._publications, self._stage, self._best = source, publications, stage, best
-        self._oldest, self._stop, self._hungry, self._waiting_for = oldest, stop, hungry, waiting_for
+        self._bounds, self._stop, self._hungry = bounds, stop, hungry
+        self._kept: list[Episode] = []
+        self._accepted = 0
         self._hunger = Hunger()
+        self._came, self._waiting = time.monotonic(), 0
         self._evaluated: dict[int, tuple[int, float]] = {}
+        self._lags: collections.Counter[int] = collections.Counter()
         self.stale = self.orphaned = self.untrue = 0
 
     @property
@@ -120,35 +133,44 @@ class Collecting:
         return int(getattr(self._source, "refused", 0)) + self.untrue
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes `count` episodes.
-
-        Their version is the iteration whose parameters they were made with.
+        """Takes `count` episodes; their version is the iteration whose parameters they were made with.
 
         Raises:
-            ReplayTimeout: no episode came for `timeout` seconds. Those that had come are dropped.
-            Interrupted: `stop` was set.
+            ReplayTimeout: fewer came within `timeout` seconds; they stay for the next read.
+            ReplayClosed: the replay is closed, or the run is to stop.
         """
-        episodes: list[Episode] = []
-        came = told = time.monotonic()
-        waiting = -1
-        while len(episodes) < count:
-            missing = count - len(episodes)
-            got = self._take(missing)
-            now, waiting_before, waiting = time.monotonic(), waiting, self._source.size()
-            if got or waiting > waiting_before:
-                came = told = now
-            elif now - came > timeout:
-                raise ReplayTimeout(
-                    f"the learner waited {timeout:g} s for {missing} of {count} episodes from {self._waiting_for()}: "
-                    f"{waiting} came"
-                )
-            elif now - told > HUNGRY_SECONDS:
-                told = now
-                self._tell(missing - waiting)
-            episodes += [judged for judged in map(self._judge, got) if judged is not None]
-        if self._hunger.missing:
-            self._tell(0)
-        return episodes
+        deadline = time.monotonic() + timeout
+        while len(self._kept) < count:
+            if self._stop.is_set():
+                raise ReplayClosed("the learner cannot read: the run is ending")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ReplayTimeout(f"the learner waited {timeout:g} s for {count} episodes: {len(self._kept)} came")
+            try:
+                got = self._source.read(count - len(self._kept), timeout=min(left, SLICE_SECONDS))
+            except ReplayTimeout:
+                got = []
+            self._look_whether_hungry(bool(got))
+            self._kept += [judged for judged in map(self._judge, got) if judged is not None]
+        taken, self._kept = self._kept[:count], self._kept[count:]
+        return taken
+
+    def _target(self) -> int:
+        """The iteration that the episode accepted next is for: the one that is due, or the one after it."""
+        newest = self._publications.newest
+        return min(max(self._publications.begun + self._accepted // self._bounds.episodes, newest), newest + 1)
+
+    def _look_whether_hungry(self, got: bool) -> None:
+        """Tells it when nothing came for some seconds; while the learner still learns it can wait longer."""
+        now, before, self._waiting = time.monotonic(), self._waiting, self._source.size()
+        if got or self._waiting > before:
+            self._came = now
+            if self._hunger.missing:
+                self._tell(0)
+        busy = self._target() > self._publications.newest
+        if now - self._came > HUNGRY_SECONDS * (BUSY_FACTOR if busy else 1):
+            self._came = now
+            self._tell(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
 
     def size(self) -> int:
         """Episodes waiting to be read, as they came."""
@@ -158,6 +180,13 @@ class Collecting:
         """Wakes who waits. May be called twice."""
         self._source.close()
 
+    def staleness(self) -> dict[str, float]:
+        """How many of the episodes read since the last call lag by 0, 1, … versions (the last one: or more)."""
+        lags, self._lags = self._lags, collections.Counter()
+        counts = [lags[lag] for lag in range(LAGS)]
+        more = sum(count for lag, count in lags.items() if lag >= LAGS)
+        return {f"staleness_{lag}": float(count) for lag, count in enumerate(counts)} | {f"staleness_{LAGS}_up": more}
+
     def evaluation(self) -> dict[str, float]:
         """Mean cost of the greedy episodes that came since the last call (one for each design), and their iteration."""
         evaluated, self._evaluated = self._evaluated, {}
@@ -165,19 +194,6 @@ class Collecting:
             return {}
         iterations, costs = zip(*evaluated.values(), strict=True)
         return {"greedy_proxy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
-
-    def _take(self, count: int) -> list[Episode]:
-        """`count` episodes, or none if they do not come for a moment; raises Interrupted."""
-        if self._stop.is_set():
-            raise Interrupted
-        try:
-            return self._source.read(count, timeout=SLICE_SECONDS)
-        except ReplayTimeout:
-            return []
-        except ReplayClosed:
-            if self._stop.is_set():
-                raise Interrupted from None
-            raise
 
     def _tell(self, missing: int) -> None:
         self._hunger = Hunger(self._hunger.number + 1, missing)
@@ -189,11 +205,11 @@ class Collecting:
         if iteration is None:
             self.orphaned += 1
             return None
-        newest, evaluation = self._publications.newest, is_evaluation(episode)
-        if newest - iteration > self._oldest and not evaluation:
+        evaluation, lag = is_evaluation(episode), self._target() - iteration
+        if lag > self._bounds.oldest and not evaluation:
             self.stale += 1
             return None
-        reason = self._stage.refusal(episode) if iteration <= newest else f"parameters {iteration} do not exist"
+        reason = None if iteration <= self._publications.newest else f"parameters {iteration} do not exist"
         if reason is None and not episode.dead_end and episode.costs[4] < self._best.limit(int(episode.design)):
             reason = self._keep(episode, iteration)
         if reason is not None:
@@ -202,12 +218,17 @@ class Collecting:
         if evaluation:
             self._evaluated[int(episode.design)] = iteration, float(episode.costs[4])
             return None
+        self._accepted += 1
+        self._lags[lag] += 1
         return episode._replace(version=np.array(iteration, np.int32))
 
     def _keep(self, episode: Episode, iteration: int) -> str | None:
         """Plays the episode again and keeps its placement; why it is refused, if it does not cost what it says."""
-        found = self._stage.placement(episode)
         said = float(episode.costs[4])
+        try:
+            found = self._stage.placement(episode)
+        except IllegalAction as error:
+            return str(error)
         if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
             return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
         actor, count = int(episode.identity[0]) >> INCARNATION_BITS, int(episode.identity[1])

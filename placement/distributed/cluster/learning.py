@@ -16,7 +16,7 @@ from rich.table import Table
 from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
 from placement.distributed.cluster import measuring
-from placement.distributed.cluster.collecting import Collecting, Stage
+from placement.distributed.cluster.collecting import Bounds, Collecting, Stage
 from placement.distributed.cluster.link import Link
 from placement.distributed.cluster.publications import NumberedStore, Publications
 from placement.distributed.cluster.role import Makers, find
@@ -131,10 +131,9 @@ class Learning:
             publications,
             Stage(designs, config.env),
             self._best,
-            oldest=oldest(config),
+            bounds=Bounds(config.ppo.episodes_per_iteration, oldest(config)),
             stop=self._around.stop,
             hungry=link.hungry,
-            waiting_for=lambda: f"{link.orders.actors} actors through {sum(map(bool, link.shards()))} shards",
         )
         return collecting, shards
 
@@ -165,6 +164,7 @@ def _measures(link: Link, replay: Collecting, shards: ShardedReplay) -> Mapping[
     """What `metrics.csv` says of the whole run beside the learner's own numbers."""
     return {
         **replay.evaluation(),
+        **replay.staleness(),
         "stale_episodes": float(replay.stale),
         "orphaned_episodes": float(replay.orphaned),
         **measuring.replay(shards.statistics()),

@@ -27,18 +27,19 @@ class Publications:
         iteration: that this learner starts at.
 
     Attributes:
+        begun: the iteration that this learner started at.
         newest: the iteration whose parameters were numbered last; -1 before the first.
     """
 
     def __init__(self, folder: Path, *, iteration: int) -> None:
         self._path = folder / FILE_NAME
-        self._iteration, self.newest = iteration, -1
+        self.begun, self.newest = iteration, -1
         self._first = self._reserved = _read(self._path)
         self._reserve()
 
     def number(self, iteration: int) -> int:
         """Of the parameters after `iteration` iterations; reserves it in the run folder before it is used."""
-        number = self._first + iteration - self._iteration
+        number = self._first + iteration - self.begun
         while number >= self._reserved:
             self._reserve()
         self.newest = iteration
@@ -46,7 +47,7 @@ class Publications:
 
     def iteration(self, number: int) -> int | None:
         """The iteration whose parameters this learner published as `number`; None if another learner did."""
-        return number - self._first + self._iteration if number >= self._first else None
+        return number - self._first + self.begun if number >= self._first else None
 
     def _reserve(self) -> None:
         self._reserved += BLOCK

@@ -15,16 +15,15 @@ from placement.distributed.actor import Actor, Surroundings
 from placement.distributed.best import BestTracker
 from placement.distributed.cluster import collecting
 from placement.distributed.cluster.board import Hunger
-from placement.distributed.cluster.collecting import Collecting, Stage
+from placement.distributed.cluster.collecting import Bounds, Collecting, Stage
 from placement.distributed.cluster.publications import Publications
-from placement.distributed.interruption import Interrupted
 from placement.engine.costs import proxy_cost
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayTimeout
+from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.memory import MemoryReplay
 from placement.testing.fakes import FakeAgent
 
@@ -59,10 +58,9 @@ class Bench:
             self.publications,
             Stage(designs, EnvConfig()),
             self.best,
-            oldest=oldest,
+            bounds=Bounds(episodes=8, oldest=oldest),
             stop=self.stop,
             hungry=self.hunger.append,
-            waiting_for=lambda: "nobody",
         )
 
     def write(self, *episodes: Episode, version: int) -> None:
@@ -142,18 +140,55 @@ def test_hunger_is_told_and_ends(
     bench = Bench(designs, tmp_path)
     version = bench.publications.number(0)
     bench.write(episodes[0], version=version)
-    fed = threading.Event()
 
     def hungry(hunger: Hunger) -> None:
         bench.hunger.append(hunger)
-        if not fed.is_set():
-            fed.set()
+        if len(bench.hunger) == 1:
             bench.write(episodes[2], version=version)
 
     bench.collecting._hungry = hungry
     assert len(bench.collecting.read(2, timeout=LONG)) == 2
-    assert bench.hunger[0] == Hunger(1, 1) and bench.hunger[-1].missing == 0
+    assert bench.hunger[0] == Hunger(1, 7), "one of eight was there"
+    assert bench.hunger[-1].missing == 0
     assert [hunger.number for hunger in bench.hunger] == list(range(1, len(bench.hunger) + 1))
+
+
+def test_what_came_stays_for_the_next_read(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "SLICE_SECONDS", 0.001)
+    bench = Bench(designs, tmp_path)
+    version = bench.publications.number(0)
+    bench.write(*episodes[:2], version=version)
+    with pytest.raises(ReplayTimeout):
+        bench.collecting.read(3, timeout=0.05)
+    bench.write(*episodes[2:4], version=version)
+    taken = bench.collecting.read(3, timeout=LONG) + bench.collecting.read(1, timeout=LONG)
+    assert [tuple(one.identity) for one in taken] == [tuple(one.identity) for one in episodes[:4]]
+
+
+def test_what_is_read_ahead_is_as_old_as_it_will_be(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
+) -> None:
+    bench = Bench(designs, tmp_path, oldest=0)
+    version = bench.publications.number(0)
+    bench.write(*episodes, version=version)
+    assert len(bench.collecting.read(8, timeout=LONG)) == 8
+    # From here on the learner learns: what is read is for the iteration after it.
+    again = [episode._replace(identity=episode.identity + 100) for episode in episodes]
+    bench.write(again[0], version=version)
+    with pytest.raises(ReplayTimeout):
+        bench.collecting.read(1, timeout=0.05)
+    assert bench.collecting.stale == 1
+    bench.write(again[1], version=bench.publications.number(1))
+    assert len(bench.collecting.read(1, timeout=LONG)) == 1
+    assert bench.collecting.staleness() == {
+        "staleness_0": 9.0,
+        "staleness_1": 0.0,
+        "staleness_2": 0.0,
+        "staleness_3": 0.0,
+        "staleness_4_up": 0,
+    }
 
 
 def test_waits_end_with_the_deadline_or_the_order_to_stop(
@@ -161,8 +196,8 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
 ) -> None:
     monkeypatch.setattr(collecting, "SLICE_SECONDS", 0.001)
     bench = Bench(designs, tmp_path)
-    with pytest.raises(ReplayTimeout, match="3 of 3 episodes from nobody"):
+    with pytest.raises(ReplayTimeout, match="for 3 episodes: 0 came"):
         bench.collecting.read(3, timeout=0.01)
     bench.stop.set()
-    with pytest.raises(Interrupted):
+    with pytest.raises(ReplayClosed):
         bench.collecting.read(3, timeout=LONG)
