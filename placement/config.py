@@ -237,7 +237,9 @@ class RuntimeConfig:
 
     def __post_init__(self) -> None:
         _require(self.name in ("local", "ray"), "runtime.name", self.name, "local or ray")
-        _require(self.wire_dtype in ("float32", "bfloat16"), "runtime.wire_dtype", self.wire_dtype, "float32, bfloat16")
+        _require(
+            self.wire_dtype in ("float32", "bfloat16"), "runtime.wire_dtype", self.wire_dtype, "float32 or bfloat16"
+        )
         _require(self.staleness in ("wait", "drop"), "runtime.staleness", self.staleness, "wait or drop")
         _require(self.fan_out >= 2, "runtime.fan_out", self.fan_out, "at least 2")
         for key in ("actors", "envs_per_actor", "checkpoint_every", "shards"):

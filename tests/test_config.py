@@ -15,6 +15,8 @@ from placement.config import (
     PolicyConfig,
     PPOConfig,
     ReplayConfig,
+    RoleConfig,
+    RolesConfig,
     RuntimeConfig,
     TrainConfig,
     build,
@@ -43,11 +45,26 @@ def test_shipped_configurations_build(name):
         ("policy", PolicyConfig),
         ("ppo", PPOConfig),
         ("replay", ReplayConfig),
-        ("runtime", RuntimeConfig),
     ],
 )
 def test_every_setting_is_shown_in_yaml(group, cls):
     assert set(composed()[group]) == {field.name for field in dataclasses.fields(cls)}
+
+
+def test_every_setting_of_the_runtimes_is_shown_in_yaml():
+    shown = composed("runtime=ray")["runtime"]
+    assert set(shown) == {field.name for field in dataclasses.fields(RuntimeConfig)}
+    assert set(shown["roles"]) == {field.name for field in dataclasses.fields(RolesConfig)}
+    for role in shown["roles"].values():
+        assert set(role) == {field.name for field in dataclasses.fields(RoleConfig)}
+    local = set(composed()["runtime"])
+    assert local < set(shown), "what the local runtime has, the other one has too"
+    assert not local & {"shards", "caches", "bind", "roles"}, "a setting without effect is not offered"
+
+
+@pytest.mark.parametrize("runtime", ["local", "ray"])
+def test_each_runtime_builds(runtime):
+    assert build(TrainConfig, composed(f"runtime={runtime}")).runtime.name == runtime
 
 
 def test_several_designs():
@@ -67,6 +84,12 @@ def test_several_designs():
         ("design=[]", "design"),
         ("env.dead_end_penalty=1", "below 0"),
         ("replay.name=disk", "auto, reverb or memory"),
+        ("runtime.name=slurm", "local or ray"),
+        ("+runtime.staleness=never", "wait or drop"),
+        ("+runtime.shards=0", "runtime.shards=0: must be at least 1"),
+        ("+runtime.fan_out=1", "runtime.fan_out=1: must be at least 2"),
+        ("+runtime.roles.actor.memory_mb=-1", "runtime.roles.actor.memory_mb=-1: must be at least 0"),
+        ("+runtime.wire_dtype=float16", "float32 or bfloat16"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(override, message):
