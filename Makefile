@@ -42,7 +42,7 @@ test: install  ## Run all tests (TEST_ARGS="-k name")
 
 sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
 	for kind in address,undefined thread; do \
-	  $(BIN)/cmake -S . -B build/sanitize-$$kind -DPython_EXECUTABLE=$(BIN)/python -DPLACEMENT_NATIVE_TESTS=ON \
+	  $(BIN)/cmake -S . -B build/sanitize-$$kind -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DPLACEMENT_NATIVE_TESTS=ON \
 	    -DPLACEMENT_SANITIZE=$$kind -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g" && \
 	  $(BIN)/cmake --build build/sanitize-$$kind --target native_tests --parallel 2 && \
 	  UBSAN_OPTIONS=halt_on_error=1 build/sanitize-$$kind/native_tests || exit 1; \

@@ -32,8 +32,9 @@ from placement.ppo.gradient_step import (
     gradient_step,
     make_optimiser,
 )
+from placement.ppo.hosts import Hosts
 from placement.ppo.loss import Coefficients, Samples
-from placement.ppo.mesh import check_divisible, replicated, single_device_mesh, split_over
+from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh, split_over
 from placement.ppo.trajectory import Episode
 
 _CHUNK_ON_CPU = 32
@@ -75,6 +76,7 @@ class Learner:
         *,
         seed: int,
         mesh: Mesh | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         """Fresh parameters of `seed`.
 
@@ -85,6 +87,7 @@ class Learner:
             designs: in the order that the episodes' `design` indexes.
             seed: of the parameters (as `Agent.init(seed)`) and of the shuffling.
             mesh: devices; the first one when None.
+            hosts: the learner hosts that this is one of, whose devices are all in `mesh`; None = the only one.
 
         Raises:
             ConfigError: the minibatch cannot be shared out evenly over the devices.
@@ -92,17 +95,18 @@ class Learner:
         self._config = ppo_config
         self._mesh = single_device_mesh() if mesh is None else mesh
         check_divisible(ppo_config.minibatch_size, self._mesh)
+        self._hosts = hosts or Hosts()
         self._designs = tuple(designs)
         self._pool = EnvironmentPool(self._designs, 1, env=env_config)
         self._network = Network(policy_config, self._designs)
-        self._inputs: GraphInputs = jax.device_put(self._network.inputs, replicated(self._mesh))
+        self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
         self._optimiser = make_optimiser()
         self.trace_count = 0
-        self._step = jax.jit(self._traced_step, donate_argnums=0)
+        self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
         trained = Trained(params, self._optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         self.state = LearnerState(
-            trained=jax.device_put(trained, replicated(self._mesh)),
+            trained=put(trained, replicated(self._mesh)),
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
@@ -116,7 +120,8 @@ class Learner:
         """One iteration of PPO: epochs of shuffled minibatches over these episodes.
 
         Args:
-            episodes: at least one; any number, though another number than before may compile anew.
+            episodes: this host's, at least one; any number, the same on every host. Another number than before may
+                compile anew.
             iteration: from 0, sets learning rate and entropy bonus.
 
         Returns:
@@ -127,12 +132,14 @@ class Learner:
         Raises:
             ValueError: no episode, or one of an unknown design or another number of steps.
         """
-        batch = self._stacked(episodes)
+        self._check(episodes)
+        episodes = self._hosts.exchange(episodes)
+        batch = Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
         statistics = advantage.updated_statistics(
             self.state.reward_statistics, batch.design, batch.reward, batch.dead_end
         )
         data, explained = self._data(batch, statistics)
-        trained = jax.device_put(self.state.trained, replicated(self._mesh))
+        trained = put(self.state.trained, replicated(self._mesh))
         progress = min(iteration / max(self._config.iterations - 1, 1), 1.0)
         learning_rate = self._config.learning_rate * _fall(self._config.final_learning_rate_fraction, progress)
         entropy = self._config.entropy_coefficient * _fall(self._config.final_entropy_fraction, progress)
@@ -162,8 +169,7 @@ class Learner:
             "samples": float(len(inside)),
         }
 
-    def _stacked(self, episodes: list[Episode]) -> Episode:
-        """The episodes side by side: axis B before each field's own."""
+    def _check(self, episodes: list[Episode]) -> None:
         if not episodes:
             raise ValueError("update: at least one episode is needed")
         for episode in episodes:
@@ -173,7 +179,6 @@ class Learner:
                 raise ValueError(
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._pool.steps}"
                 )
-        return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
 
     def _data(self, batch: Episode, statistics: RewardStatistics) -> tuple[IterationData, float]:
         """What the gradient steps draw from, on every device, and the explained variance of the episodes' values."""
@@ -192,7 +197,7 @@ class Learner:
         )
         samples = Samples(actions, batch.log_probabilities, advantages, returns, np.zeros_like(advantages))
         flat = jax.tree.map(_joined, (Observation(*rendered), Samples(*samples)))
-        return IterationData(*jax.device_put(flat, replicated(self._mesh))), explained
+        return IterationData(*put(flat, replicated(self._mesh))), explained
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
         """Shuffled samples shared out into minibatches of one shape; what little is left over is left out.
@@ -215,7 +220,7 @@ class Learner:
             indices, weights = np.zeros(chunks * chunk, np.int32), np.zeros(chunks * chunk, np.float32)
             indices[: len(part)], weights[: len(part)] = part, 1
             shaped = Minibatch(indices.reshape(chunks, chunk), weights.reshape(chunks, chunk))
-            result.append(jax.device_put(shaped, split_over(self._mesh, 1)))
+            result.append(put(shaped, split_over(self._mesh, 1)))
         return result
 
     def _chunks(self, size: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,8 +16,8 @@ DATA = "data"
 
 
 def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """A mesh over `devices`; the default backend's local devices when None."""
-    return Mesh(np.array(jax.local_devices() if devices is None else devices), (DATA,))
+    """A mesh over `devices`; when None, over all of the default backend's, those of other learner hosts included."""
+    return Mesh(np.array(jax.devices() if devices is None else devices), (DATA,))
 
 
 def single_device_mesh() -> Mesh:
@@ -32,6 +33,23 @@ def replicated(mesh: Mesh) -> NamedSharding:
 def split_over(mesh: Mesh, axis: int) -> NamedSharding:
     """Shared out along `axis`, the other axes whole."""
     return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
+
+
+def put(tree: Any, sharding: NamedSharding) -> Any:
+    """A pytree of host arrays on the devices, also where some of them belong to other processes.
+
+    Every process must give the same values.
+    """
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+    return jax.tree.map(lambda leaf: _put_leaf(leaf, sharding), tree)
+
+
+def _put_leaf(leaf: Any, sharding: NamedSharding) -> jax.Array:
+    if isinstance(leaf, jax.Array) and leaf.sharding == sharding:
+        return leaf
+    host = np.asarray(leaf)
+    return jax.make_array_from_callback(host.shape, sharding, lambda part: host[part])
 
 
 def check_divisible(minibatch_size: int, mesh: Mesh) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
+from placement.config import EnvConfig
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.design import Design
+from placement.policy.agent import Agent, Params
 from placement.ppo.trajectory import Episode, signature
 
 STEPS = 6
@@ -26,3 +31,46 @@ def episode(count: int, *, actor: int = 0, version: int = 0, steps: int = STEPS)
 def counts(episodes: list[Episode]) -> list[int]:
     """The second part of each episode's identity."""
     return [int(item.identity[1]) for item in episodes]
+
+
+def played_episodes(
+    designs: list[Design],
+    count: int,
+    seed: int,
+    *,
+    env: EnvConfig,
+    played_by: tuple[Agent, Params] | None = None,
+    bonus: int = 0,
+) -> list[Episode]:
+    """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
+    pool = EnvironmentPool(designs, count, env=env)
+    observation, steps = pool.reset(), pool.steps
+    embeddings = played_by[0].embed(played_by[1]) if played_by else None
+    batch = signature(steps)
+    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
+    batch.actions[:] = -1
+    batch.design[:] = pool.design_of_env
+    running = np.ones(count, bool)
+    for step in range(steps):
+        if played_by:
+            key = jax.random.key(seed * steps + step)
+            taken, chances, values = played_by[0].act(played_by[1], embeddings, observation, key)
+            batch.values[running, step] = values[running]
+        else:
+            taken, chances = _at_random(np.random.default_rng([seed, step]), observation.mask.reshape(count, -1))
+        batch.actions[running, step], batch.log_probabilities[running, step] = taken[running], chances[running]
+        batch.length[running] = step + 1
+        result = pool.step(taken)
+        observation, ended = result.observation, running & result.terminated
+        for field in ("reward", "costs", "dead_end"):
+            getattr(batch, field)[ended] = getattr(result, field)[ended]
+        running &= ~ended
+    if bonus:
+        batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.columns < bonus)).sum(axis=1)
+    return [Episode(*(np.array(field[index]) for field in batch)) for index in range(count)]
+
+
+def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A legal action of each row and its log-probability; 0 where there is none."""
+    taken = np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
+    return taken, -np.log(np.maximum(legal.sum(axis=1), 1.0)).astype(np.float32)

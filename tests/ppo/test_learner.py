@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design
-from placement.policy.agent import Agent, Params
+from placement.policy.agent import Agent
 from placement.ppo.learner import Learner, LearnerState
 from placement.ppo.mesh import make_mesh
-from placement.ppo.trajectory import Episode, signature
 from placement.testing.designs import four_macros, random_design, square_canvas
+from placement.testing.episodes import played_episodes
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
 PPO = PPOConfig(iterations=10, epochs=2, minibatch_size=40, learning_rate=3e-3)
@@ -44,43 +43,6 @@ def initial(learner: Learner) -> LearnerState:
     return jax.device_get(learner.state)
 
 
-def _episodes(
-    designs: list[Design], count: int, seed: int, *, played_by: tuple[Agent, Params] | None = None, bonus: int = 0
-) -> list[Episode]:
-    """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
-    pool = EnvironmentPool(designs, count, env=ENV)
-    observation, steps = pool.reset(), pool.steps
-    embeddings = played_by[0].embed(played_by[1]) if played_by else None
-    batch = signature(steps)
-    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
-    batch.actions[:] = -1
-    batch.design[:] = pool.design_of_env
-    running = np.ones(count, bool)
-    for step in range(steps):
-        if played_by:
-            key = jax.random.key(seed * steps + step)
-            taken, chances, values = played_by[0].act(played_by[1], embeddings, observation, key)
-            batch.values[running, step] = values[running]
-        else:
-            taken, chances = _at_random(np.random.default_rng([seed, step]), observation.mask.reshape(count, -1))
-        batch.actions[running, step], batch.log_probabilities[running, step] = taken[running], chances[running]
-        batch.length[running] = step + 1
-        result = pool.step(taken)
-        observation, ended = result.observation, running & result.terminated
-        for field in ("reward", "costs", "dead_end"):
-            getattr(batch, field)[ended] = getattr(result, field)[ended]
-        running &= ~ended
-    if bonus:
-        batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.columns < bonus)).sum(axis=1)
-    return [Episode(*(np.array(field[index]) for field in batch)) for index in range(count)]
-
-
-def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A legal action of each row and its log-probability; 0 where there is none."""
-    taken = np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
-    return taken, -np.log(np.maximum(legal.sum(axis=1), 1.0)).astype(np.float32)
-
-
 def _flat(state: LearnerState) -> np.ndarray:
     return np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in jax.tree.leaves(state.trained.params)])
 
@@ -90,7 +52,7 @@ def test_it_learns_what_pays(learner: Learner, initial: LearnerState, agent: Age
     learner.state = initial
     paid = []
     for iteration in range(12):
-        episodes = _episodes(designs, 32, iteration, played_by=(agent, learner.parameters()), bonus=2)
+        episodes = played_episodes(designs, 32, iteration, env=ENV, played_by=(agent, learner.parameters()), bonus=2)
         metrics = learner.update(episodes, iteration=0)
         paid.append([np.mean([one.reward / one.length for one in episodes[which::2]]) for which in range(2)])
     assert min(paid[-1]) > 0.75, paid
@@ -115,7 +77,7 @@ def test_the_first_step_sees_the_actors_distribution(
 ) -> None:
     """Episodes played again give back the very log-probabilities that the actor drew with: the ratio is 1."""
     learner.state = initial
-    episodes = _episodes(designs, 32, 3, played_by=(agent, learner.parameters()))
+    episodes = played_episodes(designs, 32, 3, env=ENV, played_by=(agent, learner.parameters()))
     still = copy.copy(learner)
     still._config = dataclasses.replace(PPO, learning_rate=1e-12)
     metrics = still.update(episodes, iteration=0)
@@ -125,7 +87,7 @@ def test_the_first_step_sees_the_actors_distribution(
 
 def test_resuming_is_exact(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
     learner.state = initial
-    first, second = (_episodes(designs, 32, seed) for seed in (1, 2))
+    first, second = (played_episodes(designs, 32, seed, env=ENV) for seed in (1, 2))
     learner.update(first, iteration=0)
     middle = jax.device_get(learner.state)
     learner.update(second, iteration=1)
@@ -140,10 +102,10 @@ def test_nothing_is_compiled_after_the_first_iteration(
     learner: Learner, initial: LearnerState, designs: list[Design]
 ) -> None:
     learner.state = initial
-    learner.update(_episodes(designs, 32, 0), iteration=0)
+    learner.update(played_episodes(designs, 32, 0, env=ENV), iteration=0)
     traces = learner.trace_count
     for iteration in range(1, 4):
-        learner.update(_episodes(designs, 32, iteration), iteration=iteration)
+        learner.update(played_episodes(designs, 32, iteration, env=ENV), iteration=iteration)
     assert learner.trace_count == traces
 
 
@@ -151,7 +113,7 @@ def test_steps_that_are_not_finite_are_skipped_and_counted(
     learner: Learner, initial: LearnerState, designs: list[Design]
 ) -> None:
     learner.state = initial
-    episodes = _episodes(designs, 32, 0)
+    episodes = played_episodes(designs, 32, 0, env=ENV)
     episodes[5].log_probabilities[0] = np.nan
     metrics = learner.update(episodes, iteration=0)
     assert metrics["skipped_steps"] == PPO.epochs  # the sample lands in one minibatch of each epoch
@@ -169,7 +131,7 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
     np.testing.assert_array_equal(_flat(eight.state), _flat(initial))
     steps = 0.0
     for iteration in range(2):
-        episodes = _episodes(designs, 32, iteration)
+        episodes = played_episodes(designs, 32, iteration, env=ENV)
         for one in (learner, eight):
             metrics = one.update(episodes, iteration=iteration)
         steps += metrics["gradient_steps"]
@@ -187,7 +149,7 @@ def test_a_minibatch_that_does_not_divide_is_refused(designs: list[Design]) -> N
 
 
 def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[Design]) -> None:
-    good = _episodes(designs, 2, 0)
+    good = played_episodes(designs, 2, 0, env=ENV)
     with pytest.raises(ValueError, match="at least one"):
         learner.update([], iteration=0)
     with pytest.raises(ValueError, match="there are 2 designs"):
@@ -198,6 +160,6 @@ def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[D
 
 def test_schedules_fall_linearly(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
     learner.state = initial
-    episodes = _episodes(designs, 32, 0)
+    episodes = played_episodes(designs, 32, 0, env=ENV)
     rates = [learner.update(episodes, iteration=iteration)["learning_rate"] for iteration in (0, 9, 20)]
     np.testing.assert_allclose(rates, [PPO.learning_rate, PPO.learning_rate * 0.1, PPO.learning_rate * 0.1])

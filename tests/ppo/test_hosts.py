@@ -1,0 +1,70 @@
+"""Two learner hosts, processes of their own, do what one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.config import ConfigError
+from placement.ppo.hosts import Hosts
+from placement.testing.episodes import episode
+
+WORKER = Path(__file__).with_name("host_worker.py")
+SECONDS = 240
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def _run(count: int) -> list[dict]:
+    """What each of `count` hosts printed; they have two devices together."""
+    port, environment = str(_free_port()), os.environ | {"PYTHONPATH": str(WORKER.parents[2])}
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(index), str(count), port],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )
+        for index in range(count)
+    ]  # fmt: skip
+    try:
+        ended = [process.communicate(timeout=SECONDS) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait(10)
+    for process, (_, errors) in zip(started, ended, strict=True):
+        assert process.returncode == 0, errors[-3000:]
+    return [json.loads(output.splitlines()[-1]) for output, _ in ended]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_hosts_learn_what_one_learns() -> None:
+    (alone,) = _run(1)
+    first, second = _run(2)
+    assert first["devices"] == second["devices"] == alone["devices"] == 2
+    assert first["samples"] == alone["samples"] > 8
+    assert first["digest"] == second["digest"]  # the same parameters on every host, to the last bit
+    np.testing.assert_allclose(first["parameters"], alone["parameters"], rtol=1e-4, atol=1e-5)
+    assert first["policy_loss"] == pytest.approx(alone["policy_loss"], rel=1e-3, abs=1e-5)
+
+
+def test_one_host_keeps_its_episodes() -> None:
+    episodes = [episode(0), episode(1)]
+    assert Hosts().exchange(episodes) is episodes and Hosts().share(7) == 7
+
+
+def test_episodes_that_cannot_be_shared_evenly_are_refused() -> None:
+    assert Hosts(1, 2).share(8) == 4
+    with pytest.raises(ConfigError, match=r"episodes_per_iteration=9: must be divisible by the 2 learner hosts"):
+        Hosts(0, 2).share(9)
