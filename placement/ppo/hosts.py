@@ -9,7 +9,7 @@ Axis legend: H hosts, B episodes of one host.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import dataclasses
 
 import jax
 import numpy as np
@@ -19,7 +19,8 @@ from placement.config import ConfigError
 from placement.ppo.trajectory import Episode
 
 
-class Hosts(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Hosts:
     """The learner hosts, as one of them sees them.
 
     Attributes:

@@ -45,16 +45,17 @@ def played_episodes(
     """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
     pool = EnvironmentPool(designs, count, env=env)
     observation, steps = pool.reset(), pool.steps
-    embeddings = played_by[0].embed(played_by[1]) if played_by else None
+    player = None if played_by is None else (*played_by, played_by[0].embed(played_by[1]))
     batch = signature(steps)
     batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
     batch.actions[:] = -1
     batch.design[:] = pool.design_of_env
     running = np.ones(count, bool)
     for step in range(steps):
-        if played_by:
+        if player is not None:
+            agent, params, embeddings = player
             key = jax.random.key(seed * steps + step)
-            taken, chances, values = played_by[0].act(played_by[1], embeddings, observation, key)
+            taken, chances, values = agent.act(params, embeddings, observation, key)
             batch.values[running, step] = values[running]
         else:
             taken, chances = _at_random(np.random.default_rng([seed, step]), observation.mask.reshape(count, -1))
