@@ -1,6 +1,6 @@
 """A long run on Ray in which something is killed at random every 20 to 40 seconds, beside one that nobody disturbs.
 
-    python benchmarks/soak.py [--minutes 20] [--design toy6] [--iterations 4000] [--seed 0]
+    python benchmarks/soak.py [--minutes 20] [--design planted20] [--iterations 1500] [--seed 0]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
 command then takes up again. When the time is over the run is stopped, and a second one with the same settings trains
@@ -58,7 +58,7 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "design": [options.design],
         "run_dir": str(folder),
         "seed": options.seed,
-        "policy": {"node_width": 8, "grid_width": 8, "rounds": 1} if options.design == "toy6" else {},
+        "policy": {"node_width": options.width, "grid_width": options.width, "rounds": 1},
         "ppo": ppo,
         "replay": {"timeout": START_SECONDS},
         "runtime": runtime,
@@ -166,11 +166,12 @@ def judge(folders: tuple[Path, Path], iterations: int, tolerance: float) -> bool
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--design", default="toy6")
-    parser.add_argument("--iterations", type=int, default=4000, help="that the schedules of the run are made for")
+    parser.add_argument("--design", default="planted20")
+    parser.add_argument("--iterations", type=int, default=1500, help="that the schedules of the run are made for")
     parser.add_argument("--episodes", type=int, default=16, help="per iteration")
     parser.add_argument("--envs", type=int, default=8, help="per actor")
     parser.add_argument("--minibatch", type=int, default=32)
+    parser.add_argument("--width", type=int, default=8, help="of the network")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tolerance", type=float, default=3.0, help="standard errors")
     options = parser.parse_args()
