@@ -1,6 +1,6 @@
 """A long run on Ray in which something is killed at random every 20 to 40 seconds, beside one that nobody disturbs.
 
-    python benchmarks/soak.py [--minutes 20] [--design planted20] [--iterations 1500] [--seed 0]
+    python benchmarks/soak.py [--minutes 20] [--design planted20] [--iterations 6000] [--seed 0]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
 command then takes up again. When the time is over the run is stopped, and a second one with the same settings trains
@@ -113,7 +113,7 @@ class Soak:
             self._run = RayRun(self._settings)
             self._wait_for_training()
         else:
-            self._run.kill(name, timeout=5)
+            self._run.kill(name, timeout=START_SECONDS)
 
     def _wait_for_training(self) -> None:
         before = self._run.iteration()
@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--design", default="planted20")
-    parser.add_argument("--iterations", type=int, default=1500, help="that the schedules of the run are made for")
+    parser.add_argument("--iterations", type=int, default=6000, help="that the schedules of the run are made for")
     parser.add_argument("--episodes", type=int, default=16, help="per iteration")
     parser.add_argument("--envs", type=int, default=8, help="per actor")
     parser.add_argument("--minibatch", type=int, default=32)

@@ -114,10 +114,15 @@ class RayRun:
 
     def kill(self, name: str, *, timeout: float) -> int:
         """Kills a role's process as soon as it has started; returns its number."""
-        pid = int(self.until(lambda: self.pid(name), f"{name} has started", timeout=timeout))
-        self.below()
-        os.kill(pid, signal.SIGKILL)
-        return pid
+        while True:
+            pid = int(self.until(lambda: self.pid(name), f"{name} has started", timeout=timeout))
+            self.below()
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has just died by itself
+                self.until(lambda pid=pid: self.pid(name) != pid, f"{name} is started anew", timeout=timeout)
+            else:
+                return pid
 
     def send(self, number: signal.Signals) -> None:
         """Signals the whole process group, as a terminal does."""

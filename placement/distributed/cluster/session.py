@@ -110,7 +110,7 @@ def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
         log_to_driver=False,
         logging_level=logging.ERROR,
         _node_ip_address="127.0.0.1",
-        _temp_dir=folder,
+        _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder around it stays closed
     )
     address = ray.util.get_node_ip_address()
     if address != "127.0.0.1":  # Ray was imported before this run could tell it

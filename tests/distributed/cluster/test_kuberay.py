@@ -1,0 +1,51 @@
+"""The manifest for Kubernetes says what this project understands, and has room for what it asks for."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from placement.config import TrainConfig, build
+
+ROOT = Path(__file__).resolve().parents[3]
+MEMORY_LEFT = 0.7  # of a pod's, which Ray gives to tasks; the rest is for its object store
+
+
+@pytest.fixture(scope="module")
+def manifest() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "docs" / "kuberay.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def config(manifest: dict[str, Any]) -> TrainConfig:
+    _, script, *overrides = shlex.split(manifest["spec"]["entrypoint"])
+    assert Path(script).name == "train.py"
+    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
+        return build(TrainConfig, OmegaConf.to_container(compose("config", overrides), resolve=True))  # type: ignore[arg-type]
+
+
+def test_the_command_is_understood(config: TrainConfig) -> None:
+    assert config.runtime.name == "ray" and config.runtime.address == "auto" and config.runtime.bind == "node"
+
+
+def test_token_authentication_is_on(manifest: dict[str, Any]) -> None:
+    assert manifest["spec"]["rayClusterSpec"]["authOptions"]["mode"] == "token"
+
+
+def test_there_is_room_for_every_process(manifest: dict[str, Any], config: TrainConfig) -> None:
+    cpus, memory = {}, {}
+    for group in manifest["spec"]["rayClusterSpec"]["workerGroupSpecs"]:
+        limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
+        cpus[group["groupName"]] = int(limits["cpu"]) * group["replicas"]
+        memory[group["groupName"]] = int(limits["memory"].removesuffix("Gi")) * 1024 * group["replicas"] * MEMORY_LEFT
+    runtime, roles = config.runtime, config.runtime.roles
+    counts = ((roles.actor, runtime.actors), (roles.shard, runtime.shards), (roles.cache, runtime.caches))
+    assert roles.learner.cpus <= cpus["learner"]
+    assert sum(role.cpus * count for role, count in counts) + roles.evaluator.cpus <= cpus["actors"]
+    assert sum(role.memory_mb * count for role, count in counts) + roles.evaluator.memory_mb <= memory["actors"]

@@ -1,0 +1,86 @@
+"""A run on a Ray cluster that runs already: it joins with the token, trains, and leaves the cluster as it was."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("reverb")
+
+from placement.distributed.cluster import processes
+from placement.testing.ray_run import FAKES, RayRun, toy
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+LONG = 120.0
+TOKEN = secrets.token_hex(16)
+VARIABLES = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": TOKEN,
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # 127.0.0.1 only
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "XLA_FLAGS": "",
+}
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(LONG)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a head node of ten processors."""
+    folder = Path("/tmp") / f"test-ray-{secrets.token_hex(4)}"  # short, for sockets' paths
+    port = _free_port()
+    options = ["--head", "--block", f"--port={port}", "--num-cpus=10", "--include-dashboard=false"]
+    options += ["--object-store-memory=80000000", "--disable-usage-stats", f"--temp-dir={folder}"]
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
+    said = (tmp_path_factory.mktemp("ray") / "said").open("w")
+    head = subprocess.Popen(command, env={**os.environ, **VARIABLES}, stdout=said, stderr=said)
+    try:
+        deadline = time.monotonic() + LONG
+        while not _answers(port):
+            assert head.poll() is None and time.monotonic() < deadline, "the cluster did not start"
+            time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        below = processes.descendants(head.pid)
+        head.send_signal(signal.SIGTERM)
+        try:
+            head.wait(30)
+        finally:
+            head.kill()
+            processes.end_all(below, timeout=5)
+            said.close()
+            subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def test_a_run_joins_trains_and_leaves(cluster: str, tmp_path: Path) -> None:
+    for attempt in range(2):  # the second one finds the cluster as the first one left it
+        config = toy(tmp_path / str(attempt), iterations=30, runtime={"address": cluster, "bind": "node"})
+        with RayRun(config, makers=FAKES, environment=VARIABLES) as run:
+            assert run.end(timeout=LONG) == 0, run.output()
+            assert run.lines[-1] == "complete 30\n"
+
+
+def test_without_the_token_it_is_told_in_one_line(cluster: str, tmp_path: Path) -> None:
+    config = toy(tmp_path, iterations=30, runtime={"address": cluster})
+    with RayRun(config, makers=FAKES, environment={**VARIABLES, "RAY_AUTH_TOKEN": "0" * 32}) as run:
+        assert run.end(timeout=LONG) != 0
+        assert "no Ray cluster can be used there" in run.output()
