@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +121,12 @@ class RayRun:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:  # it has just died by itself
-                self.until(lambda pid=pid: self.pid(name) != pid, f"{name} is started anew", timeout=timeout)
+                self.until(partial(self._anew, name, pid), f"{name} is started anew", timeout=timeout)
             else:
                 return pid
+
+    def _anew(self, name: str, pid: int) -> bool:
+        return self.pid(name) != pid
 
     def send(self, number: signal.Signals) -> None:
         """Signals the whole process group, as a terminal does."""
