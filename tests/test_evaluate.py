@@ -166,6 +166,7 @@ def test_placers_are_compared_in_one_command_and_not_run_twice(tmp_path):
         (("search=refine", "moves=0"), "moves=0: must be at least 1"),
         (("search=refine", "anneal.cold=1"), "anneal.cold=1.0: must be above 0 and at most"),
         (("search=refine", "threads=0"), "threads=0: must be at least 1"),
+        (("search=anneal", "placement=a.plc"), "search=anneal has its own starts"),
     ],
 )
 def test_wrong_search_settings_are_refused_in_one_line(arguments, message, tmp_path):

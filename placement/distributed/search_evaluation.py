@@ -96,7 +96,9 @@ def displaced(before: Placement, after: Placement) -> str:
 def progress_bar(console: Console) -> Iterator[Callable[[float, Point], None]]:
     """A bar on a terminal, nothing elsewhere; gives what is to be told of progress."""
     columns = (BarColumn(), TextColumn("{task.percentage:.0f} %"), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("searching", total=1.0)
 
         def show(share: float, point: Point) -> None:

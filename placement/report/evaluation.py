@@ -93,6 +93,8 @@ class EvaluateConfig:
     def _check_search(self) -> None:
         if self.search is not None and self.search not in SEARCHES:
             raise ConfigError(f"search={self.search!r}: must be one of {', '.join(SEARCHES)}")
+        if self.search == "anneal" and (self.checkpoint is not None or self.placement is not None):
+            raise ConfigError("search=anneal has its own starts: search=refine improves a placement or a checkpoint's")
         if self.search is not None and self.placers:
             raise ConfigError("search and placers cannot be asked for together: give one of them")
         for placer in self.placers:

@@ -14,7 +14,7 @@ from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.config import AnnealConfig
+from placement.search.config import STARTS, AnnealConfig
 from placement.search.legaliser import NoRoom, legalise
 
 STRETCHES = (1.0, 1.15, 1.3, 1.45)
@@ -35,15 +35,20 @@ class Start(NamedTuple):
 def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
     """A start of each kind that `config` names, several of shelves; kinds that find no room are left out.
 
+    Where none of them does, the other kinds are tried.
+
     Raises:
-        DesignError: none of them found room for all macros.
+        DesignError: none found room for all macros.
     """
     generator = np.random.default_rng(seed)
     found: list[Start] = []
     for kind in config.starts:
         found += _KINDS[kind](design, config, generator)
+    for kind in STARTS:  # better any than none
+        if not found and kind not in config.starts:
+            found += _KINDS[kind](design, config, generator)
     if not found:
-        raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(config.starts)}")
+        raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(STARTS)}")
     return [Start(start.name, _with_soft(design, start.placement, config.soft_placer)) for start in found]
 
 
@@ -56,6 +61,9 @@ def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generato
 
     The density cost looks at the fullest gcells only, so gaps between macros that leave no gcell full are worth much.
     """
+    if len(design.placing_order) == 0:
+        yield Start("fixed", design.initial)
+        return
     for stretch in STRETCHES:
         placement = shelves(design, stretch, config.spacing, generator)
         if placement is not None:

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from placement.config import ConfigError
 from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.netlist.design import NodeKind
 from placement.netlist.load import load
 from placement.netlist.plc import read_placement
 from placement.search import saved
 from placement.search.config import AnnealConfig, Budget
 from placement.search.schedule import Adaptive, Geometric
 from placement.search.search import Watch, search
-from placement.search.starts import Start, make_starts
+from placement.search.starts import Start, make_starts, shelves
+from placement.testing.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
 
@@ -137,3 +142,29 @@ def test_a_budget_is_either_of_moves_or_of_seconds():
     for budget in ({}, {"moves": 1, "seconds": 1.0}, {"moves": 0}, {"seconds": 0.0}):
         with pytest.raises(ConfigError):
             Budget(**budget)
+
+
+def test_starts_of_another_kind_are_made_where_the_wanted_ones_find_no_room():
+    nodes = [
+        Node("tall", NodeKind.HARD, 5.0, 35.0, 10.0, 70.0),
+        Node("wide", NodeKind.HARD, 45.0, 5.0, 50.0, 10.0),
+        Node("small", NodeKind.HARD, 35.0, 35.0, 20.0, 20.0),
+        Node("cluster", NodeKind.SOFT, 25.0, 25.0, 12.0, 12.0),
+    ]
+    nets = [Net([("tall", 0, 0), ("wide", 0, 0)]), Net([("small", 0, 0), ("cluster", 0, 0)])]
+    design = build("l_shape", square_canvas(7, 7), nodes, nets)
+    assert shelves(design, 1.0, 0.0, np.random.default_rng(0)) is None
+    starts = make_starts(design, AnnealConfig(soft_placer="analytic_fast"), 0)
+    assert starts
+    for start in starts:
+        assert legality(design, start.placement) == (0, 0)
+
+
+def test_a_design_of_fixed_macros_has_its_soft_macros_placed(design):
+    fixed = design.initial.fixed.copy()
+    fixed[design.netlist.hard] = True
+    held = dataclasses.replace(design, initial=dataclasses.replace(design.initial, fixed=fixed))
+    result = search(held, config=QUICK, budget=Budget(moves=5_000))
+    assert result.costs.proxy_cost < proxy_cost(held, design.initial).proxy_cost
+    hard = design.netlist.hard
+    assert (result.placement.x[hard] == design.initial.x[hard]).all()

@@ -1,0 +1,88 @@
+#include "annealer.hpp"
+
+#include <stdexcept>
+
+#include "check.hpp"
+#include "cost.hpp"
+#include "legality.hpp"
+#include "toy_design.hpp"
+
+using placement::Annealer;
+using placement::Blockage;
+using placement::CostEvaluator;
+using placement::HardRoom;
+using placement::MoveOptions;
+using placement::NodeMove;
+
+namespace {
+
+// Of toy_design: the port, macros of 20 × 20, 20 × 10, 10 × 10 and 7 × 5 µm, a soft macro; 80 × 60 µm.
+struct Places {
+  std::vector<double> x{5, 10, 40, 65, 65, 40}, y{5, 10, 15, 15, 40, 40};
+  std::vector<std::int8_t> orientation = std::vector<std::int8_t>(6, 0);
+};
+
+}  // namespace
+
+TEST(hard_room_knows_what_is_free) {
+  const auto design = toy_design();
+  const Places places;
+  HardRoom room(*design, 0.0, {Blockage{70, 50, 80, 60}});
+  room.stand(places.x.data(), places.y.data(), places.orientation.data());
+  CHECK(room.all_fit());
+  NodeMove move{3, 25, 5, 0};  // 10 × 10 beside the 20 × 20: they touch
+  CHECK(room.fits(&move, 1));
+  move.x = 24.9;
+  CHECK(!room.fits(&move, 1));
+  move = {3, 4.9, 40, 0};  // over the edge
+  CHECK(!room.fits(&move, 1));
+  move = {3, 74, 54, 0};  // in the blockage
+  CHECK(!room.fits(&move, 1));
+  CHECK(room.clearance({1, 10, 10, 0}, true, true) == 10.0);  // up to the second one, from 20 to 30
+  CHECK(room.clearance({1, 10, 10, 0}, true, false) == 0.0);
+  const NodeMove swapped[2] = {{2, 65, 15, 0}, {3, 40, 15, 0}};
+  CHECK(room.fits(swapped, 2));
+  const NodeMove together[2] = {{2, 40, 40, 0}, {3, 45, 40, 0}};
+  CHECK(!room.fits(together, 2));
+}
+
+TEST(hard_room_keeps_the_spacing) {
+  const auto design = toy_design();
+  const Places places;
+  HardRoom room(*design, 2.0, {});
+  room.stand(places.x.data(), places.y.data(), places.orientation.data());
+  NodeMove move{3, 26.9, 5, 0};
+  CHECK(!room.fits(&move, 1));
+  move.x = 27;
+  CHECK(room.fits(&move, 1));
+}
+
+TEST(annealer_keeps_the_exact_cost_and_the_placement_legal) {
+  const auto design = toy_design();
+  const Places places;
+  Annealer annealer(design, places.x.data(), places.y.data(), places.orientation.data(), {}, MoveOptions(), 1);
+  const double before = annealer.best_cost();
+  const auto placer = placement::make_soft_placer("analytic_fast", design);
+  for (int i = 0; i < 10; ++i) {
+    annealer.run(2000, 1e-2, 1e-4);
+    annealer.replace_soft(*placer);
+  }
+  const auto& cost = annealer.cost();
+  CostEvaluator evaluator(design);
+  const auto full = evaluator.evaluate(cost.x().data(), cost.y().data(), cost.orientation().data(), {});
+  CHECK(full.proxy_cost == cost.costs().proxy_cost);
+  const auto legal = placement::check_legality(*design, annealer.best_x().data(), annealer.best_y().data(),
+                                               annealer.best_orientation().data());
+  CHECK(legal.overlaps == 0 && legal.outside == 0);
+  const auto best = evaluator.evaluate(annealer.best_x().data(), annealer.best_y().data(),
+                                       annealer.best_orientation().data(), {});
+  CHECK(best.proxy_cost == annealer.best_cost() && best.proxy_cost < before);
+}
+
+TEST(annealer_refuses_an_illegal_start) {
+  const auto design = toy_design();
+  Places places;
+  places.x[3] = 40;
+  CHECK_THROWS(Annealer(design, places.x.data(), places.y.data(), places.orientation.data(), {}, MoveOptions(), 1),
+               std::invalid_argument);
+}
