@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -29,13 +30,13 @@ from placement.search.search import Watch
 
 COLUMNS = {
     "placer": "placer",
-    "seeds": "seeds",
+    "n": "seeds",
     "mean": "mean",
     "best": "best",
     "spread": "spread",
     "wire": "wirelength_cost",
     "density": "density_cost",
-    "congestion": "congestion_cost",
+    "congest.": "congestion_cost",
     "illegal": "overlaps",
 }
 """Of the table, and the keys of `summary` that they show."""
@@ -164,7 +165,7 @@ def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def comparison_table(entries: Sequence[Entry], title: str) -> Table:
     """A line per placer."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "placer" else "right", no_wrap=True)
     for row in summary(entries):
@@ -172,7 +173,7 @@ def comparison_table(entries: Sequence[Entry], title: str) -> Table:
         illegal = str(row["overlaps"] + row["outside"])
         first, second, *parts = costs
         table.add_row(row["placer"], str(row["seeds"]), first, second, f"{row['spread']:.4f}", *parts, illegal)
-    table.caption = "spread: standard deviation over the seeds; illegal: overlaps and macros outside"
+    table.caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
     table.caption_justify = "left"
     return table
 
