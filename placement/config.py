@@ -275,6 +275,8 @@ class TrainConfig:
         _require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
         _require(0 <= self.seed < 2**32, "seed", self.seed, "an integer in [0, 2³²)")
         _require(bool(self.run_dir), "run_dir", self.run_dir, "a folder")
+        if self.runtime.name == "ray":
+            _require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:

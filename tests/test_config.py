@@ -85,6 +85,7 @@ def test_several_designs():
         ("env.dead_end_penalty=1", "below 0"),
         ("replay.name=disk", "auto, reverb or memory"),
         ("runtime.name=slurm", "local or ray"),
+        ("runtime=ray replay=memory", "auto or reverb with runtime=ray"),
         ("+runtime.staleness=never", "wait or drop"),
         ("+runtime.shards=0", "runtime.shards=0: must be at least 1"),
         ("+runtime.fan_out=1", "runtime.fan_out=1: must be at least 2"),
@@ -94,7 +95,7 @@ def test_several_designs():
 )
 def test_wrong_settings_are_refused_by_name(override, message):
     with pytest.raises(ConfigError) as caught:
-        build(TrainConfig, composed(override))
+        build(TrainConfig, composed(*override.split()))
     assert message in str(caught.value)
 
 

@@ -79,6 +79,25 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
     _check(folder)
 
 
+def test_the_board_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
+    (board,) = [process.pid for process in run.below() if _title(process.pid) == "ray::Board"]
+    os.kill(board, signal.SIGKILL)
+    run.until(lambda: len(run.seen) < 7, "the new one is empty", timeout=LONG)
+    run.until(lambda: len(run.seen) == 7 and all(one["ready"] for one in run.seen.values()), "all report", timeout=LONG)
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
+    run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is started anew", timeout=LONG)
+    _check(folder)
+
+
+def _title(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+    except OSError:
+        return ""
+
+
 def test_several_die_at_once(run: RayRun, folder: Path) -> None:
     names = ("actor 0", "shard 0", "cache 0", "learner")
     killed = {name: run.kill(name, timeout=LONG) for name in names}

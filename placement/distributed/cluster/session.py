@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import logging
 import os
 import secrets
@@ -42,6 +43,11 @@ def import_ray() -> Any:
         raise ConfigError(
             f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
         ) from error
+    if importlib.util.find_spec("reverb") is None:
+        raise ConfigError(
+            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; install the "
+            "`reverb` extra (Python 3.11), or use runtime=local"
+        )
     return ray
 
 
