@@ -128,14 +128,21 @@ class Checkpoints:
     def _open(self) -> ocp.CheckpointManager:
         if self._manager is None:
             writes = not self._read_only
+            alone = _this_process_alone()
+            if writes:
+                self._folder.mkdir(parents=True, exist_ok=True)
             options = ocp.CheckpointManagerOptions(
                 max_to_keep=self._keep if writes else None,
-                create=writes,
+                create=False,
                 cleanup_tmp_directories=writes,
                 read_only=self._read_only,
                 enable_async_checkpointing=False,
+                multiprocessing_options=alone,
             )
-            handlers = {"arrays": ocp.StandardCheckpointHandler(), "record": ocp.JsonCheckpointHandler()}
+            handlers = {
+                "arrays": ocp.StandardCheckpointHandler(multiprocessing_options=alone),
+                "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
+            }
             with _without_warnings("absl"):  # of which `read_only` alone brings two
                 self._manager = ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
         return self._manager
@@ -201,6 +208,16 @@ class Checkpoints:
             raise CheckpointMismatch(
                 f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
+
+
+def _this_process_alone() -> ocp.options.MultiprocessingOptions:
+    """Of several learner hosts one saves, and waits for no other."""
+    if jax.process_count() == 1:
+        return ocp.options.MultiprocessingOptions()
+    index = jax.process_index()
+    return ocp.options.MultiprocessingOptions(
+        primary_host=index, active_processes={index}, barrier_sync_key_prefix=f"host{index}"
+    )
 
 
 @contextlib.contextmanager

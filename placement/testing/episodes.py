@@ -48,6 +48,7 @@ def played_episodes(
     player = None if played_by is None else (*played_by, played_by[0].embed(played_by[1]))
     batch = signature(steps)
     batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
+    batch.identity[:, 1] = np.arange(seed * count, (seed + 1) * count)
     batch.actions[:] = -1
     batch.design[:] = pool.design_of_env
     running = np.ones(count, bool)

@@ -1,4 +1,4 @@
-"""A learner host for test_hosts.py: learns from its half of the episodes and prints what came of it."""
+"""A learner host for test_hosts.py: learns from its own shard's episodes and prints what came of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 INDEX, COUNT, PORT = (int(argument) for argument in sys.argv[1:4])
+FOLDER = sys.argv[4]
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={2 // COUNT} --xla_backend_optimization_level=0"
 
 from placement.ppo.hosts import Hosts, join_hosts  # noqa: E402
@@ -18,24 +19,50 @@ HOSTS = join_hosts(f"127.0.0.1:{PORT}", index=INDEX, count=COUNT, timeout=60) if
 
 import jax  # noqa: E402
 
+from placement.checkpoint import Checkpoints  # noqa: E402
 from placement.config import EnvConfig, PolicyConfig, PPOConfig  # noqa: E402
+from placement.distributed.saving import on_host  # noqa: E402
 from placement.ppo.learner import Learner  # noqa: E402
 from placement.ppo.mesh import make_mesh  # noqa: E402
+from placement.ppo.trajectory import Episode  # noqa: E402
+from placement.replay.shard import ReplayShard  # noqa: E402
+from placement.replay.sharded import ShardedReplay, ShardWriter  # noqa: E402
 from placement.testing.designs import four_macros  # noqa: E402
 from placement.testing.episodes import played_episodes  # noqa: E402
 
+SHARE = HOSTS.share(8)
+
+
+def read_own(shard: ReplayShard, episodes: list[Episode], steps: int) -> list[Episode]:
+    """This host's share of the episodes, by way of its own shard."""
+    mine = episodes[HOSTS.index * SHARE :][:SHARE]
+    writer = ShardWriter(lambda: (shard.address,), home=0, steps=steps)
+    for one in mine:
+        writer.write(one, timeout=60)
+    writer.close()
+    replay = ShardedReplay(lambda: (shard.address,), steps=steps)
+    got = replay.read(len(mine), timeout=60)
+    replay.close()
+    return got
+
 
 def main() -> None:
-    """Two iterations over eight episodes each."""
+    """Two iterations over eight episodes each; host 0 saves."""
     designs = [four_macros()]
     ppo = PPOConfig(iterations=4, epochs=2, minibatch_size=16)
     env = EnvConfig(soft_placer="none")
     policy = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
     learner = Learner(policy, ppo, env, designs, seed=0, mesh=make_mesh(), hosts=HOSTS)
-    share = HOSTS.share(8)
+    steps = len(designs[0].placing_order)
+    shard = ReplayShard(number=HOSTS.index, capacity=16, steps=steps)
     for iteration in range(2):
         episodes = played_episodes(designs, 8, iteration, env=env)
-        metrics = learner.update(episodes[HOSTS.index * share :][:share], iteration=iteration)
+        metrics = learner.update(read_own(shard, episodes, steps), iteration=iteration)
+    shard.close()
+    if HOSTS.index == 0:
+        checkpoints = Checkpoints(FOLDER)
+        checkpoints.save(2, {"learner": on_host(learner.state)}, {})
+        checkpoints.close()
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(learner.parameters())]
     parameters = np.concatenate(leaves)
     digest = hashlib.sha256(parameters.tobytes()).hexdigest()

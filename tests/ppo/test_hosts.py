@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from placement.checkpoint import Checkpoints
 from placement.config import ConfigError
 from placement.ppo.hosts import Hosts
 from placement.testing.episodes import episode
@@ -26,12 +27,12 @@ def _free_port() -> int:
         return found.getsockname()[1]
 
 
-def _run(count: int) -> list[dict]:
-    """What each of `count` hosts printed; they have two devices together."""
+def _run(count: int, folder: Path) -> list[dict]:
+    """What each of `count` hosts printed; they have two devices together. The first saves in `folder`."""
     port, environment = str(_free_port()), os.environ | {"PYTHONPATH": str(WORKER.parents[2])}
     started = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), str(index), str(count), port],
+            [sys.executable, str(WORKER), str(index), str(count), port, str(folder)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )
         for index in range(count)
@@ -49,14 +50,19 @@ def _run(count: int) -> list[dict]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_two_hosts_learn_what_one_learns() -> None:
-    (alone,) = _run(1)
-    first, second = _run(2)
+def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
+    """Each from episodes of its own shard; there is one checkpoint."""
+    pytest.importorskip("reverb")
+    (alone,) = _run(1, tmp_path / "alone")
+    first, second = _run(2, tmp_path / "together")
     assert first["devices"] == second["devices"] == alone["devices"] == 2
     assert first["samples"] == alone["samples"] > 8
     assert first["digest"] == second["digest"]  # the same parameters on every host, to the last bit
     np.testing.assert_allclose(first["parameters"], alone["parameters"], rtol=1e-4, atol=1e-5)
     assert first["policy_loss"] == pytest.approx(alone["policy_loss"], rel=1e-3, abs=1e-5)
+    checkpoints = Checkpoints(tmp_path / "together", read_only=True)
+    assert checkpoints.steps() == [2]
+    checkpoints.close()
 
 
 def test_one_host_keeps_its_episodes() -> None:
