@@ -51,9 +51,9 @@ TEST(hard_room_keeps_the_spacing) {
   const Places places;
   HardRoom room(*design, 2.0, {});
   room.stand(places.x.data(), places.y.data(), places.orientation.data());
-  NodeMove move{3, 26.9, 5, 0};
+  NodeMove move{3, 10, 26.9, 0};  // above the first one
   CHECK(!room.fits(&move, 1));
-  move.x = 27;
+  move.y = 27;
   CHECK(room.fits(&move, 1));
 }
 
