@@ -80,7 +80,7 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
 
 
 def test_the_board_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
-    (board,) = [process.pid for process in run.below() if _title(process.pid) == "ray::Board"]
+    (board,) = [process.pid for process in run.below() if _title(process.pid).startswith("ray::Board")]
     os.kill(board, signal.SIGKILL)
     run.until(lambda: len(run.seen) < 7, "the new one is empty", timeout=LONG)
     run.until(lambda: len(run.seen) == 7 and all(one["ready"] for one in run.seen.values()), "all report", timeout=LONG)
