@@ -14,6 +14,7 @@ import jax
 from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
 from placement.distributed.evaluator import Evaluation
+from placement.distributed.input_pipeline import Batch, InputPipeline
 from placement.distributed.interruption import Interrupted, Interruptible
 from placement.distributed.metrics import MetricsWriter, episode_metrics
 from placement.distributed.progress import Stopwatch, TrainingProgress
@@ -21,7 +22,6 @@ from placement.distributed.saving import Counters, Progressed, Saver, on_host
 from placement.distributed.supervisor import Supervisor
 from placement.modelcache.base import ParameterPublisher
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 
 
@@ -92,10 +92,13 @@ class Training:
             ReplayTimeout: the actors did not bring enough episodes in time.
         """
         parts, runtime = self._parts, self._config.runtime
-        with MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics:
+        with (
+            MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics,
+            InputPipeline(parts.replay, parts.learner, episodes=self._config.ppo.episodes_per_iteration) as pipeline,
+        ):
             done = self.done()
             while not done:
-                row = self._iterate()
+                row = self._iterate(pipeline)
                 done = self.done()
                 iteration = self.state.counters.iteration
                 if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
@@ -109,14 +112,14 @@ class Training:
                 if iteration % runtime.checkpoint_every == 0 or done:
                     parts.saver.save(self.state, parts.best)
 
-    def _iterate(self) -> dict[str, float]:
+    def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
         """One iteration; returns its row."""
         parts, before = self._parts, self.state.counters
         start = time.monotonic()
         with parts.interruption.breakable():
-            episodes = self._read()
+            episodes, prepared = self._next(pipeline)
             received = time.monotonic()
-            learned = parts.learner.update(episodes, iteration=before.iteration)
+            learned = parts.learner.learn(prepared, iteration=before.iteration)
         learned_at = time.monotonic()
         steps = sum(int(episode.length) for episode in episodes)
         counters = Counters(
@@ -134,19 +137,19 @@ class Training:
             "episodes_per_second": len(episodes) / elapsed,
             "steps_per_second": steps / elapsed,
             "infeed_wait_seconds": received - start,
+            "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(parts.replay, "refused", 0)),
+            "refused_episodes": float(getattr(parts.replay, "refused", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 
-    def _read(self) -> list[Episode]:
-        parts, config = self._parts, self._config
+    def _next(self, pipeline: InputPipeline) -> Batch:
         try:
-            return parts.replay.read(config.ppo.episodes_per_iteration, timeout=config.replay.timeout)
+            return pipeline.next(timeout=self._config.replay.timeout)
         except ReplayClosed:
-            if parts.interruption.requested.is_set():
+            if self._parts.interruption.requested.is_set():
                 raise Interrupted from None
-            parts.supervisor.check()
+            self._parts.supervisor.check()
             raise
 
     def _evaluate(self, iteration: int) -> dict[str, float]:

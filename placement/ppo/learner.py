@@ -57,6 +57,18 @@ class LearnerState(NamedTuple):
     reward_statistics: RewardStatistics
 
 
+class Prepared(NamedTuple):
+    """An iteration's input, as far as it does not depend on the learner's state.
+
+    Attributes:
+        batch: the episodes side by side: axis B before each field's own.
+        observation: on every device, axis S before those of one observation.
+    """
+
+    batch: Episode
+    observation: Observation
+
+
 class Learner:
     """Proximal policy optimisation on whole episodes, data parallel over a mesh of devices.
 
@@ -101,6 +113,7 @@ class Learner:
         self._network = Network(policy_config, self._designs)
         self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
         self._optimiser = make_optimiser()
+        self._buffer: Observation | None = None
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
@@ -117,28 +130,67 @@ class Learner:
         return jax.tree.map(lambda leaf: np.array(leaf), self.state.trained.params)
 
     def update(self, episodes: list[Episode], *, iteration: int) -> dict[str, float]:
-        """One iteration of PPO: epochs of shuffled minibatches over these episodes.
+        """`prepare` and `learn`."""
+        return self.learn(self.prepare(episodes), iteration=iteration)
+
+    def prepare(self, episodes: list[Episode]) -> Prepared:
+        """Plays episodes again and puts what was seen on the devices, where it stays until the next such call.
 
         Args:
             episodes: this host's, at least one; any number, the same on every host. Another number than before may
                 compile anew.
+
+        Raises:
+            ValueError: no episode, or one of an unknown design or another number of steps.
+            IllegalAction: an action may not be taken in its episode.
+        """
+        self._check(episodes)
+        episodes = self._hosts.exchange(episodes)
+        if self._buffer is None or len(self._buffer.step) != len(episodes):
+            self._buffer = self.buffer(len(episodes))
+        self.render(episodes, self._buffer)
+        return self.load(episodes, self._buffer)
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is the only learner host. Then the parts of `prepare` may run in another thread than `learn`."""
+        return self._hosts.count == 1
+
+    def buffer(self, episodes: int) -> Observation:
+        """Host arrays for what is seen in so many episodes, [B, T, …]."""
+        return self._pool.rendered_arrays(episodes, self._pool.steps)
+
+    def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
+        """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
+        self._check(episodes)
+        batch = _side_by_side(episodes)
+        rows = Observation(*(array[at : at + len(episodes)] for array in buffer))
+        self._pool.render_episodes(
+            batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=rows
+        )
+
+    def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
+        """Moves the rendered buffer to the devices; it must stay as it is until `learn` is done with it."""
+        flat = jax.tree.map(_joined, Observation(*buffer))
+        return Prepared(_side_by_side(episodes), put(flat, replicated(self._mesh)))
+
+    def learn(self, prepared: Prepared, *, iteration: int) -> dict[str, float]:
+        """One iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
+
+        Args:
+            prepared: of this learner.
             iteration: from 0, sets learning rate and entropy bonus.
 
         Returns:
             Metrics, means over the gradient steps: policy_loss, value_loss, entropy, approx_kl, clip_fraction,
             gradient_norm; explained_variance of the episodes' values; learning_rate; entropy_coefficient;
             gradient_steps, skipped_steps and samples of this iteration.
-
-        Raises:
-            ValueError: no episode, or one of an unknown design or another number of steps.
         """
-        self._check(episodes)
-        episodes = self._hosts.exchange(episodes)
-        batch = Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
+        batch = prepared.batch
         statistics = advantage.updated_statistics(
             self.state.reward_statistics, batch.design, batch.reward, batch.dead_end
         )
-        data, explained = self._data(batch, statistics)
+        data, explained = self._data(prepared, statistics)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(iteration / max(self._config.iterations - 1, 1), 1.0)
         learning_rate = self._config.learning_rate * _fall(self._config.final_learning_rate_fraction, progress)
@@ -152,7 +204,7 @@ class Learner:
         metrics: list[StepMetrics] = []
         for _ in range(self._config.epochs):
             before = len(metrics)
-            for minibatch in self._minibatches(seeds.permutation(inside), len(episodes)):
+            for minibatch in self._minibatches(seeds.permutation(inside), len(batch.length)):
                 trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
             if self._config.target_kl > 0:
@@ -180,8 +232,9 @@ class Learner:
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._pool.steps}"
                 )
 
-    def _data(self, batch: Episode, statistics: RewardStatistics) -> tuple[IterationData, float]:
+    def _data(self, prepared: Prepared, statistics: RewardStatistics) -> tuple[IterationData, float]:
         """What the gradient steps draw from, on every device, and the explained variance of the episodes' values."""
+        batch = prepared.batch
         rewards = np.zeros(batch.values.shape, np.float32)
         played = np.flatnonzero(batch.length > 0)
         scaled = advantage.normalised_rewards(statistics, batch.design, batch.reward)
@@ -192,12 +245,9 @@ class Learner:
         explained = advantage.explained_variance(batch.values, returns, batch.length)
         advantages = advantage.normalised_per_design(advantages, batch.length, batch.design)
         actions = np.where(np.arange(self._pool.steps)[None] < batch.length[:, None], batch.actions, 0)
-        rendered = self._pool.render_episodes(
-            batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32)
-        )
         samples = Samples(actions, batch.log_probabilities, advantages, returns, np.zeros_like(advantages))
-        flat = jax.tree.map(_joined, (Observation(*rendered), Samples(*samples)))
-        return IterationData(*put(flat, replicated(self._mesh))), explained
+        flat = jax.tree.map(_joined, Samples(*samples))
+        return IterationData(prepared.observation, put(flat, replicated(self._mesh))), explained
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
         """Shuffled samples shared out into minibatches of one shape; what little is left over is left out.
@@ -243,6 +293,11 @@ class Learner:
         self.trace_count += 1
         step = functools.partial(gradient_step, self._network, self._optimiser)
         return step(trained, inputs, data, minibatch, coefficients, rates)
+
+
+def _side_by_side(episodes: list[Episode]) -> Episode:
+    """Axis B before each field's own."""
+    return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
 
 
 def _joined(array: np.ndarray) -> np.ndarray:

@@ -81,8 +81,20 @@ class FakeLearner:
             "key": jax.random.key(seed),
         }
         self.seen: list[tuple[int, int]] = []
+        self.alone = True
 
-    def update(self, episodes: Sequence[Episode], *, iteration: int) -> dict[str, float]:
+    def buffer(self, episodes: int) -> list[Any]:
+        """For nothing: nothing is rendered."""
+        return []
+
+    def render(self, episodes: Sequence[Episode], buffer: list[Any], *, at: int = 0) -> None:
+        """Does nothing."""
+
+    def load(self, episodes: Sequence[Episode], buffer: list[Any]) -> Sequence[Episode]:
+        """The episodes themselves."""
+        return list(episodes)
+
+    def learn(self, episodes: Sequence[Episode], *, iteration: int) -> dict[str, float]:
         """Learns nothing from whole episodes; raises ValueError if the iterations do not follow each other."""
         if iteration != self.state["updates"]:
             raise ValueError(f"iteration {iteration} after {self.state['updates']} updates")

@@ -26,7 +26,14 @@ from placement.netlist.plc import read_placement
 from placement.replay import factory
 from placement.testing.fakes import FakeAgent, FakeLearner
 
-TIMES = {"seconds", "episodes_per_second", "steps_per_second", "infeed_wait_seconds", "learner_seconds"}
+TIMES = {
+    "seconds",
+    "episodes_per_second",
+    "steps_per_second",
+    "infeed_wait_seconds",
+    "infeed_wait_share",
+    "learner_seconds",
+}
 
 
 class Shown:
@@ -188,11 +195,11 @@ def test_a_signal_while_learning_saves_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     class Interrupting(FakeLearner):
-        def update(self, episodes: Any, *, iteration: int) -> dict[str, float]:
+        def learn(self, episodes: Any, *, iteration: int) -> dict[str, float]:
             if iteration == 2:
                 self.state = {}  # half done: donated away
                 os.kill(os.getpid(), number)
-            return super().update(episodes, iteration=iteration)
+            return super().learn(episodes, iteration=iteration)
 
     monkeypatch.setattr(local, "Learner", Interrupting)
     result, shown = _run(_config(tmp_path, runtime=_runtime(checkpoint_every=100)))
