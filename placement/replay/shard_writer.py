@@ -15,8 +15,8 @@ from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
 from placement.transport.latencies import Latencies, Summary
 
-SLICE_SECONDS = 1.0
-"""A wait for room is cut into pieces of this length, to see whether the shard still lives."""
+SLICES = (1.0, 2.0, 4.0, 8.0)
+"""Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
 PROBE_SECONDS = 5.0
 """That a shard may take to answer before it counts as down."""
 
@@ -107,27 +107,30 @@ class ShardWriter:
     def _deliver(self, episode: Episode, deadline: float, timeout: float) -> None:
         """Hands the episode to a shard, another if need be, until one confirms it."""
         self._return_home()
+        waits = 0
         while True:
             connection = self._connection or self._connect(deadline, timeout)
             self._connection = connection
             if connection.writer.pending is None:
                 connection.writer.begin(episode)
                 self._pending = episode
-            if self._confirmed(connection, deadline):
+            piece = SLICES[min(waits, len(SLICES) - 1)]
+            if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), piece)):
                 self._pending = None
                 self._written += 1
                 return
             self._raise_if_closed()
+            waits = 0 if self._connection is None else waits + 1
             if self._connection is not None and time.monotonic() >= deadline:
                 raise ReplayTimeout(
                     f"{_me()} waited {timeout:g} s to write an episode: replay shard {connection.shard} "
                     f"({connection.address}) is full and the learner took none"
                 )
 
-    def _confirmed(self, connection: _Connection, deadline: float) -> bool:
-        """Waits a while for the table to have the item; drops the connection if its shard is down."""
+    def _confirmed(self, connection: _Connection, seconds: float) -> bool:
+        """Waits so long for the table to have the item; drops the connection if its shard is down."""
         try:
-            if connection.writer.flush(min(max(deadline - time.monotonic(), 0.001), SLICE_SECONDS)):
+            if connection.writer.flush(seconds):
                 return True
         except RuntimeError:
             self._raise_if_closed()
@@ -193,7 +196,7 @@ class ShardWriter:
         )
 
     def close(self) -> None:
-        """Gives up what is under way: whoever writes gets ReplayClosed within a second or so. May be called twice."""
+        """Gives up what is under way: whoever writes gets ReplayClosed within seconds. May be called twice."""
         self._closed.set()
 
     def _raise_if_closed(self) -> None:

@@ -37,8 +37,9 @@ def learner(designs: list[Design]) -> Learner:
 
 
 @pytest.fixture
-def replay(learner: Learner) -> Iterator[MemoryReplay]:
-    made = MemoryReplay(capacity=1000, steps=6, designs=2)
+def replay(designs: list[Design]) -> Iterator[MemoryReplay]:
+    steps = max(len(design.placing_order) for design in designs)
+    made = MemoryReplay(capacity=1000, steps=steps, designs=2)
     yield made
     made.close()
 
@@ -128,12 +129,15 @@ def test_a_closed_replay_ends_the_wait(learner: Learner, replay: MemoryReplay) -
 def test_an_error_of_the_thread_reaches_the_learner_and_the_thread_ends(
     learner: Learner, designs: list[Design]
 ) -> None:
-    replay = MemoryReplay(capacity=9, steps=9)  # of another run
+    replay = MemoryReplay(capacity=9, steps=len(episodes_of(designs, 1)[0].actions) + 3)  # of another run
     for episode in episodes_of(designs, 3):
         longer = {"actions": -1, "log_probabilities": 0, "values": 0}
         padded = {name: np.pad(getattr(episode, name), (0, 3), constant_values=by) for name, by in longer.items()}
         replay.write(episode._replace(**padded), timeout=LONG)
-    with InputPipeline(replay, learner, episodes=3) as pipeline, pytest.raises(ValueError, match="episode of 9 steps"):
+    with (
+        InputPipeline(replay, learner, episodes=3) as pipeline,
+        pytest.raises(ValueError, match=r"episode of \d steps"),
+    ):
         pipeline.next(timeout=LONG)
     assert not any(thread.name == "input pipeline" for thread in threading.enumerate())
 

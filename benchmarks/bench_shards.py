@@ -1,0 +1,297 @@
+"""Latency of writing episodes: one replay shard beside two and four. Bar: growth from 4 to 64 writers k → at most k/3.
+
+    python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 100 100 200] [--shards 1 2 4] [--json FILE]
+    python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is what is measured
+
+Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py); the shards' links are
+limited to `--megabits`, one figure for each payload, the others not. A writer is a thread that makes an episode, writes
+it to its shard, waits for the confirmation, and begins anew: making one takes `--making` times as long as one payload
+takes on a link, give or take half (so 64 writers ask 64/21 of what one link carries, and 16/21 of what each of four
+does). The learner draws from all shards meanwhile. Payloads are episodes whose numbers of steps are chosen to fit, of
+random numbers, which do not compress. Each writer's first write, which connects, is left out. A link lets 128 kB pass
+at once, so that small payloads arrive faster than its rate while it is not busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from links import Network, NetworkError, make_network
+
+from placement.ppo.trajectory import Episode, signature
+
+BYTES_PER_STEP = 12
+GROUPS = 4
+CAPACITY = 64
+BAR = 3.0
+ANSWER_SECONDS = 900.0
+
+
+def steps_of(megabytes: float) -> int:
+    return round(megabytes * 1e6 / BYTES_PER_STEP)
+
+
+def make_episode(steps: int, actor: int) -> Episode:
+    random = np.random.default_rng(actor)
+    return signature(steps)._replace(
+        identity=np.array([actor, 0], np.int64),
+        length=np.array(steps, np.int32),
+        actions=random.integers(0, 2**31, steps, dtype=np.int32),
+        log_probabilities=-random.random(steps, dtype=np.float32),
+        values=random.random(steps, dtype=np.float32),
+    )
+
+
+# What runs on the hosts: each reads a line of JSON from standard input, does it, and answers with one.
+
+
+def serve(roles: dict[str, Callable[..., object]]) -> None:
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps(roles[asked.pop("do")](**asked)), flush=True)
+
+
+def shard_role() -> None:
+    from placement.replay.shard import ReplayShard
+
+    held: list[ReplayShard] = []
+
+    def open_shard(number: int, steps: int, bind: str) -> str:
+        held.append(ReplayShard(number=number, capacity=CAPACITY, steps=steps, bind=bind))
+        return held[-1].address
+
+    def close() -> int:
+        written = held[-1].statistics().written
+        held.pop().close()
+        return written
+
+    serve({"open": open_shard, "close": close})
+
+
+def learner_role() -> None:
+    from placement.replay.base import ReplayClosed
+    from placement.replay.sharded import ShardedReplay
+    from placement.transport.addresses import fixed
+
+    held: list[tuple[ShardedReplay, threading.Thread]] = []
+
+    def drain(replay: ShardedReplay) -> None:
+        try:
+            while True:
+                replay.read(1, timeout=3600)
+        except ReplayClosed:
+            return
+
+    def open_reader(addresses: list[str], steps: int) -> None:
+        replay = ShardedReplay(fixed(*addresses), steps=steps, ahead=2)
+        replay.wait_until_connected(timeout=60)
+        thread = threading.Thread(target=drain, args=(replay,))
+        thread.start()
+        held.append((replay, thread))
+
+    def close() -> list[int]:
+        replay, thread = held.pop()
+        taken = [shard.taken for shard in replay.statistics()]
+        replay.close()
+        thread.join(60)
+        return taken
+
+    serve({"open": open_reader, "close": close})
+
+
+def writer_role() -> None:
+    from placement.replay.sharded import ShardWriter
+    from placement.transport.addresses import fixed
+
+    count = {"": 0}
+    lock = threading.Lock()
+
+    def run(addresses: list[str], home: int, actor: int, steps: int, making: float, until: float) -> list[float]:
+        writer = ShardWriter(fixed(*addresses), home=home, steps=steps, key=actor)
+        episode, random = make_episode(steps, actor), np.random.default_rng(actor)
+        latencies: list[float] = []
+        time.sleep(making * random.random())
+        while time.monotonic() < until or len(latencies) < 2:
+            with lock:
+                count[""] += 1
+                episode = episode._replace(identity=np.array([actor, count[""]]))
+            start = time.monotonic()
+            writer.write(episode, timeout=ANSWER_SECONDS)
+            latencies.append(time.monotonic() - start)
+            time.sleep(making * random.uniform(0.5, 1.5))
+        moves = writer.statistics().moves
+        writer.close()
+        if moves:
+            print(f"writer {actor} left its shard {moves} times", file=sys.stderr)
+        return latencies[1:]
+
+    def write(addresses: list[str], actors: list[int], steps: int, making: float, seconds: float) -> list[float]:
+        until = time.monotonic() + seconds
+        found: list[list[float]] = []
+        threads = [
+            threading.Thread(
+                target=lambda actor=actor: found.append(
+                    run(addresses, actor % len(addresses), actor, steps, making, until)
+                )
+            )
+            for actor in actors
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(ANSWER_SECONDS)
+        return [latency for one in found for latency in one]
+
+    serve({"write": write})
+
+
+ROLES = {"shard": shard_role, "learner": learner_role, "writer": writer_role}
+
+
+# The conductor.
+
+
+class Part:
+    """A process on a host."""
+
+    def __init__(self, network: Network, host: str, role: str) -> None:
+        command = ["python", str(Path(__file__).resolve()), "--role", role]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = network.start(host, command, **pipes, text=True, bufsize=1)
+
+    def ask(self, **what: object) -> None:
+        print(json.dumps(what), file=self._process.stdin)
+
+    def answer(self) -> Any:
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("a host's process ended; its message is above")
+        return json.loads(line)
+
+    def do(self, **what: object) -> Any:
+        self.ask(**what)
+        return self.answer()
+
+
+def measure(parts: dict[str, Part], network: Network, shards: int, writers: int, point: dict[str, float]) -> dict:
+    """One point: `shards` shards, `writers` writers, payload and rate of `point`."""
+    steps, link_seconds = steps_of(point["megabytes"]), point["megabytes"] * 8 / point["megabits"]
+    making = point["making"] * link_seconds
+    addresses = [
+        parts[f"shard{number}"].do(do="open", number=number, steps=steps, bind=network.hosts[f"shard{number}"].address)
+        for number in range(shards)
+    ]
+    parts["learner"].do(do="open", addresses=addresses, steps=steps)
+    seconds = max(point["seconds"], 2.2 * max(making + link_seconds, writers / shards * link_seconds))
+    busy, groups = cpu_seconds(), min(GROUPS, writers)
+    for group in range(groups):
+        actors = list(range(group, writers, groups))
+        parts[f"writers{group}"].ask(
+            do="write", addresses=addresses, actors=actors, steps=steps, making=making, seconds=seconds
+        )
+    latencies = np.array([value for group in range(groups) for value in parts[f"writers{group}"].answer()])
+    busy = cpu_seconds() - busy
+    taken = parts["learner"].do(do="close")
+    for number in range(shards):
+        parts[f"shard{number}"].do(do="close")
+    return {
+        "shards": shards,
+        "writers": writers,
+        **point,
+        "writes": len(latencies),
+        "mean": float(latencies.mean()),
+        "p50": float(np.percentile(latencies, 50)),
+        "p99": float(np.percentile(latencies, 99)),
+        "taken": taken,
+        "cpu": busy / seconds,
+    }
+
+
+def cpu_seconds() -> float:
+    """Of the whole machine, since it started."""
+    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100
+
+
+def run(arguments: argparse.Namespace) -> list[dict]:
+    points = []
+    most = max(arguments.shards)
+    for megabytes, megabits in zip(arguments.payloads, arguments.megabits, strict=True):
+        hosts = {f"shard{number}": megabits for number in range(most)}
+        others = ["learner", *(f"writers{group}" for group in range(GROUPS))]
+        with make_network({**hosts, **dict.fromkeys(others)}, namespaces=not arguments.no_netns) as network:
+            parts = {host: Part(network, host, host.rstrip("0123456789").rstrip("s")) for host in network.hosts}
+            for part in parts.values():
+                part.answer()
+            point = {
+                "megabytes": megabytes,
+                "megabits": megabits,
+                "making": arguments.making,
+                "seconds": arguments.seconds,
+            }
+            for shards in arguments.shards:
+                for writers in arguments.writers:
+                    found = measure(parts, network, shards, writers, point)
+                    print(
+                        f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} ms, "
+                        f"p50 {found['p50'] * 1e3:,.1f}, p99 {found['p99'] * 1e3:,.1f} ({found['writes']} writes; "
+                        f"{found['cpu']:.2f} cores busy in all)",
+                        flush=True,
+                    )
+                    points.append(found)
+            report(points, megabytes, arguments)
+    return points
+
+
+def report(points: list[dict], megabytes: float, arguments: argparse.Namespace) -> None:
+    """The growth from the fewest to the most writers, for each number of shards, and the bar."""
+    low, high = min(arguments.writers), max(arguments.writers)
+    mean = {(one["shards"], one["writers"]): one["mean"] for one in points if one["megabytes"] == megabytes}
+    growth = {shards: mean[shards, high] / mean[shards, low] for shards in arguments.shards}
+    for shards, value in growth.items():
+        print(f"{megabytes:g} MB, {shards} shards: {low} → {high} writers, latency grows {value:.2f}-fold")
+    one, four = growth.get(1), growth.get(4)
+    if one and four:
+        verdict = "met" if four <= one / BAR else "NOT met"
+        print(f"{megabytes:g} MB: one shard's growth over four shards': {one / four:.2f} (bar {BAR:g}: {verdict})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--payloads", type=float, nargs="+", default=[0.1, 1.0, 16.0], metavar="MB")
+    parser.add_argument("--megabits", type=float, nargs="+", default=[100.0, 100.0, 200.0], help="one for each payload")
+    parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--writers", type=int, nargs="+", default=[4, 16, 64])
+    parser.add_argument("--making", type=float, default=20.0, help="link times that an episode takes to be made")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each point, at least")
+    parser.add_argument("--json", type=Path, help="file for the points")
+    parser.add_argument("--no-netns", action="store_true")
+    parser.add_argument("--role", choices=ROLES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.role:
+        ROLES[arguments.role]()
+        return
+    if len(arguments.payloads) != len(arguments.megabits):
+        parser.error("--megabits: one figure for each payload")
+    try:
+        points = run(arguments)
+    except NetworkError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped; nothing is left behind")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(points, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
