@@ -8,6 +8,7 @@ needs.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -40,14 +41,19 @@ def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
     return reverb.Table.queue(TABLE, capacity, signature=specs)
 
 
-def probe(address: str, *, timeout: float) -> Any | None:
-    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers in time."""
-    if not address or not accepts(address, timeout=timeout):
-        return None
-    try:
-        return reverb.Client(address).server_info(timeout=max(1, round(timeout))).get(TABLE)
-    except (reverb.errors.ReverbError, RuntimeError):
-        return None
+def probe(address: str, *, timeout: float, attempts: int = 1) -> Any | None:
+    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers.
+
+    Args:
+        address: `host:port`, or empty.
+        timeout: seconds for each attempt.
+        attempts: more than one before a server that was there is given up: a busy link may lose a question.
+    """
+    for _ in range(attempts if address else 0):
+        if accepts(address, timeout=timeout):
+            with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
+                return reverb.Client(address).server_info(timeout=max(1, round(timeout))).get(TABLE)
+    return None
 
 
 def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> None:

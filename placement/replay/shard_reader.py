@@ -113,7 +113,8 @@ class ShardReader:
         items = self._items
         if items is None:
             return
-        info = probe(self.address, timeout=PROBE_SECONDS) if self._address_now() == self.address else None
+        stays = self._address_now() == self.address
+        info = probe(self.address, timeout=PROBE_SECONDS, attempts=2) if stays else None
         if info is None:
             self.connected = False
             items.cancel()

@@ -136,7 +136,7 @@ class ShardWriter:
             self._raise_if_closed()
             self._lose(connection)
             return False
-        if not self._closed.is_set() and probe(connection.address, timeout=PROBE_SECONDS) is None:
+        if not self._closed.is_set() and probe(connection.address, timeout=PROBE_SECONDS, attempts=2) is None:
             self._lose(connection)
         return False
 
