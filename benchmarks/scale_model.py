@@ -1,0 +1,225 @@
+"""The discrete-event model beside what was measured, and what it predicts for 16 to 4,096 actors. Bar: within 20%.
+
+    python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
+
+The files are what `bench_shards.py --json` and `bench_caches.py --json` wrote; default: those in benchmarks/measured.
+Few constants are fitted to some of the points, which are marked (fixed time and time per megabyte of a write that is
+alone, and the share of a busy link that carries payload); all other points are predicted. With --plots it draws
+measured beside simulated, and the predictions with and without caches and shards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from links import BURST
+from matplotlib.figure import Figure
+
+from placement.distributed.fleet import Fleet, Outcome, Pace, simulate, simulate_reads, simulate_writes
+from placement.distributed.simulation import Costs
+from placement.report import style
+
+MEASURED = Path(__file__).parent / "measured"
+BAR = 0.2
+ACTORS = (16, 64, 256, 1024, 4096)
+LONG = 40
+"""Making times that writers are simulated for, at least."""
+
+
+class Point(NamedTuple):
+    """A measured mean latency and the simulation of it, in seconds."""
+
+    name: str
+    fitted: bool
+    measured: float
+    simulate: Callable[[Costs], float]
+
+
+def write_points(rows: list[dict]) -> list[Point]:
+    points = []
+    for row in rows:
+        link = row["megabytes"] * 8 / row["megabits"]
+        pace = Pace(row["writers"], row["shards"], row["megabytes"], row["megabits"], row["making"] * link, BURST / 1e6)
+        seconds = LONG * max(pace.making + link, row["writers"] / row["shards"] * link)
+        alone = row["writers"] == min(one["writers"] for one in rows)
+        busy = row["shards"] == 1 and row["writers"] == max(one["writers"] for one in rows)
+        fitted = (alone and row["shards"] == max(one["shards"] for one in rows)) or busy
+        name = f"write {row['megabytes']:g} MB, {row['shards']} shards, {row['writers']} writers"
+        points.append(
+            Point(
+                name,
+                fitted,
+                row["mean"],
+                lambda costs, p=pace, s=seconds: float(simulate_writes(p, costs, seconds=s).mean()),
+            )
+        )
+    return points
+
+
+def read_points(found: dict) -> list[Point]:
+    options, points = found["options"], []
+    for name, caches in (("straight", 0), ("tree", options["caches"])):
+        fleet = Fleet(
+            actors=options["readers"],
+            model_mb=options["megabytes"],
+            megabits=options["megabits"],
+            caches=caches,
+            fan_out=options["fan_out"],
+        )
+
+        def mean(costs: Costs, fleet: Fleet = fleet) -> float:
+            return float(simulate_reads(fleet, costs, period=options["period"], reads=options["reads"]).mean())
+
+        measured = float(np.mean(found[name]["latencies"]))
+        points.append(
+            Point(f"read {options['megabytes']:g} MB, {name}, {fleet.actors} readers", caches == 0, measured, mean)
+        )
+    return points
+
+
+def fit(points: list[Point], names: tuple[str, ...]) -> Costs:
+    """Constants of `Costs` that bring the fitted points nearest (squares of the logarithms), one after another."""
+    used = [point for point in points if point.fitted]
+    best = dict.fromkeys(names, 0.0) | {name: 1.0 for name in names if name.endswith("goodput")}
+
+    def misses(values: dict[str, float]) -> float:
+        costs = Costs(**values)
+        return sum(float(np.log(point.simulate(costs) / point.measured)) ** 2 for point in used)
+
+    choices = {
+        "goodput": np.linspace(0.6, 1.0, 21),
+        "mb": np.linspace(0, 0.06, 31),
+        "seconds": np.linspace(0, 0.01, 21),
+    }
+    for _ in range(3):
+        for name in names:
+            tried = choices[name.rsplit("_", 1)[1]]
+            best[name] = float(min(tried, key=lambda value, name=name: misses(best | {name: float(value)})))
+    return Costs(**best)
+
+
+def compare(points: list[Point], costs: Costs) -> float:
+    """Prints measured and simulated beside each other; returns the worst deviation of all points."""
+    worst = 0.0
+    for point in points:
+        simulated = point.simulate(costs)
+        off = simulated / point.measured - 1
+        worst = max(worst, abs(off))
+        mark = " (fitted)" if point.fitted else ""
+        print(f"{point.name}: measured {point.measured:9.4f} s, simulated {simulated:9.4f} s, {off:+.0%}{mark}")
+    return worst
+
+
+def predictions(costs: Costs) -> dict[str, list[Outcome]]:
+    """For each arrangement, one outcome for each of ACTORS."""
+    base = Fleet(episode_mb=0.5)
+    arrangements = {
+        "one server for all": lambda actors: {"caches": 0, "shards": 1},
+        "4 shards, no caches": lambda actors: {"caches": 0, "shards": 4},
+        "4 shards, a cache for 64 actors": lambda actors: {"caches": max(actors // 64, 1), "shards": 4},
+    }
+    return {
+        name: [
+            simulate(dataclasses.replace(base, actors=actors, **chosen(actors)), costs, iterations=3)
+            for actors in ACTORS
+        ]
+        for name, chosen in arrangements.items()
+    }
+
+
+def draw_predictions(found: dict[str, list[Outcome]]) -> Figure:
+    figure = style.new_figure(12.5, 4.6)
+    panels = (
+        ("read", "model read (mean), seconds", True),
+        ("write", "a round's write (mean), seconds", True),
+        ("idle", "share of time the learner waits", False),
+    )
+    for place, (field, label, logarithmic) in enumerate(panels):
+        axes = figure.add_axes((0.06 + place * 0.325, 0.2, 0.26, 0.56))
+        for (name, outcomes), colour in zip(found.items(), style.SERIES, strict=False):
+            axes.plot(ACTORS, [getattr(one, field) for one in outcomes], "o-", color=colour, label=name, markersize=4)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ACTORS, [f"{actors:,}" for actors in ACTORS])
+        axes.minorticks_off()
+        if logarithmic:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.set_xlabel("actors")
+        axes.set_ylabel(label)
+        style.dress(axes, grid=True)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=style.SMALL_SIZE)
+    style.head(
+        figure,
+        "Simulated: reads, writes and the learner's waiting, against the number of actors",
+        "model 16 MB, rounds of 16 episodes of 0.5 MB in 60 s, learner 60 s an iteration, 10 Gbit/s for each host",
+    )
+    return figure
+
+
+def draw_comparison(points: list[Point], costs: Costs) -> Figure:
+    figure = style.new_figure(6.4, 5.6)
+    axes = figure.add_axes((0.15, 0.12, 0.8, 0.72))
+    for fitted, colour, label in ((True, style.ORANGE, "fitted"), (False, style.BLUE, "predicted")):
+        chosen = [point for point in points if point.fitted == fitted]
+        axes.plot(
+            [point.measured for point in chosen],
+            [point.simulate(costs) for point in chosen],
+            "o",
+            color=colour,
+            label=label,
+        )
+    low, high = (chosen(point.measured for point in points) for chosen in (min, max))
+    line = np.array([low / 1.5, high * 1.5])
+    axes.plot(line, line, color=style.MUTED, linewidth=1)
+    axes.fill_between(line, line * (1 - BAR), line * (1 + BAR), color=style.FAINT, label="within 20%")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("measured mean latency, seconds")
+    axes.set_ylabel("simulated, seconds")
+    axes.legend(frameon=False, fontsize=style.SMALL_SIZE)
+    style.dress(axes, grid=True)
+    style.head(
+        figure, "The model beside the measured points", "writes to shards and reads of models, network namespaces"
+    )
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shards", type=Path, default=MEASURED / "shards.json")
+    parser.add_argument("--caches", type=Path, default=MEASURED / "caches.json")
+    parser.add_argument("--plots", type=Path, help="folder to draw into, such as docs/images")
+    arguments = parser.parse_args()
+    try:
+        writes = write_points(json.loads(arguments.shards.read_text()))
+        reads = read_points(json.loads(arguments.caches.read_text()))
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}; bench_shards.py and bench_caches.py write it with --json")
+    of_writes = fit(writes, ("write_seconds", "write_seconds_per_mb", "write_goodput"))
+    of_reads = fit(reads, ("read_goodput",))
+    costs = dataclasses.replace(of_writes, read_goodput=of_reads.read_goodput)
+    print(costs)
+    worst = compare(writes + reads, costs)
+    print(f"worst deviation {worst:.0%} (bar {BAR:.0%}: {'met' if worst <= BAR else 'NOT met'})")
+    found = predictions(costs)
+    for name, outcomes in found.items():
+        for actors, one in zip(ACTORS, outcomes, strict=True):
+            print(
+                f"{name}, {actors} actors: read {one.read:.2f} s, write {one.write:.2f} s, learner idle {one.idle:.1%}"
+            )
+    if arguments.plots:
+        print(style.save_figure(draw_comparison(writes + reads, costs), arguments.plots / "scale_model.png"))
+        print(style.save_figure(draw_predictions(found), arguments.plots / "scale_predictions.png"))
+
+
+if __name__ == "__main__":
+    main()
