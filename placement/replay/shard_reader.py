@@ -114,7 +114,7 @@ class ShardReader:
         if items is None:
             return
         stays = self._address_now() == self.address
-        info = probe(self.address, timeout=PROBE_SECONDS, attempts=2) if stays else None
+        info = probe(self.address, timeout=PROBE_SECONDS, attempts=4) if stays else None
         if info is None:
             self.connected = False
             items.cancel()

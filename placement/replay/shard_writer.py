@@ -18,7 +18,10 @@ from placement.transport.latencies import Latencies, Summary
 SLICES = (1.0, 2.0, 4.0, 8.0)
 """Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
 PROBE_SECONDS = 5.0
-"""That a shard may take to answer before it counts as down."""
+"""That a shard may take to answer when a writer looks for one."""
+GIVE_UP_SECONDS, GIVE_UP_ATTEMPTS = 10.0, 3
+"""A shard that a writer is connected to counts as down when it does not answer any of so many questions in time: behind
+a link that others fill, questions get lost. One that refuses connections, or is elsewhere now, is down at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,9 +139,15 @@ class ShardWriter:
             self._raise_if_closed()
             self._lose(connection)
             return False
-        if not self._closed.is_set() and probe(connection.address, timeout=PROBE_SECONDS, attempts=2) is None:
+        if not self._closed.is_set() and not self._lives(connection):
             self._lose(connection)
         return False
+
+    def _lives(self, connection: _Connection) -> bool:
+        """Whether its shard is where it was, and answers."""
+        if self._addresses()[connection.shard] != connection.address:
+            return False
+        return probe(connection.address, timeout=GIVE_UP_SECONDS, attempts=GIVE_UP_ATTEMPTS) is not None
 
     def _lose(self, connection: _Connection) -> None:
         """Its shard is down."""
