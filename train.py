@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from placement.command_line import MISTAKES, refuse, run
+from placement.command_line import INTERRUPTED, MISTAKES, refuse, run
 from placement.config import TrainConfig, build
 from placement.distributed import run_folder, sweep
 
 if TYPE_CHECKING:
     from placement.distributed.local import RunResult
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="config")

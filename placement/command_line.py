@@ -19,6 +19,8 @@ from placement.netlist.errors import DesignError
 
 MISTAKES = (ConfigError, DesignError, OmegaConfBaseException, OSError)
 """What is told in one line: wrong settings, unusable files."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
@@ -47,6 +49,8 @@ def run(main: Callable[[], object], *, settings: str, lists: Sequence[str] = ())
     os.environ[FULL_ERROR] = "1"  # else Hydra prints such errors itself, in several lines
     try:
         main()
+    except KeyboardInterrupt:  # before the run could take it
+        sys.exit(INTERRUPTED)
     except OverrideParseException as error:
         if wants_traceback:
             raise

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from placement.distributed.cluster import processes
+from placement.distributed.cluster import processes, session
 
 WATCH = "WATCH "
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +52,7 @@ class RayRun:
         makers: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self._run_dir = Path(config["run_dir"])
         values = json.dumps({"config": config, "makers": makers or {}})
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         self.process = subprocess.Popen(
@@ -81,6 +82,7 @@ class RayRun:
         self.process.wait(30)
         processes.end_all(below, timeout=0.0)
         self._reader.join(30)
+        session.remove_files(self._run_dir / session.FOLDER_FILE)
 
     def below(self) -> list[processes.Process]:
         """The processes of the run at present and at all earlier calls, without its first one."""

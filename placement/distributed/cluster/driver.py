@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOPPING = "stopping …"
-STOP_SECONDS = 8.0
+STOP_SECONDS = 6.0
 """That the learner may take to save and end once it is told to stop."""
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 3.0
 HOPELESS = 5
 """A learner that died so often without finishing an iteration is given up."""
 CLASSES = {
@@ -85,7 +85,7 @@ def run(
             saved.
     """
     from placement.distributed import record
-    from placement.distributed.interruption import Interruption
+    from placement.distributed.interruption import Interrupted, Interruption
     from placement.distributed.progress import make_progress
     from placement.netlist.load import load
 
@@ -96,8 +96,11 @@ def run(
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
     with record.locked(folder), Interruption() as interruption:
         record.write_record(folder, config)
-        with session.opened(config.runtime, folder) as ray, shown:
-            return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
+        try:
+            with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
+                return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
+        except Interrupted:  # while Ray started
+            return _nothing_done(folder)
 
 
 class Driver:
@@ -123,7 +126,7 @@ class Driver:
         self._members = [self._start(who, makers) for who in _cast(config)]
         self._learner = next(member for member in self._members if member.who.role is RoleName.LEARNER)
         self._started = time.monotonic()
-        self._all_started = False
+        self._all_started = self._learner_is_ready = False
         self._iteration, self._deaths = -1.0, 0
 
     def run(self, stopped: Callable[[], bool]) -> RunResult:
@@ -212,6 +215,7 @@ class Driver:
                 self._iteration, self._deaths = row["iteration"], 0
         restarts = {str(member.who): member.restarts for member in self._members}
         self._progress.processes(processes_table(view.reports, restarts))
+        self._learner_is_ready = any(one.who == self._learner.who and one.ready for one in view.reports)
         self._watch(view)
         self._check_start(view.reports)
 
@@ -235,6 +239,8 @@ class Driver:
         """Has the learner save and end; its result, or what its last words were."""
         self._progress.note(STOPPING)
         self._tell("stop")
+        if not self._learner_is_ready:  # there is nothing to save, and nobody to hear it
+            return _nothing_done(Path(self._config.run_dir))
         said = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
         try:

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,19 @@ def import_ray() -> Any:
 
 
 @contextlib.contextmanager
-def opened(config: RuntimeConfig, run_dir: Path) -> Iterator[Any]:
+def opened(
+    config: RuntimeConfig,
+    run_dir: Path,
+    *,
+    breakable: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
     What was started is ended: no process of a Ray of this run's own is left, however the block was left.
 
     Args:
         config: address and resources.
+        breakable: a block in which Ray may be interrupted while it starts.
         run_dir: keeps a note of where Ray's own files are, so that those of a run that was killed are removed.
 
     Raises:
@@ -67,20 +73,25 @@ def opened(config: RuntimeConfig, run_dir: Path) -> Iterator[Any]:
     with _environment(config.address):
         ray = import_ray()
         if config.address != LOCAL:
-            with _joined(ray, config.address):
+            with breakable():
+                _join(ray, config.address)
+            try:
                 yield ray
+            finally:
+                ray.shutdown()
             return
         note = run_dir / FOLDER_FILE
-        _remove_old(note)
+        remove_files(note)
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")
         others = processes.descendants(os.getpid())
         try:
-            _start(ray, config, folder)
+            with breakable():
+                _start(ray, config, folder)
             yield ray
         finally:
             _stop(ray, others)
-            _remove_old(note)
+            remove_files(note)
 
 
 @contextlib.contextmanager
@@ -136,17 +147,12 @@ def _cpus(config: RuntimeConfig) -> float:
     return sum(role.cpus * count for role, count in counts)
 
 
-@contextlib.contextmanager
-def _joined(ray: Any, address: str) -> Iterator[None]:
+def _join(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ConfigError(f"runtime.address={address!r}: no Ray cluster can be used there ({reason})") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def _stop(ray: Any, others: Sequence[processes.Process]) -> None:
@@ -160,7 +166,7 @@ def _stop(ray: Any, others: Sequence[processes.Process]) -> None:
         _log.info("%d processes of Ray had to be killed", len(killed))
 
 
-def _remove_old(note: Path) -> None:
+def remove_files(note: Path) -> None:
     """Removes the folder that `note` names, if it is one of Ray's, and the note."""
     try:
         folder = Path(note.read_text(encoding="utf-8").strip())
