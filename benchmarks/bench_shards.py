@@ -1,6 +1,6 @@
 """Latency of writing episodes: one replay shard beside two and four. Bar: growth from 4 to 64 writers k → at most k/3.
 
-    python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 100 100 200] [--shards 1 2 4] [--json FILE]
+    python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 20 100 200] [--shards 1 2 4] [--json FILE]
     python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is what is measured
 
 Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py); the shards' links are
@@ -249,6 +249,8 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                         flush=True,
                     )
                     points.append(found)
+                    if arguments.json:
+                        arguments.json.write_text(json.dumps(points, indent=1) + "\n")
             report(points, megabytes, arguments)
     return points
 
@@ -269,11 +271,11 @@ def report(points: list[dict], megabytes: float, arguments: argparse.Namespace) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--payloads", type=float, nargs="+", default=[0.1, 1.0, 16.0], metavar="MB")
-    parser.add_argument("--megabits", type=float, nargs="+", default=[100.0, 100.0, 200.0], help="one for each payload")
+    parser.add_argument("--megabits", type=float, nargs="+", default=[20.0, 100.0, 200.0], help="one for each payload")
     parser.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--writers", type=int, nargs="+", default=[4, 16, 64])
     parser.add_argument("--making", type=float, default=20.0, help="link times that an episode takes to be made")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each point, at least")
+    parser.add_argument("--seconds", type=float, default=12.0, help="of each point, at least")
     parser.add_argument("--json", type=Path, help="file for the points")
     parser.add_argument("--no-netns", action="store_true")
     parser.add_argument("--role", choices=ROLES, help=argparse.SUPPRESS)
@@ -284,13 +286,11 @@ def main() -> None:
     if len(arguments.payloads) != len(arguments.megabits):
         parser.error("--megabits: one figure for each payload")
     try:
-        points = run(arguments)
+        run(arguments)
     except NetworkError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("stopped; nothing is left behind")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(points, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
 
 The files are what `bench_shards.py --json` and `bench_caches.py --json` wrote; default: those in benchmarks/measured.
 Few constants are fitted to some of the points, which are marked (fixed time and time per megabyte of a write that is
-alone, and the share of a busy link that carries payload); all other points are predicted. With --plots it draws
-measured beside simulated, and the predictions with and without caches and shards.
+alone, and the share of a busy link that carries payload); all other points are predicted. The predictions for more
+actors use the constants in placement/distributed/plan.py, which are to be kept at what is fitted here. With --plots it
+draws measured beside simulated, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from links import BURST
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 
 from placement.distributed.fleet import Fleet, Outcome, Pace, simulate, simulate_reads, simulate_writes
+from placement.distributed.plan import MEASURED as MEASURED_COSTS
 from placement.distributed.simulation import Costs
 from placement.report import style
 
@@ -91,7 +94,7 @@ def fit(points: list[Point], names: tuple[str, ...]) -> Costs:
 
     def misses(values: dict[str, float]) -> float:
         costs = Costs(**values)
-        return sum(float(np.log(point.simulate(costs) / point.measured)) ** 2 for point in used)
+        return sum(float(np.log(max(point.simulate(costs), 1e-9) / point.measured)) ** 2 for point in used)
 
     choices = {
         "goodput": np.linspace(0.6, 1.0, 21),
@@ -135,23 +138,27 @@ def predictions(costs: Costs) -> dict[str, list[Outcome]]:
 
 
 def draw_predictions(found: dict[str, list[Outcome]]) -> Figure:
-    figure = style.new_figure(12.5, 4.6)
+    figure = style.new_figure(13.0, 4.6)
     panels = (
         ("read", "model read (mean), seconds", True),
         ("write", "a round's write (mean), seconds", True),
         ("idle", "share of time the learner waits", False),
     )
     for place, (field, label, logarithmic) in enumerate(panels):
-        axes = figure.add_axes((0.06 + place * 0.325, 0.2, 0.26, 0.56))
-        for (name, outcomes), colour in zip(found.items(), style.SERIES, strict=False):
-            axes.plot(ACTORS, [getattr(one, field) for one in outcomes], "o-", color=colour, label=name, markersize=4)
+        axes = figure.add_axes((0.06 + place * 0.33, 0.22, 0.255, 0.55))
+        for (name, outcomes), colour, line in zip(found.items(), style.SERIES, ("-", "--", "-"), strict=False):
+            values = [getattr(one, field) for one in outcomes]
+            axes.plot(ACTORS, values, f"o{line}", color=colour, label=name, markersize=4)
         axes.set_xscale("log", base=2)
         axes.set_xticks(ACTORS, [f"{actors:,}" for actors in ACTORS])
-        axes.minorticks_off()
         if logarithmic:
             axes.set_yscale("log")
+            axes.set_ylim(0.05, 100)
+            axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         else:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 0.6)
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.minorticks_off()
         axes.set_xlabel("actors")
         axes.set_ylabel(label)
         style.dress(axes, grid=True)
@@ -201,16 +208,22 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         writes = write_points(json.loads(arguments.shards.read_text()))
-        reads = read_points(json.loads(arguments.caches.read_text()))
     except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}; bench_shards.py and bench_caches.py write it with --json")
+        sys.exit(f"{error.filename}: {error.strerror}; bench_shards.py writes it with --json")
+    reads = []
+    if arguments.caches.exists():
+        reads = read_points(json.loads(arguments.caches.read_text()))
+    else:
+        print(f"{arguments.caches}: not there (bench_caches.py --json writes it), so reads are not compared")
     of_writes = fit(writes, ("write_seconds", "write_seconds_per_mb", "write_goodput"))
-    of_reads = fit(reads, ("read_goodput",))
-    costs = dataclasses.replace(of_writes, read_goodput=of_reads.read_goodput)
+    of_reads = fit(reads, ("read_goodput",)) if reads else MEASURED_COSTS
+    costs = dataclasses.replace(
+        of_writes, read_goodput=of_reads.read_goodput, ingest_seconds=MEASURED_COSTS.ingest_seconds
+    )
     print(costs)
     worst = compare(writes + reads, costs)
     print(f"worst deviation {worst:.0%} (bar {BAR:.0%}: {'met' if worst <= BAR else 'NOT met'})")
-    found = predictions(costs)
+    found = predictions(MEASURED_COSTS)
     for name, outcomes in found.items():
         for actors, one in zip(ACTORS, outcomes, strict=True):
             print(

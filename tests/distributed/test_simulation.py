@@ -81,7 +81,7 @@ def test_too_short_a_simulation_is_refused() -> None:
 
 def test_the_plan_is_as_good_as_plenty_and_no_larger_than_needed() -> None:
     config = plan.PlanConfig(actors=64, model_mb=100.0, episode_mb=10.0, megabits=1000.0)
-    fleet, found = plan.recommend(config)
+    fleet, found = plan.recommend(config, costs=Costs())
     assert fleet.caches >= 1 and fleet.shards >= 2
     plenty = simulate(config.fleet(caches=16, shards=16), Costs(), iterations=plan.ITERATIONS).iteration
     assert found.iteration <= plenty * (1 + config.slack)
