@@ -5,7 +5,8 @@
 For the other benchmarks (`from links import make_network`). Each host is a namespace of its own with one veth pair to a
 bridge in a further namespace; `tc tbf` limits both directions of each link. No traffic leaves these namespaces. All is
 taken down at the end, also after Ctrl-C or SIGTERM; what a SIGKILL left behind goes with the next start. Needs root and
-iproute2; without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, unlimited.
+iproute2; without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, whose links
+are imitated by forwarders (benchmarks/forward.py).
 """
 
 from __future__ import annotations
@@ -69,23 +70,34 @@ class Network:
         program = [sys.executable if part == "python" else part for part in command]
         namespace = self.hosts[host].namespace
         prefix = ["ip", "netns", "exec", namespace] if namespace else []
-        process = subprocess.Popen([*prefix, *program], preexec_fn=_die_with_parent, **options)  # type: ignore[call-overload]
+        process = subprocess.Popen([*prefix, *program], preexec_fn=_set_apart, **options)  # type: ignore[call-overload]
         self._processes.append(process)
         return process
 
+    def reach(self, host: str, address: str) -> str:
+        """The `host:port` by which others reach a server on a host, which gave `address` as its own.
+
+        With namespaces that is the same. Without them it is a forwarder's, which lets what the server sends pass at
+        the rate of the host's link; what is sent to the server is not limited.
+        """
+        target = self.hosts[host]
+        if target.namespace or target.megabits is None:
+            return address
+        forward = [str(Path(__file__).with_name("forward.py")), address, str(target.megabits)]
+        process = self.start(host, ["python", *forward], stdout=subprocess.PIPE, text=True)
+        return process.stdout.readline().strip()  # type: ignore[union-attr]
+
     def stop(self) -> None:
-        """Ends all processes that were started: asks, waits a few seconds, kills."""
-        running = [process for process in self._processes if process.poll() is None]
-        for process in running:
-            process.terminate()
+        """Ends all processes that were started, and theirs: asks, waits a few seconds, kills."""
+        for process in self._processes:
+            _signal(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
-        for process in running:
+        for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(deadline - time.monotonic(), 0.01))
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-                process.wait(STOP_SECONDS)
+        for process in self._processes:
+            _signal(process, signal.SIGKILL)  # what a process that is gone has left behind, too
+            process.wait(STOP_SECONDS)
         for process in self._processes:
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
@@ -100,13 +112,13 @@ def make_network(megabits: Mapping[str, float | None], *, namespaces: bool = Tru
 
     Args:
         megabits: limit of each host's link, Mbit/s in each direction, by the host's name; None = unlimited.
-        namespaces: False = no namespaces and no limits: every host is 127.0.0.1 of this machine.
+        namespaces: False = every host is 127.0.0.1 of this machine; limits hold where `Network.reach` is used.
 
     Raises:
         NetworkError: no root, no iproute2, or the kernel refuses; says which.
     """
     if not namespaces:
-        network = Network([Host(name, "127.0.0.1", None, "") for name in megabits])
+        network = Network([Host(name, "127.0.0.1", rate, "") for name, rate in megabits.items()])
         with _stopped_by_signals():
             try:
                 yield network
@@ -204,9 +216,20 @@ def _runs(process: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def _die_with_parent() -> None:
-    """In the child: SIGKILL when the parent dies; Ctrl-C of the terminal goes to the parent only, which stops all."""
+def _signal(process: subprocess.Popen, number: signal.Signals) -> None:
+    """Signals a process that was started here and those that it started; none left is no error."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def die_with_parent() -> None:
+    """To be called in a child: it gets SIGKILL when its parent dies."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _set_apart() -> None:
+    """In the child. Ctrl-C in the terminal goes to the parent only, which stops all."""
+    die_with_parent()
     os.setpgid(0, 0)
 
 

@@ -6,8 +6,10 @@ import importlib.util
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -94,6 +96,44 @@ def test_without_namespaces_every_host_is_this_machine() -> None:
         assert {host.address for host in network.hosts.values()} == {"127.0.0.1"}
         process = network.start("a", ["python", "-c", "print('here')"], stdout=subprocess.PIPE, text=True)
         assert process.communicate(timeout=30)[0] == "here\n"
+
+
+def test_a_hosts_processes_take_their_own_children_with_them() -> None:
+    script = "import subprocess, time; print(subprocess.Popen(['sleep', '100']).pid, flush=True); time.sleep(100)"
+    with links.make_network({"a": None}, namespaces=False) as network:
+        parent = network.start("a", ["python", "-c", script], stdout=subprocess.PIPE, text=True)
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert links._runs(child)
+    pause = threading.Event()
+    for _ in range(500):
+        if not links._runs(child):
+            break
+        pause.wait(0.02)
+    assert not links._runs(child)
+
+
+def test_a_forwarder_passes_all_bytes_both_ways() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        links.make_network({"a": 400.0}, namespaces=False) as network,
+    ):
+        listener.settimeout(30)
+        own = f"127.0.0.1:{listener.getsockname()[1]}"
+        address = network.reach("a", own)
+        assert address != own
+        host, port = address.split(":")
+        payload = bytes(range(256)) * 4096
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            server, _ = listener.accept()
+            with server:
+                client.sendall(b"question")
+                assert server.recv(100) == b"question"
+                sender = threading.Thread(target=lambda: (server.sendall(payload), server.shutdown(socket.SHUT_WR)))
+                sender.start()
+                received = b"".join(iter(lambda: client.recv(1 << 16), b""))
+                sender.join(30)
+    assert received == payload
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

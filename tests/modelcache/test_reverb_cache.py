@@ -307,7 +307,7 @@ def test_a_read_from_a_server_that_dies_or_stalls_meanwhile_is_given_up(
     reader = make("reader", stuck, good, patience=source_module.Patience(call=5.0, read=0.3, retry=60.0))
     assert reader.wait_for(1, timeout=LONG).version == 1
     assert reader.statistics().abandoned == 1
-    dying = make("reader", stuck, good)
+    dying = make("reader", stuck, good, patience=source_module.Patience(read=3 * LONG, retry=60.0))
     monkeypatch.setattr(source_module._Line, "_accepts", lambda line: line._address != stuck.address)
     assert dying.wait_for(1, timeout=LONG).version == 1
     assert dying.statistics().abandoned == 1

@@ -1,0 +1,337 @@
+"""Mean latency of reading the model: straight from the learner, beside through a tree of caches. Bar: 4.0 times lower.
+
+    python benchmarks/bench_caches.py [--readers 64] [--caches 8] [--fan-out 8] [--megabits 50] [--period 21]
+    python benchmarks/bench_caches.py --no-netns        without root: links imitated by forwarders on loopback
+
+The learner, each cache and each group of readers is a host of its own (benchmarks/links.py), behind a link of
+`--megabits` in each direction. Every reader is a process: it asks its cache for the version, moves the bytes when it
+changed, proves the checksum, and asks again. The learner publishes a new model of `--megabytes` every `--period`
+seconds; the default is what a run on Ariane does on two cores (docs/results.md: 80 iterations in 28 minutes).
+
+What is compared: the first `--reads` reads of each reader, from asking for the bytes to the proved checksum. "Age" is
+the time from publication to having it, the caches' own reads included. Choose links slow enough that they, and not the
+CPU, are the bottleneck: the share of the machine's CPU that was busy is printed (others' work included).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import gc
+import json
+import math
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from links import Network, NetworkError, die_with_parent, make_network
+
+BAR = 4.0
+START_SECONDS = 300.0
+READ_SECONDS = 1200.0
+LEAVES = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """One arrangement's figures; seconds unless they say otherwise.
+
+    Attributes:
+        latencies: of the first reads of each reader.
+        ages: of what those reads brought, from its publication.
+        published: seconds that the learner spent in each publication.
+        link: mean share of the learner's link used; NaN without a limit.
+        cpu: mean share of the machine's CPU that was busy.
+        seconds: that it took.
+    """
+
+    latencies: np.ndarray
+    ages: np.ndarray
+    published: np.ndarray
+    link: float
+    cpu: float
+    seconds: float
+
+
+# What runs on the hosts.
+
+
+def _say(**message: object) -> None:
+    os.write(1, (json.dumps(message) + "\n").encode())  # one write: lines of several processes do not mix
+
+
+def _parameters(megabytes: float) -> dict[str, np.ndarray]:
+    """A model of random float32, which does not compress."""
+    size = int(megabytes * 1e6 / 4 / LEAVES)
+    random = np.random.default_rng(0)
+    return {f"layer{number}": random.random(size, dtype=np.float32) for number in range(LEAVES)}
+
+
+def run_learner(bind: str, megabytes: float, period: float) -> None:
+    """The root: publishes every `period` seconds from the first line of standard input until its end."""
+    from placement.modelcache.reverb_cache import ModelCache
+    from placement.modelcache.reverb_store import RootStore
+    from placement.modelcache.wire import Layout
+
+    parameters = _parameters(megabytes)
+    cache = ModelCache(bind=bind)
+    store = RootStore(cache, Layout.of(parameters))
+    _say(address=cache.address)
+    sys.stdin.readline()
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    start, version = time.monotonic(), 0
+    while not ended.wait(max(start + version * period - time.monotonic(), 0.0)):
+        began = time.monotonic()
+        for leaf in parameters.values():
+            leaf += np.float32(0.001)
+        store.publish(version, parameters)
+        at = time.monotonic()
+        _say(version=version, at=at, seconds=at - began, served=cache.statistics().served)
+        version += 1
+    _say(served=cache.statistics().served)
+    cache.close()
+
+
+def run_cache(bind: str, parent: str) -> None:
+    """One cache, until standard input ends."""
+    from placement.modelcache.reverb_cache import ModelCache
+    from placement.modelcache.reverb_source import Patience
+
+    cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(read=READ_SECONDS))
+    _say(address=cache.address)
+    sys.stdin.read()
+    cache.close()
+
+
+def run_readers(megabytes: float, addresses: list[str]) -> None:
+    """One process for each address, forked before Reverb has started anything; they read until standard input ends."""
+    from placement.modelcache.reverb_source import Patience
+    from placement.modelcache.reverb_store import CacheReader
+    from placement.modelcache.wire import Layout
+
+    layout = Layout.of(_parameters(megabytes))
+    gc.collect()
+    gc.freeze()
+    children = []
+    for number, address in enumerate(addresses):
+        child = os.fork()
+        if child == 0:
+            die_with_parent()
+            reader = CacheReader(lambda: (address,), layout, patience=Patience(read=READ_SECONDS))  # noqa: B023
+            _read(reader, number)
+            os._exit(0)
+        children.append(child)
+    _say(ready=len(children))
+    sys.stdin.read()
+    for child in children:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def _read(reader: object, number: int) -> None:
+    version = -1
+    while True:
+        version = reader.wait_for(version + 1, timeout=READ_SECONDS).version  # type: ignore[attr-defined]
+        _say(reader=number, version=version, at=time.monotonic(), seconds=reader.latencies()[-1])  # type: ignore[attr-defined]
+
+
+# The arrangement.
+
+
+class Role:
+    """A process on a host, and what it says."""
+
+    def __init__(self, network: Network, host: str, arguments: list[str], said: queue.Queue) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        environment = {
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        }
+        command = ["python", str(Path(__file__)), "--role", *arguments]
+        self.host = host
+        self._process = network.start(host, command, env=environment, **pipes)
+        threading.Thread(target=self._listen, args=(said,), daemon=True).start()
+
+    def _listen(self, said: queue.Queue) -> None:
+        for line in self._process.stdout:
+            said.put((self, json.loads(line)))
+        said.put((self, None))
+
+    def go(self) -> None:
+        """Sends one line."""
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Ends its standard input."""
+        self._process.stdin.close()
+
+
+def _hear(said: queue.Queue, seconds: float) -> Iterator[tuple[Role, dict]]:
+    """What the roles say, until `seconds` are over or one of them ends by itself."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            role, message = said.get(timeout=max(deadline - time.monotonic(), 0.0))
+        except queue.Empty:
+            sys.exit(f"waited {seconds:.0f} s for readers, caches and learner to say something: slower links need more")
+        if message is None:
+            sys.exit(f"the process on {role.host} ended")
+        yield role, message
+
+
+def _start(network: Network, said: queue.Queue, roles: dict[str, list[str]]) -> dict[str, str]:
+    """Starts roles by host; returns the addresses that they gave, as others reach them."""
+    started = [Role(network, host, arguments, said) for host, arguments in roles.items()]
+    found: dict[str, str] = {}
+    for role, message in _hear(said, START_SECONDS):
+        found[role.host] = network.reach(role.host, message["address"]) if "address" in message else ""
+        if len(found) == len(started):
+            break
+    _RUNNING.extend(started)
+    return found
+
+
+_RUNNING: list[Role] = []
+
+
+def measure(options: argparse.Namespace, *, caches: int) -> Measured:
+    """Runs one arrangement until every reader has done its reads; no caches = straight from the learner."""
+    from placement.modelcache.tree import ROOT, plan_tree
+
+    groups = math.ceil(options.readers / options.readers_per_host)
+    tree = plan_tree([f"cache{number}" for number in range(caches)], options.fan_out)
+    hosts = ["learner", *tree.hosts, *(f"readers{number}" for number in range(groups))]
+    _RUNNING.clear()
+    said: queue.Queue = queue.Queue()
+    with make_network(dict.fromkeys(hosts, options.megabits), namespaces=not options.no_netns) as network:
+        bind: Callable[[str], str] = lambda host: network.hosts[host].address  # noqa: E731
+        learner = ["learner", bind("learner"), str(options.megabytes), str(options.period)]
+        reachable = {ROOT: _start(network, said, {"learner": learner})["learner"]}
+        level: dict[str, list[str]] = {}
+        for number, host in enumerate(tree.hosts):
+            if tree.parents[number] not in reachable:  # the level above is not up yet
+                reachable |= {int(name[5:]): address for name, address in _start(network, said, level).items()}
+                level = {}
+            level[host] = ["cache", bind(host), reachable[tree.parents[number]]]
+        reachable |= {int(name[5:]): address for name, address in _start(network, said, level).items()} if level else {}
+        used = [reachable[tree.readable("", reader)[0]] for reader in range(options.readers)]
+        readers = {
+            f"readers{group}": ["readers", str(options.megabytes), *used[group::groups]] for group in range(groups)
+        }
+        _start(network, said, readers)
+        return _collect(said, options)
+
+
+def _collect(said: queue.Queue, options: argparse.Namespace) -> Measured:
+    """From the first publication to the last reader's last read."""
+    learner, cpu, start = _RUNNING[0], _cpu(), time.monotonic()
+    learner.go()
+    published: dict[int, dict] = {}
+    reads: dict[tuple[str, int], list[dict]] = {}
+    done, served = 0, 0
+    for role, message in _hear(said, options.limit):
+        if role is learner:
+            published[message["version"]], served = message, message["served"]
+        else:
+            mine = reads.setdefault((role.host, message["reader"]), [])
+            mine.append(message)
+            done += len(mine) == options.reads
+        if done == options.readers:
+            break
+    seconds, busy = time.monotonic() - start, _cpu() - cpu
+    first = [message for mine in reads.values() for message in mine[: options.reads]]
+    link = (
+        served * options.megabytes * 8 / (options.megabits * (max(each["at"] for each in published.values()) - start))
+    )
+    return Measured(
+        latencies=np.array([each["seconds"] for each in first]),
+        ages=np.array(
+            [each["at"] - published[each["version"]]["at"] for each in first if each["version"] in published]
+        ),
+        published=np.array([each["seconds"] for each in published.values()]),
+        link=link,
+        cpu=float(busy[0] / busy[1]),
+        seconds=seconds,
+    )
+
+
+def _cpu() -> np.ndarray:
+    """Busy and all CPU time of the machine since it started, in ticks."""
+    ticks = np.array(Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9], float)
+    return np.array([ticks.sum() - ticks[3] - ticks[4], ticks.sum()])
+
+
+def _show(name: str, measured: Measured) -> None:
+    p50, p99 = np.quantile(measured.latencies, (0.5, 0.99))
+    print(
+        f"{name:>8}: read mean {measured.latencies.mean():7.2f} s, p50 {p50:7.2f} s, p99 {p99:7.2f} s "
+        f"({len(measured.latencies)} reads); age mean {measured.ages.mean():7.2f} s; publishing mean "
+        f"{measured.published.mean():.2f} s ({len(measured.published)} ×); learner's link {measured.link:4.0%} full; "
+        f"CPU {measured.cpu:4.0%} busy; {measured.seconds:.0f} s",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--readers", type=int, default=64)
+    parser.add_argument("--readers-per-host", type=int, default=8)
+    parser.add_argument("--caches", type=int, default=8)
+    parser.add_argument("--fan-out", type=int, default=8)
+    parser.add_argument("--megabytes", type=float, default=16.0, help="of the model")
+    parser.add_argument("--megabits", type=float, default=50.0, help="Mbit/s of each host's link, each direction")
+    parser.add_argument("--period", type=float, default=21.0, help="seconds between two publications")
+    parser.add_argument("--reads", type=int, default=2, help="that count, of each reader")
+    parser.add_argument("--limit", type=float, default=1200.0, help="seconds that each arrangement may take")
+    parser.add_argument("--no-netns", action="store_true", help="forwarders on loopback instead of namespaces")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
+    print(
+        f"{options.readers} readers, a model of {options.megabytes:g} MB published every {options.period:g} s, "
+        f"{options.megabits:g} Mbit/s for each host; tree: {options.caches} caches, fan-out {options.fan_out}",
+        flush=True,
+    )
+    try:
+        straight = measure(options, caches=0)
+        _show("straight", straight)
+        tree = measure(options, caches=options.caches)
+        _show("tree", tree)
+    except NetworkError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("stopped; nothing is left behind")
+    ratio = straight.latencies.mean() / tree.latencies.mean()
+    ratio99 = np.quantile(straight.latencies, 0.99) / np.quantile(tree.latencies, 0.99)
+    ages = straight.ages.mean() / tree.ages.mean()
+    print(f"read latency {ratio:.1f} × lower with the tree (p99 {ratio99:.1f} ×), age {ages:.1f} × lower")
+    print(f"bar of {BAR:.1f} ×: {'met' if ratio >= BAR else 'NOT met'}")
+    if options.json:
+        figures = {"straight": straight, "tree": tree}
+        plain = {
+            name: {key: np.asarray(value).tolist() for key, value in dataclasses.asdict(each).items()}
+            for name, each in figures.items()
+        }
+        options.json.write_text(json.dumps({"options": {**vars(options), "json": str(options.json)}, **plain}))
+
+
+ROLES = {
+    "learner": lambda bind, megabytes, period: run_learner(bind, float(megabytes), float(period)),
+    "cache": run_cache,
+    "readers": lambda megabytes, *addresses: run_readers(float(megabytes), list(addresses)),
+}
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--role"]:
+        ROLES[sys.argv[2]](*sys.argv[3:])
+    else:
+        main()
