@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import ctypes
 import dataclasses
+import math
 import os
 import shutil
 import signal
@@ -86,6 +87,15 @@ class Network:
         forward = [str(Path(__file__).with_name("forward.py")), address, str(target.megabits)]
         process = self.start(host, ["python", *forward], stdout=subprocess.PIPE, text=True)
         return process.stdout.readline().strip()  # type: ignore[union-attr]
+
+    def sent(self, host: str) -> float:
+        """Bytes that a host has sent over its link so far, headers included; NaN without namespaces."""
+        namespace = self.hosts[host].namespace
+        if not namespace:
+            return math.nan
+        command = ["ip", "netns", "exec", namespace, "cat", "/sys/class/net/eth0/statistics/tx_bytes"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=True)
+        return float(done.stdout)
 
     def stop(self) -> None:
         """Ends all processes that were started, and theirs: asks, waits a few seconds, kills."""
