@@ -27,6 +27,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from links import Network, NetworkError, die_with_parent, make_network
 BAR = 4.0
 START_SECONDS = 300.0
 READ_SECONDS = 1200.0
+ASK_SECONDS = 1.0  # between two questions of a reader for the version: about an episode
 LEAVES = 8
 
 
@@ -93,9 +95,8 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
             leaf += np.float32(0.001)
         store.publish(version, parameters)
         at = time.monotonic()
-        _say(version=version, at=at, seconds=at - began, served=cache.statistics().served)
+        _say(version=version, at=at, seconds=at - began)
         version += 1
-    _say(served=cache.statistics().served)
     cache.close()
 
 
@@ -124,8 +125,8 @@ def run_readers(megabytes: float, addresses: list[str]) -> None:
         child = os.fork()
         if child == 0:
             die_with_parent()
-            reader = CacheReader(lambda: (address,), layout, patience=Patience(read=READ_SECONDS))  # noqa: B023
-            _read(reader, number)
+            patience = Patience(read=READ_SECONDS)
+            _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, patience=patience), number)
             os._exit(0)
         children.append(child)
     _say(ready=len(children))
@@ -154,6 +155,7 @@ class Role:
             **os.environ,
             "JAX_PLATFORMS": "cpu",
             "OPENBLAS_NUM_THREADS": "1",
+            "MALLOC_MMAP_THRESHOLD_": "1048576",  # freed snapshots go back to the system
             "PYTHONPATH": str(Path(__file__).parents[1]),
         }
         command = ["python", str(Path(__file__)), "--role", *arguments]
@@ -229,19 +231,19 @@ def measure(options: argparse.Namespace, *, caches: int) -> Measured:
             f"readers{group}": ["readers", str(options.megabytes), *used[group::groups]] for group in range(groups)
         }
         _start(network, said, readers)
-        return _collect(said, options)
+        return _collect(network, said, options)
 
 
-def _collect(said: queue.Queue, options: argparse.Namespace) -> Measured:
+def _collect(network: Network, said: queue.Queue, options: argparse.Namespace) -> Measured:
     """From the first publication to the last reader's last read."""
-    learner, cpu, start = _RUNNING[0], _cpu(), time.monotonic()
+    learner, cpu, sent, start = _RUNNING[0], _cpu(), network.sent("learner"), time.monotonic()
     learner.go()
     published: dict[int, dict] = {}
     reads: dict[tuple[str, int], list[dict]] = {}
-    done, served = 0, 0
+    done = 0
     for role, message in _hear(said, options.limit):
         if role is learner:
-            published[message["version"]], served = message, message["served"]
+            published[message["version"]] = message
         else:
             mine = reads.setdefault((role.host, message["reader"]), [])
             mine.append(message)
@@ -250,16 +252,14 @@ def _collect(said: queue.Queue, options: argparse.Namespace) -> Measured:
             break
     seconds, busy = time.monotonic() - start, _cpu() - cpu
     first = [message for mine in reads.values() for message in mine[: options.reads]]
-    link = (
-        served * options.megabytes * 8 / (options.megabits * (max(each["at"] for each in published.values()) - start))
-    )
+    sent = network.sent("learner") - sent
     return Measured(
         latencies=np.array([each["seconds"] for each in first]),
         ages=np.array(
             [each["at"] - published[each["version"]]["at"] for each in first if each["version"] in published]
         ),
         published=np.array([each["seconds"] for each in published.values()]),
-        link=link,
+        link=sent * 8e-6 / (options.megabits * seconds),
         cpu=float(busy[0] / busy[1]),
         seconds=seconds,
     )
