@@ -26,8 +26,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 PREFIX = "links"
-BURST = 128 * 1024  # bytes that may pass at once: at least one segment of 64 kB as the kernel hands them down
-QUEUE_SECONDS = 0.2  # of traffic that a link's queue holds before packets are dropped
+BURST = 128 * 1024  # bytes that may pass at once
+SEGMENT = 16 * 1024  # bytes at most that the kernel hands down at once
+QUEUE = 16 * 1024 * 1024  # bytes that wait for a link before any are dropped
 STOP_SECONDS = 5.0
 COMMAND_SECONDS = 60.0
 
@@ -168,9 +169,13 @@ def _make(switch: str, hosts: Sequence[Host]) -> None:
 
 
 def _limit(namespace: str, device: str, megabits: float) -> None:
-    bytes_per_second = megabits * 1e6 / 8
-    queue = int(bytes_per_second * QUEUE_SECONDS) + BURST
-    rule = f"tc -n {namespace} qdisc add dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {queue}"
+    """A token bucket before a deep queue.
+
+    The sender's kernel keeps little of each connection in the queue (TCP small queues), so connections take turns and
+    nothing is dropped. In front of a short queue many connections would starve each other.
+    """
+    _ip([f"link set dev {device} gso_max_size {SEGMENT}"], namespace=namespace)
+    rule = f"tc -n {namespace} qdisc add dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {QUEUE}"
     _run(rule.split())
 
 

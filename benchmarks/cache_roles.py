@@ -1,0 +1,112 @@
+"""What runs on the hosts of bench_caches.py: the learner with the root cache, a cache, a group of readers.
+
+    python benchmarks/cache_roles.py learner|cache|readers ARGUMENTS      started by bench_caches.py
+
+Each says what happens as lines of JSON, and runs until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from functools import partial
+
+import numpy as np
+from links import die_with_parent
+
+READ_SECONDS = 1200.0
+ASK_SECONDS = 1.0  # between two questions of a reader for the version: about an episode
+LEAVES = 8
+
+
+def _say(**message: object) -> None:
+    os.write(1, (json.dumps(message) + "\n").encode())  # one write: lines of several processes do not mix
+
+
+def _parameters(megabytes: float) -> dict[str, np.ndarray]:
+    """A model of random float32, which does not compress."""
+    size = int(megabytes * 1e6 / 4 / LEAVES)
+    random = np.random.default_rng(0)
+    return {f"layer{number}": random.random(size, dtype=np.float32) for number in range(LEAVES)}
+
+
+def run_learner(bind: str, megabytes: float, period: float) -> None:
+    """The root: publishes every `period` seconds from the first line of standard input until its end."""
+    from placement.modelcache.reverb_cache import ModelCache
+    from placement.modelcache.reverb_store import RootStore
+    from placement.modelcache.wire import Layout
+
+    parameters = _parameters(megabytes)
+    cache = ModelCache(bind=bind)
+    store = RootStore(cache, Layout.of(parameters))
+    _say(address=cache.address)
+    sys.stdin.readline()
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    start, version = time.monotonic(), 0
+    while not ended.wait(max(start + version * period - time.monotonic(), 0.0)):
+        began = time.monotonic()
+        for leaf in parameters.values():
+            leaf += np.float32(0.001)
+        store.publish(version, parameters)
+        at = time.monotonic()
+        _say(version=version, at=at, seconds=at - began)
+        version += 1
+    cache.close()
+
+
+def run_cache(bind: str, parent: str) -> None:
+    """One cache, until standard input ends."""
+    from placement.modelcache.reverb_cache import ModelCache
+    from placement.modelcache.reverb_source import Patience
+
+    cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(read=READ_SECONDS))
+    _say(address=cache.address)
+    sys.stdin.read()
+    cache.close()
+
+
+def run_readers(megabytes: float, addresses: list[str]) -> None:
+    """One process for each address, forked before Reverb has started anything; they read until standard input ends."""
+    from placement.modelcache.reverb_source import Patience
+    from placement.modelcache.reverb_store import CacheReader
+    from placement.modelcache.wire import Layout
+
+    layout = Layout.of(_parameters(megabytes))
+    gc.collect()
+    gc.freeze()
+    children = []
+    for number, address in enumerate(addresses):
+        child = os.fork()
+        if child == 0:
+            die_with_parent()
+            patience = Patience(read=READ_SECONDS)
+            _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, patience=patience), number)
+            os._exit(0)
+        children.append(child)
+    _say(ready=len(children))
+    sys.stdin.read()
+    for child in children:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def _read(reader: object, number: int) -> None:
+    version = -1
+    while True:
+        version = reader.wait_for(version + 1, timeout=READ_SECONDS).version  # type: ignore[attr-defined]
+        _say(reader=number, version=version, at=time.monotonic(), seconds=reader.latencies()[-1])  # type: ignore[attr-defined]
+
+
+ROLES = {
+    "learner": lambda bind, megabytes, period: run_learner(bind, float(megabytes), float(period)),
+    "cache": run_cache,
+    "readers": lambda megabytes, *addresses: run_readers(float(megabytes), list(addresses)),
+}
+
+if __name__ == "__main__":
+    ROLES[sys.argv[1]](*sys.argv[2:])
