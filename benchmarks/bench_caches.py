@@ -45,6 +45,7 @@ class Measured:
         published: seconds that the learner spent in each publication.
         link: mean share of the learner's link used; NaN without a limit.
         cpu: mean share of the machine's CPU that was busy.
+        failures: of caches, in the eyes of readers; any would spoil the figures.
         seconds: that it took.
     """
 
@@ -53,6 +54,7 @@ class Measured:
     published: np.ndarray
     link: float
     cpu: float
+    failures: int
     seconds: float
 
 
@@ -171,6 +173,7 @@ def _collect(network: Network, said: queue.Queue, options: argparse.Namespace) -
         published=np.array([each["seconds"] for each in published.values()]),
         link=sent * 8e-6 / (options.megabits * seconds),
         cpu=float(busy[0] / busy[1]),
+        failures=sum(max(each["failures"] for each in mine) for mine in reads.values()),
         seconds=seconds,
     )
 
@@ -187,7 +190,7 @@ def _show(name: str, measured: Measured) -> None:
         f"{name:>8}: read mean {measured.latencies.mean():7.2f} s, p50 {p50:7.2f} s, p99 {p99:7.2f} s "
         f"({len(measured.latencies)} reads); age mean {measured.ages.mean():7.2f} s; publishing mean "
         f"{measured.published.mean():.2f} s ({len(measured.published)} ×); learner's link {measured.link:4.0%} full; "
-        f"CPU {measured.cpu:4.0%} busy; {measured.seconds:.0f} s",
+        f"CPU {measured.cpu:4.0%} busy; {measured.failures} failures; {measured.seconds:.0f} s",
         flush=True,
     )
 

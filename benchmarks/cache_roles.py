@@ -64,7 +64,7 @@ def run_cache(bind: str, parent: str) -> None:
     from placement.modelcache.reverb_cache import ModelCache
     from placement.modelcache.reverb_source import Patience
 
-    cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(read=READ_SECONDS))
+    cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(call=60.0, read=READ_SECONDS))
     _say(address=cache.address)
     sys.stdin.read()
     cache.close()
@@ -84,7 +84,7 @@ def run_readers(megabytes: float, addresses: list[str]) -> None:
         child = os.fork()
         if child == 0:
             die_with_parent()
-            patience = Patience(read=READ_SECONDS)
+            patience = Patience(call=60.0, read=READ_SECONDS)
             _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, patience=patience), number)
             os._exit(0)
         children.append(child)
@@ -99,7 +99,13 @@ def _read(reader: object, number: int) -> None:
     version = -1
     while True:
         version = reader.wait_for(version + 1, timeout=READ_SECONDS).version  # type: ignore[attr-defined]
-        _say(reader=number, version=version, at=time.monotonic(), seconds=reader.latencies()[-1])  # type: ignore[attr-defined]
+        _say(
+            reader=number,
+            version=version,
+            at=time.monotonic(),
+            seconds=reader.latencies()[-1],
+            failures=reader.statistics().failures,
+        )  # type: ignore[attr-defined]
 
 
 ROLES = {

@@ -29,8 +29,11 @@ SNAPSHOT_TABLE = "snapshot"
 VERSION_TABLE = "version"
 STARTED = "started:"
 """Begins the name of a table that is always empty and whose name no other server has."""
-CONNECT_SECONDS = 3.0
 GLANCE_SECONDS = 1.0
+"""Before it is first looked whether the server is still there; twice as long before each further look."""
+LONGEST_GLANCE_SECONDS = 8.0
+SILENT_GLANCES = 3
+"""So many in a row without an answer, on a link that may be full, count as a death; a refusal is one at once."""
 
 
 class SourceClosed(RuntimeError):
@@ -52,7 +55,7 @@ class Patience:
         addresses: before the addresses are looked up again though nothing failed.
     """
 
-    call: float = 10.0
+    call: float = 20.0
     read: float = 120.0
     retry: float = 5.0
     addresses: float = 30.0
@@ -211,15 +214,15 @@ class _Line:
 
     def _ask_pulse(self) -> tuple[str, int]:
         """Something that differs for every server and after every publication."""
-        deadline = time.monotonic() + self._patience.call
+        watch = _Watch(self._address, self._patience.call)
         while True:
             try:
-                tables = self._client.server_info(timeout=math.ceil(GLANCE_SECONDS))
+                tables = self._client.server_info(timeout=max(math.ceil(watch.glance), 1))
                 break
             except (RuntimeError, reverb.errors.ReverbError) as error:
                 if self._closed.is_set():
                     raise SourceClosed(f"closed while asking the cache at {self._address}") from None
-                if time.monotonic() > deadline or not self._accepts():
+                if watch.trouble():
                     raise SourceFailed(f"the cache at {self._address} does not answer: {error}") from None
         started = [name for name in tables if name.startswith(STARTED)]
         if VERSION_TABLE not in tables or not started:
@@ -242,24 +245,52 @@ class _Line:
             done.set()
 
         threading.Thread(target=take, name=f"read from {self._address}", daemon=True).start()
-        deadline = time.monotonic() + seconds
-        while not done.wait(GLANCE_SECONDS):
-            closed, late = self._closed.is_set(), time.monotonic() > deadline
-            if closed or late or not self._accepts():
+        watch = _Watch(self._address, seconds)
+        while not done.wait(min(watch.glance, GLANCE_SECONDS)):
+            trouble = watch.trouble()
+            if self._closed.is_set() or trouble:
                 self.abandoned += 1
-                if closed:
+                if self._closed.is_set():
                     raise SourceClosed(f"closed while reading from the cache at {self._address}")
-                reason = f"did not give its {table} within {seconds:g} s" if late else "went away during a read"
-                raise SourceFailed(f"the cache at {self._address} {reason}")
+                raise SourceFailed(f"the cache at {self._address} did not give its {table}: {trouble}")
         if errors:
             raise SourceFailed(f"the cache at {self._address} failed: {errors[0]}")
         return taken[0]
 
-    def _accepts(self) -> bool:
-        """Whether somebody still listens there; a connection of its own, since Reverb's may be busy or dead."""
-        host, _, port = self._address.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
-        except (OSError, ValueError):
-            return False
-        return True
+
+class _Watch:
+    """Looks ever more rarely whether a server that does not answer is still there."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._address, self._seconds = address, seconds
+        self._deadline = time.monotonic() + seconds
+        self._silent = 0
+        self.glance = GLANCE_SECONDS
+        self._next = time.monotonic()
+
+    def trouble(self) -> str:
+        """Why waiting is in vain; empty while it is not, or while it is not time for the next look."""
+        now = time.monotonic()
+        if now > self._deadline:
+            return f"{self._seconds:g} s are over"
+        if now < self._next:
+            return ""
+        answer = _knock(self._address, max(self.glance, 1.0))
+        self.glance = min(2 * self.glance, LONGEST_GLANCE_SECONDS)
+        self._next = time.monotonic() + self.glance
+        self._silent = self._silent + 1 if answer is None else 0
+        if answer is False:
+            return "nobody listens there"
+        return "its host is silent" if self._silent >= SILENT_GLANCES else ""
+
+
+def _knock(address: str, seconds: float) -> bool | None:
+    """Whether somebody listens there (None: no answer); by a connection of its own, as Reverb's may be busy or dead."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+    except (ConnectionRefusedError, ValueError):
+        return False
+    except OSError:
+        return None
+    return True

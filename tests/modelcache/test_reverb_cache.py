@@ -308,9 +308,19 @@ def test_a_read_from_a_server_that_dies_or_stalls_meanwhile_is_given_up(
     assert reader.wait_for(1, timeout=LONG).version == 1
     assert reader.statistics().abandoned == 1
     dying = make("reader", stuck, good, patience=source_module.Patience(read=3 * LONG, retry=60.0))
-    monkeypatch.setattr(source_module._Line, "_accepts", lambda line: line._address != stuck.address)
+    monkeypatch.setattr(source_module, "_knock", lambda address, seconds: address != stuck.address)
     assert dying.wait_for(1, timeout=LONG).version == 1
     assert dying.statistics().abandoned == 1
+    silent = make("reader", stuck, good, patience=source_module.Patience(read=3 * LONG, retry=60.0))
+    knocks: list[str] = []
+
+    def knock(address: str, seconds: float) -> bool | None:
+        knocks.append(address)
+        return None if address == stuck.address and len(knocks) != 2 else True
+
+    monkeypatch.setattr(source_module, "_knock", knock)
+    assert silent.wait_for(1, timeout=LONG).version == 1
+    assert len(knocks) == 5 and set(knocks) == {stuck.address}  # one that was heard among silent ones starts anew
     release.set()
 
 
