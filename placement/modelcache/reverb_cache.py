@@ -15,17 +15,15 @@ import numpy as np
 
 from placement.modelcache.base import StoreClosed
 from placement.modelcache.header import NOTHING, SIZE, SnapshotMismatch, Stamp, check
-from placement.modelcache.reverb_source import (
+from placement.modelcache.reverb_line import (
     SNAPSHOT_TABLE,
     STARTED,
     VERSION_TABLE,
-    Addresses,
-    Counts,
     Patience,
-    Source,
     SourceClosed,
     SourceFailed,
 )
+from placement.modelcache.reverb_source import Addresses, Counts, Source
 from placement.transport.reverb_server import reverb, start_server
 
 _log = logging.getLogger(__name__)

@@ -19,12 +19,12 @@ from placement.modelcache.header import SIZE, SnapshotDamaged, SnapshotMismatch,
 from placement.modelcache.wire import Layout, pack
 
 cache_module = pytest.importorskip("placement.modelcache.reverb_cache", reason="no Reverb", exc_type=ImportError)
-source_module = pytest.importorskip("placement.modelcache.reverb_source")
+line_module = pytest.importorskip("placement.modelcache.reverb_line")
 store_module = pytest.importorskip("placement.modelcache.reverb_store")
 
 LONG = 60.0
 LAYOUT = Layout.of({"kernel": np.zeros((64, 16), np.float32), "bias": np.zeros(16, np.float32)})
-PATIENCE = source_module.Patience(call=5.0, read=20.0, retry=0.0, addresses=0.0)
+PATIENCE = line_module.Patience(call=5.0, read=20.0, retry=0.0, addresses=0.0)
 
 
 def _parameters(value: float) -> dict[str, np.ndarray]:
@@ -67,7 +67,7 @@ def make() -> Iterator[Make]:
 
 @pytest.fixture(autouse=True)
 def _short_glances(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "GLANCE_SECONDS", 0.1)
+    monkeypatch.setattr(line_module, "GLANCE_SECONDS", 0.1)
 
 
 # A chain of caches.
@@ -162,7 +162,7 @@ def test_a_restarted_learners_snapshots_replace_newer_versions_of_its_last_life(
 
 def _write_by_hand(cache: Any, announced: np.ndarray, buffer: np.ndarray) -> None:
     """Puts a snapshot into a cache's tables past its checks."""
-    for table, data in ((source_module.SNAPSHOT_TABLE, buffer), (source_module.VERSION_TABLE, announced)):
+    for table, data in ((line_module.SNAPSHOT_TABLE, buffer), (line_module.VERSION_TABLE, announced)):
         writer = cache_module.reverb.Client(cache.address).trajectory_writer(num_keep_alive_refs=1)
         writer.append([data])
         writer.create_item(table, 1.0, [writer.history[0][-1]])
@@ -299,26 +299,26 @@ def test_a_read_from_a_server_that_dies_or_stalls_meanwhile_is_given_up(
     sample = cache_module.reverb.Client.sample
 
     def stall(client: Any, table: str, *rest: Any, **options: Any) -> Any:
-        if client.server_address == stuck.address and table == source_module.SNAPSHOT_TABLE:
+        if client.server_address == stuck.address and table == line_module.SNAPSHOT_TABLE:
             release.wait(LONG)
         return sample(client, table, *rest, **options)
 
     monkeypatch.setattr(cache_module.reverb.Client, "sample", stall)
-    reader = make("reader", stuck, good, patience=source_module.Patience(call=5.0, read=0.3, retry=60.0))
+    reader = make("reader", stuck, good, patience=line_module.Patience(call=5.0, read=0.3, retry=60.0))
     assert reader.wait_for(1, timeout=LONG).version == 1
     assert reader.statistics().abandoned == 1
-    dying = make("reader", stuck, good, patience=source_module.Patience(read=3 * LONG, retry=60.0))
-    monkeypatch.setattr(source_module, "_knock", lambda address, seconds: address != stuck.address)
+    dying = make("reader", stuck, good, patience=line_module.Patience(read=3 * LONG, retry=60.0))
+    monkeypatch.setattr(line_module, "_knock", lambda address, seconds: address != stuck.address)
     assert dying.wait_for(1, timeout=LONG).version == 1
     assert dying.statistics().abandoned == 1
-    silent = make("reader", stuck, good, patience=source_module.Patience(read=3 * LONG, retry=60.0))
+    silent = make("reader", stuck, good, patience=line_module.Patience(read=3 * LONG, retry=60.0))
     knocks: list[str] = []
 
     def knock(address: str, seconds: float) -> bool | None:
         knocks.append(address)
         return None if address == stuck.address and len(knocks) != 2 else True
 
-    monkeypatch.setattr(source_module, "_knock", knock)
+    monkeypatch.setattr(line_module, "_knock", knock)
     assert silent.wait_for(1, timeout=LONG).version == 1
     assert len(knocks) == 5 and set(knocks) == {stuck.address}  # one that was heard among silent ones starts anew
     release.set()
@@ -343,7 +343,7 @@ def test_a_cache_process_that_is_really_killed_or_stopped(make: Make, number: si
     try:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        reader = make("reader", address, root, patience=source_module.Patience(call=1.0, read=5.0, retry=60.0))
+        reader = make("reader", address, root, patience=line_module.Patience(call=1.0, read=5.0, retry=60.0))
         _publish(root, 1)
         assert reader.wait_for(1, timeout=LONG).version == 1
         assert reader.statistics().failures == 0
