@@ -62,7 +62,7 @@ class Network:
         self._processes: list[subprocess.Popen] = []
 
     def start(self, host: str, command: Sequence[str], **options: object) -> subprocess.Popen:
-        """Starts a command on a host; it is killed when the network goes, or when this process dies.
+        """Starts a command on a host; it is killed when the network goes, or (with util-linux) when this process dies.
 
         Args:
             host: its name.
@@ -72,7 +72,10 @@ class Network:
         program = [sys.executable if part == "python" else part for part in command]
         namespace = self.hosts[host].namespace
         prefix = ["ip", "netns", "exec", namespace] if namespace else []
-        process = subprocess.Popen([*prefix, *program], preexec_fn=_set_apart, **options)  # type: ignore[call-overload]
+        if shutil.which("setpriv"):
+            prefix = ["setpriv", "--pdeathsig", "KILL", *prefix]
+        # A process group of its own: Ctrl-C in the terminal goes to this process only, which stops all.
+        process = subprocess.Popen([*prefix, *program], process_group=0, **options)  # type: ignore[call-overload]
         self._processes.append(process)
         return process
 
@@ -240,12 +243,6 @@ def _signal(process: subprocess.Popen, number: signal.Signals) -> None:
 def die_with_parent() -> None:
     """To be called in a child: it gets SIGKILL when its parent dies."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def _set_apart() -> None:
-    """In the child. Ctrl-C in the terminal goes to the parent only, which stops all."""
-    die_with_parent()
-    os.setpgid(0, 0)
 
 
 @contextlib.contextmanager
