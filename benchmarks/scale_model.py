@@ -23,6 +23,7 @@ import numpy as np
 from links import BURST
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
+from scipy.optimize import minimize
 
 from placement.distributed.fleet import Fleet, Outcome, Pace, simulate, simulate_reads, simulate_writes
 from placement.distributed.plan import MEASURED as MEASURED_COSTS
@@ -32,8 +33,8 @@ from placement.report import style
 MEASURED = Path(__file__).parent / "measured"
 BAR = 0.2
 ACTORS = (16, 64, 256, 1024, 4096)
-LONG = 40
-"""Making times that writers are simulated for, at least."""
+SEEDS = 5
+"""Simulations of writers that are averaged."""
 
 
 class Point(NamedTuple):
@@ -50,20 +51,24 @@ def write_points(rows: list[dict]) -> list[Point]:
     for row in rows:
         link = row["megabytes"] * 8 / row["megabits"]
         pace = Pace(row["writers"], row["shards"], row["megabytes"], row["megabits"], row["making"] * link, BURST / 1e6)
-        seconds = LONG * max(pace.making + link, row["writers"] / row["shards"] * link)
+        seconds = max(row["seconds"], 2.2 * max(pace.making + link, row["writers"] / row["shards"] * link))
         alone = row["writers"] == min(one["writers"] for one in rows)
-        busy = row["shards"] == 1 and row["writers"] == max(one["writers"] for one in rows)
-        fitted = (alone and row["shards"] == max(one["shards"] for one in rows)) or busy
+        fitted = row["shards"] == (max(one["shards"] for one in rows) if alone else 1)
         name = f"write {row['megabytes']:g} MB, {row['shards']} shards, {row['writers']} writers"
         points.append(
             Point(
                 name,
                 fitted,
                 row["mean"],
-                lambda costs, p=pace, s=seconds: float(simulate_writes(p, costs, seconds=s).mean()),
+                lambda costs, pace=pace, seconds=seconds: mean_write(pace, costs, seconds),
             )
         )
     return points
+
+
+def mean_write(pace: Pace, costs: Costs, seconds: float) -> float:
+    found = [simulate_writes(pace, costs, seconds=seconds, seed=seed) for seed in range(SEEDS)]
+    return float(np.concatenate(found).mean())
 
 
 def read_points(found: dict) -> list[Point]:
@@ -87,25 +92,27 @@ def read_points(found: dict) -> list[Point]:
     return points
 
 
-def fit(points: list[Point], names: tuple[str, ...]) -> Costs:
-    """Constants of `Costs` that bring the fitted points nearest (squares of the logarithms), one after another."""
-    used = [point for point in points if point.fitted]
-    best = dict.fromkeys(names, 0.0) | {name: 1.0 for name in names if name.endswith("goodput")}
+def fit(points: list[Point], first: dict[str, tuple[float, float]]) -> Costs:
+    """Constants of `Costs` that bring the fitted points nearest (squares of the logarithms).
 
-    def misses(values: dict[str, float]) -> float:
-        costs = Costs(**values)
+    Args:
+        points: of which the fitted ones count.
+        first: of each constant a first guess and the most that it may be; the least is 0.
+    """
+    used = [point for point in points if point.fitted]
+
+    def misses(values: np.ndarray) -> float:
+        costs = Costs(**dict(zip(first, map(float, values), strict=True)))
         return sum(float(np.log(max(point.simulate(costs), 1e-9) / point.measured)) ** 2 for point in used)
 
-    choices = {
-        "goodput": np.linspace(0.6, 1.0, 21),
-        "mb": np.linspace(0, 0.06, 31),
-        "seconds": np.linspace(0, 0.01, 21),
-    }
-    for _ in range(3):
-        for name in names:
-            tried = choices[name.rsplit("_", 1)[1]]
-            best[name] = float(min(tried, key=lambda value, name=name: misses(best | {name: float(value)})))
-    return Costs(**best)
+    found = minimize(
+        misses,
+        [guess for guess, _ in first.values()],
+        method="Nelder-Mead",
+        bounds=[(0, most) for _, most in first.values()],
+        options={"maxfev": 300, "xatol": 1e-5, "fatol": 1e-5},
+    )
+    return Costs(**{name: round(float(value), 5) for name, value in zip(first, found.x, strict=True)})
 
 
 def compare(points: list[Point], costs: Costs) -> float:
@@ -195,7 +202,7 @@ def draw_comparison(points: list[Point], costs: Costs) -> Figure:
     axes.legend(frameon=False, fontsize=style.SMALL_SIZE)
     style.dress(axes, grid=True)
     style.head(
-        figure, "The model beside the measured points", "writes to shards and reads of models, network namespaces"
+        figure, "The model beside the measured points", "mean latencies of hosts in network namespaces behind limited links"
     )
     return figure
 
@@ -215,8 +222,9 @@ def main() -> None:
         reads = read_points(json.loads(arguments.caches.read_text()))
     else:
         print(f"{arguments.caches}: not there (bench_caches.py --json writes it), so reads are not compared")
-    of_writes = fit(writes, ("write_seconds", "write_seconds_per_mb", "write_goodput"))
-    of_reads = fit(reads, ("read_goodput",)) if reads else MEASURED_COSTS
+    guesses = {"write_seconds": 0.003, "write_seconds_per_mb": 0.01, "write_goodput": 0.95, "write_crowding": 0.008}
+    of_writes = fit(writes, {name: (guess, 1.0) for name, guess in guesses.items()})
+    of_reads = fit(reads, {"read_goodput": (0.94, 1.0)}) if reads else MEASURED_COSTS
     costs = dataclasses.replace(
         of_writes, read_goodput=of_reads.read_goodput, ingest_seconds=MEASURED_COSTS.ingest_seconds
     )

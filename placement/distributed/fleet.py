@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 from typing import NamedTuple
 
@@ -79,8 +80,9 @@ class _Run:
         stores = {ROOT: self.root, **dict(enumerate(caches))}
         for number, parent in enumerate(tree.parents):
             self.clock.start(caches[number].follow(stores[parent], fleet.model_mb))
-        self.shards = [Link(self.clock, fleet.megabits, goodput=costs.write_goodput) for _ in range(fleet.shards)]
-        self.learner_link = Link(self.clock, fleet.megabits, goodput=costs.write_goodput)
+        link = functools.partial(Link, self.clock, fleet.megabits, goodput=costs.write_goodput)
+        self.shards = [link(crowding=costs.write_crowding) for _ in range(fleet.shards)]
+        self.learner_link = link()  # from the shards, over few connections
         self.learner_cpu = Link(self.clock, 8.0)  # a megabyte stands for a second of CPU
         self.rounds = Signal(0)  # that the learner has
         self.reads: list[tuple[int, float]] = []  # iteration, seconds
@@ -162,32 +164,30 @@ class Pace(NamedTuple):
 
 
 def simulate_writes(pace: Pace, costs: Costs, *, seconds: float, seed: int = 0) -> np.ndarray:
-    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them; each one's first is out.
+    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them.
 
-    Raises:
-        ValueError: so little time that nothing was written.
+    Each begins writes for so many seconds, at least two, of which the first does not count.
     """
     clock, chance = Clock(), random.Random(seed)
-    shards = [Link(clock, pace.megabits, goodput=costs.write_goodput, burst=pace.burst) for _ in range(pace.shards)]
+    link = functools.partial(Link, clock, pace.megabits, goodput=costs.write_goodput, crowding=costs.write_crowding)
+    shards = [link(burst=pace.burst) for _ in range(pace.shards)]
     latencies: list[float] = []
 
     def writer(shard: Link) -> Process:
         yield pace.making * chance.random()
-        first = True
-        while True:
+        written = 0
+        while clock.now < seconds or written < 2:
             start = clock.now
             yield costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
             yield shard.send(pace.megabytes)
-            if not first:
+            written += 1
+            if written > 1:
                 latencies.append(clock.now - start)
-            first = False
             yield pace.making * chance.uniform(0.5, 1.5)
 
     for number in range(pace.writers):
         clock.start(writer(shards[number % pace.shards]))
-    clock.run(seconds)
-    if not latencies:
-        raise ValueError(f"{seconds:g} s: too little for a write of {pace.megabytes:g} MB by {pace.writers} writers")
+    clock.run(float("inf"))
     return np.array(latencies)
 
 

@@ -17,6 +17,9 @@ Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 """A generator that yields seconds to wait, or a function that is given what to call when to go on."""
 
+CROWD = 64
+"""Beyond so many transfers at once a link gets no slower: no more were measured."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
@@ -24,9 +27,11 @@ class Costs:
 
     Attributes:
         read_seconds, read_seconds_per_mb: of one read of a model, fixed and for each megabyte.
-        read_goodput: share of a busy link's rate that carries models.
+        read_goodput: share of a link's rate that carries models.
         write_seconds, write_seconds_per_mb: of one write of an episode.
-        write_goodput: share of a busy link's rate that carries episodes.
+        write_goodput: share of a link's rate that carries episodes.
+        write_crowding: how much slower, as a share, a link gets with each further transfer under way (what is lost in a
+            full queue is sent again).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
@@ -36,6 +41,7 @@ class Costs:
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
     write_goodput: float = 1.0
+    write_crowding: float = 0.0
     ingest_seconds: float = 0.0
 
 
@@ -84,11 +90,15 @@ class Link:
         clock: simulated time.
         megabits: Mbit/s.
         goodput: share of it that carries what is sent.
+        crowding: how much slower it gets with each further transfer, as a share.
         burst: megabytes that may pass at once after an idle time (a token bucket).
     """
 
-    def __init__(self, clock: Clock, megabits: float, *, goodput: float = 1.0, burst: float = 0.0) -> None:
+    def __init__(
+        self, clock: Clock, megabits: float, *, goodput: float = 1.0, crowding: float = 0.0, burst: float = 0.0
+    ) -> None:
         self._clock, self._rate, self._burst = clock, megabits / 8 * goodput, burst
+        self._crowding = crowding
         self._transfers: list[tuple[float, int, Resume]] = []  # by the share at which each is complete
         self._order = itertools.count()
         self._share = 0.0  # megabytes that each transfer under way for ever would have had
@@ -111,7 +121,7 @@ class Link:
     def _advance(self) -> None:
         elapsed, self._at = self._clock.now - self._at, self._clock.now
         if self._transfers:
-            self._share += elapsed * self._rate / len(self._transfers)
+            self._share += elapsed * self._each()
         else:
             self._tokens = min(self._burst, self._tokens + elapsed * self._rate)
 
@@ -121,7 +131,12 @@ class Link:
         if self._transfers:
             left = max(self._transfers[0][0] - self._share, 0.0)
             plan = self._plan
-            self._clock.after(left * len(self._transfers) / self._rate, lambda: self._complete(plan))
+            self._clock.after(left / self._each(), lambda: self._complete(plan))
+
+    def _each(self) -> float:
+        """Megabytes a second of every transfer under way, of which there is one at least."""
+        transfers = len(self._transfers)
+        return self._rate / transfers / (1 + self._crowding * (min(transfers, CROWD) - 1))
 
     def _complete(self, plan: int) -> None:
         if plan != self._plan:
