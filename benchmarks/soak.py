@@ -1,13 +1,14 @@
-"""A long run on Ray in which something is killed at random every 20 to 40 seconds, beside one that nobody disturbs.
+"""A long run on Ray in which something is killed at random every 20 to 40 seconds, beside some that nobody disturbs.
 
-    python benchmarks/soak.py [--minutes 20] [--design planted20] [--iterations 6000] [--seed 0]
+    python benchmarks/soak.py [--minutes 20] [--design planted20] [--iterations 6000] [--seed 0] [--references 3]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
-command then takes up again. When the time is over the run is stopped, and a second one with the same settings trains
-undisturbed until it has learned from as many episodes. Says how good both policies are (mean proxy cost of the sampled
-episodes of the last iterations), what was restarted, and how the memory of each role's processes developed: the
-largest of a role in the first, second and last third of the time. Exit code 1 if the disturbed policy is worse than the
-undisturbed one by more than `--tolerance` standard errors and 2 %, or memory grew by more than a fifth.
+command then takes up again. When the time is over the run is stopped, and some more runs with the same settings train
+undisturbed, with different seeds, until they have learned from as many episodes: runs differ by their seeds alone, and
+a single one would be no measure. Says how good all policies are (mean proxy cost of the sampled episodes of the last
+iterations), what was killed, and how the memory of each role's processes developed: the largest of a role in the first,
+second and last third of the time. Exit code 1 if the disturbed policy is worse than the mean of the undisturbed ones by
+more than `--tolerance` of their standard deviations and 2 %, or memory grew by more than a fifth.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import collections
 import csv
-import math
 import random
 import shutil
 import signal
@@ -124,9 +124,9 @@ class Soak:
             self.memory.append((seconds, name.split()[0], float(one.get("resident_mb", 0.0))))
 
 
-def undisturbed(options: argparse.Namespace, folder: Path, iterations: int) -> None:
+def undisturbed(options: argparse.Namespace, folder: Path, iterations: int, *, seed: int) -> None:
     """Trains until as many iterations are done."""
-    with RayRun(settings(options, folder)) as run:
+    with RayRun({**settings(options, folder), "seed": seed}) as run:
         run.until(lambda: run.iteration() >= iterations, f"{iterations} iterations", timeout=options.minutes * 60 * 3)
         run.send(signal.SIGINT)
         run.end(timeout=60)
@@ -150,15 +150,16 @@ def thirds(memory: Sequence[tuple[float, str, float]]) -> dict[str, list[float]]
     return found
 
 
-def judge(folders: tuple[Path, Path], iterations: int, tolerance: float) -> bool:
-    """Says how good both are; whether the disturbed one is as good."""
-    one, other = (last_costs(folder, iterations) for folder in folders)
-    error = math.hypot(*(statistics.stdev(costs) / math.sqrt(len(costs)) for costs in (one, other)))
-    mean, reference = statistics.fmean(one), statistics.fmean(other)
-    good = mean <= max(reference + tolerance * error, reference * WORSE)
+def judge(disturbed: Path, references: Sequence[Path], iterations: int, tolerance: float) -> bool:
+    """Says how good all are; whether the disturbed one is one that an undisturbed run might have been."""
+    costs = [statistics.fmean(last_costs(folder, iterations)) for folder in references]
+    found = statistics.fmean(last_costs(disturbed, iterations))
+    mean, spread = statistics.fmean(costs), statistics.stdev(costs) if len(costs) > 1 else 0.0
+    good = found <= max(mean + tolerance * spread, mean * WORSE)
     print(
-        f"mean proxy cost of the last {LAST} iterations: disturbed {mean:.4f}, undisturbed {reference:.4f} "
-        f"(± {error:.4f}), ratio {mean / reference:.4f}: {'as good' if good else 'WORSE'}"
+        f"mean proxy cost of the last {LAST} iterations: disturbed {found:.4f}; undisturbed "
+        f"{', '.join(f'{cost:.4f}' for cost in costs)} (mean {mean:.4f}, standard deviation {spread:.4f}); "
+        f"ratio of the means {found / mean:.4f}: {'as good' if good else 'WORSE'}"
     )
     return good
 
@@ -173,7 +174,8 @@ def main() -> None:
     parser.add_argument("--minibatch", type=int, default=32)
     parser.add_argument("--width", type=int, default=8, help="of the network")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tolerance", type=float, default=3.0, help="standard errors")
+    parser.add_argument("--references", type=int, default=3, help="undisturbed runs, of seeds from --seed on")
+    parser.add_argument("--tolerance", type=float, default=2.0, help="standard deviations of the undisturbed runs")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     soak = Soak(options, folder / "disturbed")
@@ -192,8 +194,10 @@ def main() -> None:
         flat = largest[2] <= GROWTH * largest[0]
         good &= flat
         print(f"{role:>10}: at most {largest[0]:.0f}, {largest[1]:.0f}, {largest[2]:.0f} MB {'' if flat else 'GROWS'}")
-    undisturbed(options, folder / "undisturbed", len(iterations))
-    good &= judge((folder / "disturbed", folder / "undisturbed"), len(iterations), options.tolerance)
+    references = [folder / f"undisturbed{number}" for number in range(options.references)]
+    for number, reference in enumerate(references):
+        undisturbed(options, reference, len(iterations), seed=options.seed + number)
+    good &= judge(folder / "disturbed", references, len(iterations), options.tolerance)
     shutil.rmtree(folder, ignore_errors=True)
     sys.exit(0 if good else 1)
 
