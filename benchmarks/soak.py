@@ -191,7 +191,7 @@ def main() -> None:
     print(f"{len(iterations)} iterations of {options.episodes} episodes; killed: {killed}")
     good = True
     for role, largest in sorted(thirds(soak.memory).items()):
-        flat = largest[2] <= GROWTH * largest[0]
+        flat = not largest[0] or largest[2] <= GROWTH * largest[0]
         good &= flat
         print(f"{role:>10}: at most {largest[0]:.0f}, {largest[1]:.0f}, {largest[2]:.0f} MB {'' if flat else 'GROWS'}")
     references = [folder / f"undisturbed{number}" for number in range(options.references)]
