@@ -186,10 +186,11 @@ def _cpu() -> np.ndarray:
 
 def _show(name: str, measured: Measured) -> None:
     p50, p99 = np.quantile(measured.latencies, (0.5, 0.99))
+    link = "?" if math.isnan(measured.link) else f"{measured.link:.0%}"
     print(
         f"{name:>8}: read mean {measured.latencies.mean():7.2f} s, p50 {p50:7.2f} s, p99 {p99:7.2f} s "
         f"({len(measured.latencies)} reads); age mean {measured.ages.mean():7.2f} s; publishing mean "
-        f"{measured.published.mean():.2f} s ({len(measured.published)} ×); learner's link {measured.link:4.0%} full; "
+        f"{measured.published.mean():.2f} s ({len(measured.published)} ×); learner's link {link} full; "
         f"CPU {measured.cpu:4.0%} busy; {measured.failures} failures; {measured.seconds:.0f} s",
         flush=True,
     )
