@@ -53,9 +53,6 @@ class Hosts:
 def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120.0) -> Hosts:
     """Makes this process one of `count` learner hosts; call it before JAX computes anything.
 
-    On CPUs give every process one device: several virtual devices of one process need more threads for a collective
-    than few cores have, and were seen to wait for each other for ever.
-
     Args:
         coordinator: host:port on which host 0 waits for the others.
         index: which one this is, from 0.

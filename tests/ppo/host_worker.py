@@ -66,8 +66,9 @@ def main() -> None:
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(learner.parameters())]
     parameters = np.concatenate(leaves)
     digest = hashlib.sha256(parameters.tobytes()).hexdigest()
+    np.save(f"{FOLDER}-{HOSTS.index}.npy", parameters)  # not printed: what fills a pipe waits for its reader
     print(json.dumps({
-        "devices": len(jax.devices()), "digest": digest, "parameters": parameters.tolist(),
+        "devices": len(jax.devices()), "digest": digest,
         "samples": metrics["samples"], "policy_loss": metrics["policy_loss"],
     }))  # fmt: skip
 
