@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
 
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import GraphArrays, graph_arrays, net_of_pin
@@ -19,6 +21,9 @@ MOST_NODES = 2500
 _LEAST_NODES = 64
 _LEAST_BLOCK = 4
 _LEVELS_OF_REGION_II = 2
+_SLOPE = 1e-5
+_NOTHING = 1e-9
+"""A Fiedler vector's entries below this are rounding errors."""
 
 
 class RentFit(NamedTuple):
@@ -63,13 +68,25 @@ def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarr
     ends = place[graph.edges]
     inside = (ends >= 0).all(axis=1)
     first, second = ends[inside].T
-    laplacian = np.zeros((len(block), len(block)))
-    np.add.at(laplacian, (first, second), -graph.weight[inside])
-    laplacian += laplacian.T
-    laplacian[np.diag_indices(len(block))] = -laplacian.sum(axis=1)
-    fiedler = np.linalg.eigh(laplacian)[1][:, 1]
-    order = np.argsort(fiedler, kind="stable")
+    links = scipy.sparse.coo_array((graph.weight[inside], (first, second)), shape=(len(block), len(block))).tocsr()
+    count, component = scipy.sparse.csgraph.connected_components(links, directed=False)
+    # Largest first, so that the cut goes through one component at most.
+    by_size = sorted(range(count), key=lambda index: -int((component == index).sum()))
+    order = np.concatenate([_in_fiedler_order(links, np.flatnonzero(component == index)) for index in by_size])
     return block[np.sort(order[: len(block) // 2])], block[np.sort(order[len(block) // 2 :])]
+
+
+def _in_fiedler_order(links: scipy.sparse.csr_array, nodes: np.ndarray) -> np.ndarray:
+    """A connected component's nodes (int [B]) by the Fiedler vector of its links."""
+    if len(nodes) < 3:
+        return nodes
+    weights = links[nodes][:, nodes].toarray()
+    weights += weights.T
+    degree = weights.sum(axis=1)
+    # The slope on the diagonal decides between vectors that are equally good, which every processor would choose its own.
+    laplacian = np.diag(degree * (1 + _SLOPE * np.arange(len(nodes)) / len(nodes))) - weights
+    fiedler = np.linalg.eigh(laplacian)[1][:, 1]
+    return nodes[np.argsort(fiedler * np.sign(fiedler[np.argmax(np.abs(fiedler) > _NOTHING)]), kind="stable")]
 
 
 def _mean_terminals(design: Design, graph: GraphArrays, blocks: list[np.ndarray]) -> float:

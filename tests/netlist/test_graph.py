@@ -93,7 +93,7 @@ def test_ariane_graph(ariane_folder: Path) -> None:
     figures = statistics(design)
     assert figures.utilization["hard"] == pytest.approx(0.496, abs=1e-3)
     assert figures.rent is not None
-    assert figures.rent.exponent == pytest.approx(0.78, abs=0.05)
+    assert figures.rent.exponent == pytest.approx(0.556, abs=0.01)  # the same on every processor
 
 
 def test_rent_estimate_follows_the_exponent() -> None:
