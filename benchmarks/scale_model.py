@@ -202,7 +202,9 @@ def draw_comparison(points: list[Point], costs: Costs) -> Figure:
     axes.legend(frameon=False, fontsize=style.SMALL_SIZE)
     style.dress(axes, grid=True)
     style.head(
-        figure, "The model beside the measured points", "mean latencies of hosts in network namespaces behind limited links"
+        figure,
+        "The model beside the measured points",
+        "mean latencies, hosts in network namespaces behind limited links",
     )
     return figure
 

@@ -26,6 +26,11 @@ TABLE = "episodes"
 PREFETCH = 2
 """Episodes that Reverb fetches ahead for an open reader, at most."""
 
+GONE_SECONDS, GONE_ATTEMPTS = 10.0, 3
+"""Behind a link that others fill, a connection takes its time, and may get lost."""
+HUNG_SECONDS = 120.0
+"""A shard that takes connections, but has answered nothing for so long, counts as down."""
+
 
 class ShardMismatch(RuntimeError):
     """A shard holds episodes of another shape than this run's."""
@@ -41,19 +46,21 @@ def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
     return reverb.Table.queue(TABLE, capacity, signature=specs)
 
 
-def probe(address: str, *, timeout: float, attempts: int = 1) -> Any | None:
-    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers.
-
-    Args:
-        address: `host:port`, or empty.
-        timeout: seconds for each attempt.
-        attempts: more than one before a server that was there is given up: a busy link may lose a question.
-    """
-    for _ in range(attempts if address else 0):
-        if accepts(address, timeout=timeout):
-            with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
-                return reverb.Client(address).server_info(timeout=max(1, round(timeout))).get(TABLE)
+def probe(address: str, *, timeout: float) -> Any | None:
+    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers in time."""
+    if address and accepts(address, timeout=timeout):
+        with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
+            return reverb.Client(address).server_info(timeout=max(1, round(timeout))).get(TABLE)
     return None
+
+
+def gone(address: str) -> bool:
+    """Whether nothing takes connections at `address` any more; at once if they are refused.
+
+    This is what is asked of a shard that one is connected to: gRPC sends its questions over the connection that the
+    episodes take, so that over a slow link an answer comes only after all episodes that are under way.
+    """
+    return not any(accepts(address, timeout=GONE_SECONDS) for _ in range(GONE_ATTEMPTS))
 
 
 def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> None:

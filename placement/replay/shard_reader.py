@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from placement.ppo.trajectory import Episode
-from placement.replay.shard_items import ItemReader, ItemsEnded, probe, require_episodes
+from placement.replay.shard_items import HUNG_SECONDS, ItemReader, ItemsEnded, gone, probe, require_episodes
 from placement.replay.validation import MalformedEpisode, Schema
 
 RETRY_SECONDS = 0.5
@@ -94,7 +94,7 @@ class ShardReader:
         self.connected = False
         self._address_now, self._schema, self._around = address, schema, surroundings
         self._items: ItemReader | None = None
-        self._waited, self._waiting_since = 0.0, 0.0
+        self._waited, self._waiting_since, self._heard = 0.0, 0.0, 0.0
         self._thread = threading.Thread(target=self._run, name=f"replay shard {number} reader", daemon=True)
         self._thread.start()
 
@@ -114,12 +114,12 @@ class ShardReader:
         if items is None:
             return
         stays = self._address_now() == self.address
-        info = probe(self.address, timeout=PROBE_SECONDS, attempts=4) if stays else None
-        if info is None:
+        info = probe(self.address, timeout=PROBE_SECONDS) if stays else None
+        if info is not None:
+            self.waiting, self._heard = int(info.current_size), time.monotonic()
+        elif not stays or time.monotonic() - self._heard > HUNG_SECONDS or gone(self.address):
             self.connected = False
             items.cancel()
-        else:
-            self.waiting = int(info.current_size)
 
     def cancel(self) -> None:
         """Ends a wait for the shard."""
@@ -160,7 +160,7 @@ class ShardReader:
             self._lose(str(error))
             return False
         with self._around.changed:
-            self.address, self.connected = address, True
+            self.address, self.connected, self._heard = address, True, time.monotonic()
             self._around.changed.notify_all()
         return True
 

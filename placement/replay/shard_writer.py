@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayTimeout
-from placement.replay.shard_items import ItemWriter, probe, require_episodes
+from placement.replay.shard_items import HUNG_SECONDS, ItemWriter, gone, probe, require_episodes
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
 from placement.transport.latencies import Latencies, Summary
@@ -19,9 +19,6 @@ SLICES = (1.0, 2.0, 4.0, 8.0)
 """Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
 PROBE_SECONDS = 5.0
 """That a shard may take to answer when a writer looks for one."""
-GIVE_UP_SECONDS, GIVE_UP_ATTEMPTS = 10.0, 3
-"""A shard that a writer is connected to counts as down when it does not answer any of so many questions in time: behind
-a link that others fill, questions get lost. One that refuses connections, or is elsewhere now, is down at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +45,7 @@ class _Connection:
     shard: int
     address: str
     writer: ItemWriter
+    asked: float = 0.0  # when what is under way was handed over
 
 
 class ShardWriter:
@@ -116,6 +114,7 @@ class ShardWriter:
             self._connection = connection
             if connection.writer.pending is None:
                 connection.writer.begin(episode)
+                connection.asked = time.monotonic()
                 self._pending = episode
             piece = SLICES[min(waits, len(SLICES) - 1)]
             if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), piece)):
@@ -144,10 +143,11 @@ class ShardWriter:
         return False
 
     def _lives(self, connection: _Connection) -> bool:
-        """Whether its shard is where it was, and answers."""
-        if self._addresses()[connection.shard] != connection.address:
+        """Whether its shard is where it was, and there."""
+        if self._addresses()[connection.shard] != connection.address or gone(connection.address):
             return False
-        return probe(connection.address, timeout=GIVE_UP_SECONDS, attempts=GIVE_UP_ATTEMPTS) is not None
+        hung = time.monotonic() - connection.asked > HUNG_SECONDS
+        return not hung or probe(connection.address, timeout=PROBE_SECONDS) is not None
 
     def _lose(self, connection: _Connection) -> None:
         """Its shard is down."""
