@@ -83,7 +83,7 @@ def _in_fiedler_order(links: scipy.sparse.csr_array, nodes: np.ndarray) -> np.nd
     weights = links[nodes][:, nodes].toarray()
     weights += weights.T
     degree = weights.sum(axis=1)
-    # The slope on the diagonal decides between vectors that are equally good, which every processor would choose its own.
+    # The slope on the diagonal decides between vectors that are equally good, or every processor would choose its own.
     laplacian = np.diag(degree * (1 + _SLOPE * np.arange(len(nodes)) / len(nodes))) - weights
     fiedler = np.linalg.eigh(laplacian)[1][:, 1]
     return nodes[np.argsort(fiedler * np.sign(fiedler[np.argmax(np.abs(fiedler) > _NOTHING)]), kind="stable")]
