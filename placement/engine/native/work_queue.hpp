@@ -1,7 +1,7 @@
 // Which environments are to be stepped, and by whom: every worker has a lane of its own, so that an environment mostly
 // stays with one core and its state in that core's cache. A worker whose lane is empty takes from the others'.
 //
-// A worker that finds nothing looks again for some microseconds before it sleeps: a caller that steps in a loop comes
+// A worker that finds nothing looks again for a while (spins_for) before it sleeps: a caller that steps in a loop comes
 // back sooner than a sleeping thread wakes up.
 #pragma once
 
@@ -84,7 +84,7 @@ class WorkQueue {
     lane.state.store(State::working, std::memory_order_seq_cst);
   }
 
-  // Looks for some microseconds whether `ready`.
+  // Looks for a while (spins_for) whether `ready`.
   template <typename Ready>
   bool spin_until(const Ready& ready) const {
     for (int i = 0; i < spins_; ++i) {
