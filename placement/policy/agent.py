@@ -17,7 +17,8 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
-from placement.policy.policy import Embeddings, Policy, build_policy
+from placement.policy.networks import AnyPolicy, build_policy
+from placement.policy.policy import Embeddings
 
 Params = dict[str, Any]
 """The network's parameters: nested dictionaries of arrays, keys are strings."""
@@ -56,7 +57,7 @@ class Network:
         """Fresh parameters; the same for the same seed."""
         return self._init(jax.random.key(seed))
 
-    def bind(self, params: Params) -> Policy:
+    def bind(self, params: Params) -> AnyPolicy:
         """The module with these parameters; for use inside traced functions."""
         state = jax.tree.map(lambda leaf: leaf, self._abstract)
         nnx.replace_by_pure_dict(state, params)

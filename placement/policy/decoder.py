@@ -1,7 +1,8 @@
 """The grid decoder: logits over the cells and the value, from maps and the current macro's context.
 
 Channels come before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU
-(measured: depthwise 3 × 3 convolutions cost 5 times the whole of this).
+(measured: depthwise 3 × 3 convolutions cost 5 times the whole of this). On accelerators these products take bfloat16
+operands and add up in float32; what goes straight to the logits (location head, guides) stays float32.
 
 Axis legend: B samples, L map channels, W grid width, R grid rows, C grid columns, Q regions along one axis,
 M cosine frequencies, V global values, S width of the context's summary.
@@ -15,12 +16,12 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from placement.policy.distribution import masked_logits
 from placement.policy.grid_features import CHANNELS, GLOBALS, GridFeatures
+from placement.policy.precision import FLOAT32, product, rounded
 
 REGIONS = 6
 """Q: the canvas is summarised in Q × Q regions, however many cells it has."""
-ILLEGAL = -1e9
-"""Logit of an illegal cell: finite, and its probability is exactly 0."""
 
 
 class Context(NamedTuple):
@@ -54,9 +55,20 @@ def region_weights(positions: jax.Array, valid: jax.Array) -> jax.Array:
 
 
 class GridDecoder(nnx.Module):
-    """Two layers per cell with a mixing of regions between them; see the module's text."""
+    """Two layers per cell with a mixing of regions between them; see the module's text.
 
-    def __init__(self, width: int, summary: int, *, rngs: nnx.Rngs) -> None:
+    Args:
+        width: W.
+        summary: S.
+        dtype: of the operands of the products made for every cell.
+        floor: see `masked_logits`.
+        rngs: of the parameters.
+    """
+
+    def __init__(
+        self, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, floor: float = 0.0, rngs: nnx.Rngs
+    ) -> None:
+        self.dtype, self.floor = dtype, floor
         self.first = nnx.Linear(CHANNELS, width, use_bias=False, rngs=rngs)
         self.dynamic = nnx.Linear(GLOBALS, width, rngs=rngs)
         self.mix_regions = nnx.Linear(REGIONS**2, REGIONS**2, rngs=rngs)
@@ -76,28 +88,32 @@ class GridDecoder(nnx.Module):
             (logits float32 [B, R, C], `ILLEGAL` where the cell is illegal; values float32 [B]).
         """
         modulation = context.scale, context.shift + self.dynamic(features.globals)
-        hidden = jnp.einsum("lw,blrc->bwrc", self.first.kernel[...], features.channels)
+        hidden = self._product("lw,blrc->bwrc", self.first.kernel[...], features.channels)
         hidden = nnx.relu(hidden * (1 + modulation[0])[:, :, None, None] + modulation[1][:, :, None, None])
+        hidden = rounded(hidden, self.dtype)
         up = region_weights(features.row, features.valid[:, :, 0])
         across = region_weights(features.column, features.valid[:, 0, :])
         regions = self._regions(hidden, up, across)
         mixed = self._mix(regions)
         bias = self.second_bias[...][None, :, None, None]
-        second = jnp.einsum("vw,bvrc->bwrc", self.second.kernel[...], hidden) + bias
-        second = nnx.relu(second + _spread(mixed, up, across))
-        logits = jnp.einsum("w,bwrc->brc", self.logit.kernel[...][:, 0], second)
+        second = self._product("vw,bvrc->bwrc", self.second.kernel[...], hidden) + bias
+        second = rounded(nnx.relu(second + self._spread(mixed, up, across)), self.dtype)
+        logits = self._product("w,bwrc->brc", self.logit.kernel[...][:, 0], second)
         logits = logits + _location(context.location, features)
         logits = logits - jnp.einsum("bg,bgrc->brc", context.guide, features.guides)
         cells = features.valid.sum(axis=(1, 2))[:, None]
-        pooled = jnp.einsum("bwrc,brc->bw", second, features.valid) / cells
+        pooled = self._product("bwrc,brc->bw", second, features.valid) / cells
         summary = [pooled, regions.mean(axis=2), mixed.mean(axis=2), features.globals, context.summary]
         value = self.value(nnx.relu(self.value_hidden(jnp.concatenate(summary, axis=1))))[:, 0]
-        return jnp.where(features.legal, logits, ILLEGAL), value
+        return masked_logits(logits, features.valid, features.legal, floor=self.floor), value
+
+    def _product(self, subscripts: str, *operands: jax.Array) -> jax.Array:
+        return product(subscripts, *operands, dtype=self.dtype)
 
     def _regions(self, hidden: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
         """Means over regions: float32 [B, W, Q²]."""
-        total = jnp.einsum("bwrc,bcq->bwrq", hidden, across)
-        total = jnp.einsum("bwrq,brp->bwpq", total, up)
+        total = self._product("bwrc,bcq->bwrq", hidden, across)
+        total = self._product("bwrq,brp->bwpq", total, up)
         share = up.sum(axis=1)[:, :, None] * across.sum(axis=1)[:, None, :]
         means = total / jnp.maximum(share, 1e-6)[:, None]
         return means.reshape(*means.shape[:2], REGIONS**2)
@@ -108,12 +124,11 @@ class GridDecoder(nnx.Module):
         bias = self.mix_bias[...][None, :, None]
         return nnx.relu(jnp.einsum("vw,bvq->bwq", self.mix_channels.kernel[...], mixed) + bias)
 
-
-def _spread(regions: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
-    """Interpolates float32 [B, W, Q²] back to the cells: float32 [B, W, R, C]."""
-    grid = regions.reshape(*regions.shape[:2], REGIONS, REGIONS)
-    rows = jnp.einsum("bwpq,brp->bwrq", grid, up)
-    return jnp.einsum("bwrq,bcq->bwrc", rows, across)
+    def _spread(self, regions: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
+        """Interpolates float32 [B, W, Q²] back to the cells: float32 [B, W, R, C]."""
+        grid = regions.reshape(*regions.shape[:2], REGIONS, REGIONS)
+        rows = self._product("bwpq,brp->bwrq", grid, up)
+        return self._product("bwrq,bcq->bwrc", rows, across)
 
 
 def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
@@ -123,4 +138,4 @@ def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
     return jnp.einsum("brm,bmn,bcn->brc", rows, coefficients, columns)
 
 
-__all__ = ["ILLEGAL", "REGIONS", "Context", "GridDecoder", "cosines", "region_weights"]
+__all__ = ["REGIONS", "Context", "GridDecoder", "cosines", "region_weights"]

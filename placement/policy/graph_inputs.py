@@ -17,6 +17,8 @@ from placement.netlist.design import Design, NodeKind
 from placement.policy.influence import influence, net_members
 
 NODE_FEATURES = 14
+AT_REST = slice(11, 13)
+"""The node features that come of the springs."""
 PULLS = 2
 
 Array: TypeAlias = Any
@@ -194,7 +196,7 @@ def _features(
     result[stands, 9:11] = 2 * position[stands] - 1
     soft = netlist.indices(NodeKind.SOFT)
     movable = cluster[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
-    result[movable, 11:13] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
+    result[movable, AT_REST] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
     order = cluster[design.placing_order]
     result[order, 13] = np.arange(1, len(order) + 1) / len(order)
     return result

@@ -20,8 +20,9 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.policy.decoder import Context, GridDecoder
 from placement.policy.encoder import GraphEncoder
-from placement.policy.graph_inputs import NODE_FEATURES, PULLS, GraphInputs
+from placement.policy.graph_inputs import AT_REST, NODE_FEATURES, PULLS, GraphInputs
 from placement.policy.grid_features import GUIDES, GridFeatures, Situation, grid_features
+from placement.policy.precision import product_dtype
 
 SUMMARY = 32
 """S."""
@@ -33,7 +34,8 @@ class Embeddings(NamedTuple):
     """What the network made of each design for one set of parameters.
 
     Attributes:
-        contexts: float32 [G, T, H], the context of the step that places each macro.
+        contexts: float32 [G, T, H], the context of the step that places each macro; H is 0 in a network that makes
+            everything anew at every step.
     """
 
     contexts: jax.Array
@@ -54,13 +56,17 @@ class Policy(nnx.Module):
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
         self.guide = nnx.Linear(_CONTEXT_HIDDEN, len(GUIDES), kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
         self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
-        self.decoder = GridDecoder(width, SUMMARY, rngs=rngs)
+        self.decoder = GridDecoder(width, SUMMARY, dtype=product_dtype(config), floor=config.floor, rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> Embeddings:
         """Contexts of all designs (arrays of `inputs` as JAX arrays with the leading G axis)."""
-        encode = jax.vmap(self.encoder)
-        nodes = encode(inputs.nodes, inputs.edges, inputs.edge_weight, inputs.edge_mask)
-        share = inputs.node_mask / inputs.node_mask.sum(axis=1, keepdims=True)
+        if not self.config.pulls:
+            inputs = _without_springs(inputs)
+        node_mask, edge_mask = padding_masks(self.config, inputs)
+        nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, edge_mask)
+        if not self.config.graph:
+            nodes = jnp.zeros_like(nodes)
+        share = node_mask / node_mask.sum(axis=1, keepdims=True)
         graph = jnp.einsum("gn,gnd->gd", share, nodes)
         macros = jnp.take_along_axis(nodes, inputs.order[:, :, None], axis=1)
         neighbours = jnp.einsum("gst,gtd->gsd", inputs.pull[:, 0], macros)
@@ -86,7 +92,7 @@ class Policy(nnx.Module):
         """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
-        features = grid_features(observation, situation(inputs, observation))
+        features = grid_features(observation, situation(inputs, observation), self.config)
         return self.decoder(features, self._context(embeddings.contexts[design, step]))
 
     def _context(self, numbers: jax.Array) -> Context:
@@ -94,14 +100,22 @@ class Policy(nnx.Module):
         width, frequencies = self.config.grid_width, self.config.location_frequencies
         ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(GUIDES)]
         scale, shift, location, guide, summary = jnp.split(numbers, ends, axis=1)
+        if not self.config.location:
+            location = jnp.zeros_like(location)
         return Context(scale, shift, location.reshape(-1, frequencies, frequencies), guide, summary)
 
 
-def build_policy(config: PolicyConfig, rngs: nnx.Rngs) -> Policy:
-    """The network that `config.name` names; raises ValueError on another name."""
-    if config.name != "edge_gnn":
-        raise ValueError(f"policy.name={config.name!r}: there is only 'edge_gnn'")
-    return Policy(config, rngs=rngs)
+def padding_masks(config: PolicyConfig, inputs: GraphInputs) -> tuple[jax.Array, jax.Array]:
+    """Which nodes and edges count: float32 [G, N] and [G, E]; all of them, padding too, without `mask_padding`."""
+    if config.mask_padding:
+        return inputs.node_mask, inputs.edge_mask
+    return jnp.ones_like(inputs.node_mask), jnp.ones_like(inputs.edge_mask)
+
+
+def _without_springs(inputs: GraphInputs) -> GraphInputs:
+    """The constants with zeros for all that comes of the springs."""
+    zeros = {name: jnp.zeros_like(getattr(inputs, name)) for name in ("pull", "pull_fixed", "stiffness")}
+    return inputs._replace(nodes=inputs.nodes.at[:, :, AT_REST].set(0), **zeros)
 
 
 def situation(inputs: GraphInputs, observation: Observation) -> Situation:
@@ -154,4 +168,4 @@ def guide_bias(config: PolicyConfig) -> nnx.Initializer:
     return initial
 
 
-__all__ = ["Embeddings", "GridFeatures", "Policy", "build_policy", "guide_bias", "situation"]
+__all__ = ["Embeddings", "GridFeatures", "Policy", "guide_bias", "padding_masks", "situation"]

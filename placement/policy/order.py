@@ -1,0 +1,61 @@
+"""In which order an episode places the macros."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from placement.netlist.design import Design
+from placement.policy.influence import springs
+
+ORDERS = ("area", "connected")
+
+
+def ordered(design: Design, order: str) -> Design:
+    """The design with its macros to be placed in another order.
+
+    Args:
+        design: any.
+        order: `area`, the largest first, ties by name; `connected`, first the most connected macro, then always the one
+            that is joined most strongly to what is placed, directly or by way of a soft macro (ties: the larger).
+
+    Raises:
+        ValueError: there is no such order.
+    """
+    if order == "area":
+        return dataclasses.replace(design, order=None)
+    if order != "connected":
+        raise ValueError(f"order={order!r}: must be one of {', '.join(ORDERS)}")
+    by_area = dataclasses.replace(design, order=None).placing_order
+    strength = _couplings(design, by_area)
+    joined = np.zeros(len(by_area))
+    left = np.ones(len(by_area), bool)
+    result: list[int] = []
+    for _ in by_area:
+        score = joined if result else strength.sum(axis=1)
+        chosen = int(np.argmax(np.where(left, score, -1)))
+        left[chosen] = False
+        joined += strength[chosen]
+        result.append(int(by_area[chosen]))
+    return dataclasses.replace(design, order=tuple(result))
+
+
+def _couplings(design: Design, macros: np.ndarray) -> np.ndarray:
+    """float64 [T, T]: springs between macros, and those in series through one other movable node."""
+    first, second, strength = springs(design)
+    count = design.netlist.num_nodes
+    place = np.full(count, -1)
+    place[macros] = np.arange(len(macros))
+    direct = np.zeros((len(macros), len(macros)))
+    to_others = np.zeros((len(macros), count))
+    for here, there in ((first, second), (second, first)):
+        mine = place[here] >= 0
+        both = mine & (place[there] >= 0)
+        np.add.at(direct, (place[here[both]], place[there[both]]), strength[both])
+        other = mine & (place[there] < 0) & np.isin(there, design.netlist.soft)
+        np.add.at(to_others, (place[here[other]], there[other]), strength[other])
+    total = np.maximum(to_others.sum(axis=0), 1e-30)
+    result = direct + (to_others / total) @ to_others.T
+    np.fill_diagonal(result, 0)
+    return result

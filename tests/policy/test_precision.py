@@ -1,0 +1,69 @@
+"""bfloat16 for the products of every cell: close to float32, and float32 wherever it must be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from placement.config import EnvConfig, PolicyConfig, PPOConfig
+from placement.policy.agent import Agent
+from placement.policy.precision import product_dtype
+from placement.ppo.learner import Learner
+from placement.testing.designs import four_macros, random_design, square_canvas
+from placement.testing.episodes import played_episodes
+from placement.testing.observations import random_observation
+
+DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
+CONFIGS = [
+    PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4, dtype="float32"),
+    PolicyConfig(name="edge_gnn_stepwise", node_width=8, rounds=1, dtype="float32"),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_bfloat16_is_close_to_float32(config: PolicyConfig) -> None:
+    seen, noise = random_observation(DESIGNS, 0, 8), np.random.default_rng(1)
+    results, params = [], None
+    for dtype in ("float32", "bfloat16"):
+        network = Agent(dataclasses.replace(config, dtype=dtype), DESIGNS).network
+        shapes = jax.eval_shape(network.init, 0)
+        assert all(leaf.dtype == jnp.float32 for leaf in jax.tree.leaves(shapes))
+        if params is None:
+            params = jax.tree.map(lambda leaf: (0.2 * noise.standard_normal(leaf.shape)).astype(np.float32), shapes)
+        decide = jax.jit(
+            lambda params, seen, of=network: of.decide(params, of.embed(params, of.inputs), of.inputs, seen)
+        )
+        logits, values = decide(params, seen)
+        assert logits.dtype == values.dtype == jnp.float32
+        results.append((np.asarray(logits), np.asarray(values)))
+    (logits, values), (rounded, rounded_values) = results
+    legal = seen.mask != 0
+    np.testing.assert_array_equal(rounded[~legal], logits[~legal])
+    assert not np.array_equal(rounded, logits)
+    spread = np.ptp(logits[legal])
+    assert np.abs(rounded - logits)[legal].max() < 0.02 * spread
+    np.testing.assert_allclose(rounded_values, values, atol=0.02 * max(1.0, np.abs(values).max()))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_a_training_step_in_bfloat16_keeps_float32_parameters(config: PolicyConfig) -> None:
+    env, config = EnvConfig(soft_placer="none"), dataclasses.replace(config, dtype="bfloat16")
+    learner = Learner(config, PPOConfig(minibatch_size=32), env, DESIGNS, seed=0)
+    before = learner.parameters()
+    metrics = learner.update(played_episodes(DESIGNS, 8, 0, env=env), iteration=0)
+    assert metrics["skipped_steps"] == 0
+    assert metrics["gradient_norm"] > 0
+    after = learner.parameters()
+    assert all(leaf.dtype == np.float32 and np.isfinite(leaf).all() for leaf in jax.tree.leaves(after))
+    assert any((one != other).any() for one, other in zip(*map(jax.tree.leaves, (before, after)), strict=True))
+
+
+def test_auto_is_bfloat16_on_accelerators_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for backend, expected in (("cpu", jnp.float32), ("gpu", jnp.bfloat16), ("tpu", jnp.bfloat16)):
+        monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
+        assert product_dtype(PolicyConfig()) == expected
+        assert product_dtype(PolicyConfig(dtype="float32")) == jnp.float32
