@@ -10,6 +10,7 @@ from pathlib import Path
 from placement.netlist.errors import DesignError
 from placement.netlist.generate import clustered, planted
 from placement.netlist.load import load
+from placement.netlist.mirrored import AXES, mirrored
 from placement.netlist.shipped import SHIPPED, save
 
 
@@ -33,6 +34,13 @@ def _parser() -> argparse.ArgumentParser:
     describing.add_argument("--initial", help="the .plc file that holds the canvas (default: initial.plc beside it)")
     describing.add_argument("--plot", type=Path, help="draw the degree and size distributions to this file (.png, …)")
     describing.set_defaults(run=_describe)
+
+    mirroring = commands.add_parser("mirror", help="flip a design, to train on its mirror images as well")
+    mirroring.add_argument("design", help="a name, a folder, or a path to netlist.pb.txt[.gz]")
+    mirroring.add_argument("--initial", help="the .plc file that holds the canvas (default: initial.plc beside it)")
+    mirroring.add_argument("--axis", choices=AXES, required=True, help="x: left and right change places")
+    mirroring.add_argument("--out", type=Path, required=True, help="the new design's folder; its last part is its name")
+    mirroring.set_defaults(run=_mirror)
 
     kinds = commands.add_parser("generate", help="make designs").add_subparsers(required=True)
     shipped = kinds.add_parser("shipped", help="make the designs that netlists/ holds, bit for bit")
@@ -69,6 +77,11 @@ def _describe(options: argparse.Namespace) -> None:
     if options.plot:
         plot(design, options.plot)
         print(f"plot: {options.plot}")
+
+
+def _mirror(options: argparse.Namespace) -> None:
+    save(options.out, mirrored(load(options.design, options.initial), options.axis))
+    print(options.out)
 
 
 def _generate_shipped(options: argparse.Namespace) -> None:

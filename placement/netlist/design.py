@@ -268,16 +268,18 @@ class Design:
         netlist: the nodes and nets.
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes stand as they do here.
+        order: the movable hard macros in the order in which an episode is to place them; None: by area.
 
     Raises:
-        DesignError: the placement has another number of nodes, a port is not placed, or the hard macros
-            cannot fit on the canvas (total area, or one macro larger than it).
+        DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
+            the canvas (total area, or one macro larger than it), or `order` is not one of all movable hard macros.
     """
 
     name: str
     netlist: Netlist
     canvas: Canvas
     initial: Placement
+    order: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         netlist, canvas = self.netlist, self.canvas
@@ -299,10 +301,17 @@ class Design:
             raise DesignError(
                 f"the hard macros cover {area:.1f} µm², more than the canvas's {canvas.width * canvas.height:.1f} µm²"
             )
+        if self.order is not None and sorted(self.order) != sorted(netlist.hard[~self.initial.fixed[netlist.hard]]):
+            raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:
-        """int32 [T]: the movable hard macros in the order an episode places them: by falling area, ties by name."""
+        """int32 [T]: the movable hard macros in the order an episode places them.
+
+        `order` where it is given, else by falling area, ties by name.
+        """
+        if self.order is not None:
+            return np.array(self.order, dtype=np.int32)
         netlist = self.netlist
         movable = [int(node) for node in netlist.hard if not self.initial.fixed[node]]
         movable.sort(key=lambda node: (-netlist.width[node] * netlist.height[node], netlist.names[node]))

@@ -10,6 +10,7 @@ Axis legend: H hosts, B episodes of one host.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import numpy as np
@@ -17,6 +18,9 @@ from jax.experimental import multihost_utils
 
 from placement.config import ConfigError
 from placement.ppo.trajectory import Episode
+
+MEET_SECONDS = 3600.0
+"""That the hosts wait for each other between two exchanges: one may evaluate, or lack episodes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,17 +44,35 @@ class Hosts:
         return total // self.count
 
     def exchange(self, episodes: list[Episode]) -> list[Episode]:
-        """All hosts' episodes, host by host; every host must call this with as many. Waits for all of them."""
+        """All hosts' episodes, host by host; every host must call this with as many. Waits for all of them.
+
+        Raises:
+            JaxRuntimeError: another host is gone, or did not come in time.
+        """
         if self.count == 1:
             return episodes
+        from orbax.checkpoint import multihost  # slow to import, and only needed here
+
+        # What JAX's exchange itself waits is not for us to set.
+        multihost.get_barrier_sync_fn()(key="exchange", timeout_ms=int(1000 * MEET_SECONDS))
         mine = Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
-        everyone = multihost_utils.process_allgather(_as_bytes(mine))  # [H, B, …]
-        fields = Episode(*(_back(gathered, field) for gathered, field in zip(everyone, mine, strict=True)))
-        batch = Episode(*(field.reshape(-1, *field.shape[2:]) for field in fields))
+        # One array, as several at once may overtake each other; bytes, as JAX would cut 64-bit numbers down to 32.
+        packed = np.concatenate([np.ascontiguousarray(field).reshape(-1).view(np.uint8) for field in mine])
+        everyone = np.asarray(multihost_utils.process_allgather(packed))  # [H, bytes]
+        ends = np.cumsum([field.nbytes for field in mine])[:-1]
+        parts = zip(np.split(everyone, ends, axis=1), mine, strict=True)
+        batch = Episode(*(_back(part, field) for part, field in parts))
         return [Episode(*(field[index] for field in batch)) for index in range(len(batch.actions))]
 
+    def first(self, value: float) -> float:
+        """Host 0's value, on every host; all must call this. Raises JaxRuntimeError if another host is gone."""
+        if self.count == 1:
+            return value
+        sent = np.frombuffer(np.float64(value).tobytes(), np.uint8)
+        return float(np.asarray(multihost_utils.broadcast_one_to_all(sent)).view(np.float64)[0])
 
-def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120.0) -> Hosts:
+
+def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120.0, bind: str = "127.0.0.1") -> Hosts:
     """Makes this process one of `count` learner hosts; call it before JAX computes anything.
 
     Args:
@@ -58,11 +80,13 @@ def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120
         index: which one this is, from 0.
         count: how many there are.
         timeout: seconds that the hosts wait for each other.
+        bind: this host's address, at which the others reach it when hosts compute on CPUs.
 
     Raises:
         RuntimeError: the others did not come in time, or JAX has already been used.
     """
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    _listen_at(bind)
     jax.distributed.initialize(
         coordinator_address=coordinator,
         num_processes=count,
@@ -74,11 +98,16 @@ def join_hosts(coordinator: str, *, index: int, count: int, timeout: float = 120
     return Hosts(index, count)
 
 
-def _as_bytes(episode: Episode) -> Episode:
-    """Every field as uint8 with an axis of bytes at its end: JAX would cut 64-bit numbers down to 32."""
-    return Episode(*(np.ascontiguousarray(field)[..., None].view(np.uint8) for field in episode))
+def _listen_at(address: str) -> None:
+    """Has the CPUs' collectives listen at `address`; JAX has no setting for that, and takes the machine's name's."""
+    from jax._src import xla_bridge
+
+    library = xla_bridge.xla_client._xla
+    made = library.make_gloo_tcp_collectives
+    made = made.func if isinstance(made, functools.partial) else made
+    library.make_gloo_tcp_collectives = functools.partial(made, hostname=address)
 
 
 def _back(gathered: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Bytes with the leading axis H as `like`'s dtype."""
-    return np.ascontiguousarray(gathered).view(like.dtype)[..., 0]
+    """Bytes [H, …] as `like` [B, …], with an axis of H · B instead of B."""
+    return np.ascontiguousarray(gathered).reshape(-1).view(like.dtype).reshape(-1, *like.shape[1:])

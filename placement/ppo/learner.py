@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +16,14 @@ import numpy as np
 from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.observation import Observation
+from placement.engine.observation import MAPS, Observation
 from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.graph_inputs import GraphInputs
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
+from placement.ppo.elites import Elites, drawn_elites, no_elites, updated_elites
 from placement.ppo.gradient_step import (
     IterationData,
     Minibatch,
@@ -31,14 +32,14 @@ from placement.ppo.gradient_step import (
     Trained,
     gradient_step,
     make_optimiser,
+    normalised_over,
 )
 from placement.ppo.hosts import Hosts
 from placement.ppo.loss import Coefficients, Samples
-from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh, split_over
-from placement.ppo.trajectory import Episode
-
-_CHUNK_ON_CPU = 32
-"""Samples per device that pass through the decoder at once on a CPU (measured: activations fit the caches)."""
+from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
+from placement.ppo.minibatches import shared_out
+from placement.ppo.targets import Targets, targets, wire_shares
+from placement.ppo.trajectory import Episode, side_by_side
 
 
 class LearnerState(NamedTuple):
@@ -49,12 +50,14 @@ class LearnerState(NamedTuple):
         version: int32 [], iterations learned.
         key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
         reward_statistics: of each design.
+        elites: the best episodes so far; empty unless they are imitated.
     """
 
     trained: Trained
     version: np.ndarray
     key: np.ndarray
     reward_statistics: RewardStatistics
+    elites: Elites
 
 
 class Prepared(NamedTuple):
@@ -109,11 +112,14 @@ class Learner:
         check_divisible(ppo_config.minibatch_size, self._mesh)
         self._hosts = hosts or Hosts()
         self._designs = tuple(designs)
+        self._wirelength_weight = env_config.cost.wirelength
         self._pool = EnvironmentPool(self._designs, 1, env=env_config)
         self._network = Network(policy_config, self._designs)
         self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
         self._optimiser = make_optimiser()
         self._buffer: Observation | None = None
+        self._elite_buffer: Observation | None = None
+        self._wire_shares = wire_shares(self._designs, self._pool.steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
@@ -123,11 +129,17 @@ class Learner:
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
+            elites=no_elites(len(self._designs), ppo_config.elites, self._pool.steps),
         )
 
     def parameters(self) -> Params:
         """A copy of the parameters as NumPy arrays, for publishing."""
         return jax.tree.map(lambda leaf: np.array(leaf), self.state.trained.params)
+
+    def begin_with(self, params: Params) -> None:
+        """Takes parameters learned elsewhere; the optimiser, the counts and the reward statistics stay as they are."""
+        trained = self.state.trained._replace(params=params)
+        self.state = self.state._replace(trained=put(trained, replicated(self._mesh)))
 
     def update(self, episodes: list[Episode], *, iteration: int) -> dict[str, float]:
         """`prepare` and `learn`."""
@@ -151,6 +163,10 @@ class Learner:
         self.render(episodes, self._buffer)
         return self.load(episodes, self._buffer)
 
+    def episodes(self, prepared: Prepared) -> list[Episode]:
+        """All hosts' episodes that were prepared, in the same order on every host."""
+        return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
+
     @property
     def alone(self) -> bool:
         """Whether this is the only learner host. Then the parts of `prepare` may run in another thread than `learn`."""
@@ -163,7 +179,7 @@ class Learner:
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
         """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
         self._check(episodes)
-        batch = _side_by_side(episodes)
+        batch = side_by_side(episodes)
         rows = Observation(*(array[at : at + len(episodes)] for array in buffer))
         self._pool.render_episodes(
             batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=rows
@@ -172,27 +188,30 @@ class Learner:
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
         """Moves the rendered buffer to the devices; it must stay as it is until `learn` is done with it."""
         flat = jax.tree.map(_joined, Observation(*buffer))
-        return Prepared(_side_by_side(episodes), put(flat, replicated(self._mesh)))
+        return Prepared(side_by_side(episodes), put(flat, replicated(self._mesh)))
 
-    def learn(self, prepared: Prepared, *, iteration: int) -> dict[str, float]:
+    def learn(self, prepared: Prepared, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """One iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
 
         Args:
             prepared: of this learner.
             iteration: from 0, sets learning rate and entropy bonus.
+            elapsed: share of the run's time that has passed, in [0, 1]; they follow it where it is ahead.
 
         Returns:
             Metrics, means over the gradient steps: policy_loss, value_loss, entropy, approx_kl, clip_fraction,
             gradient_norm; explained_variance of the episodes' values; learning_rate; entropy_coefficient;
-            gradient_steps, skipped_steps and samples of this iteration.
+            gradient_steps and skipped_steps of this iteration, samples of an epoch.
         """
         batch = prepared.batch
         statistics = advantage.updated_statistics(
             self.state.reward_statistics, batch.design, batch.reward, batch.dead_end
         )
-        data, explained = self._data(prepared, statistics)
+        goals = targets(self._config, statistics, batch, self._potential_steps(prepared))
+        data = self._data(prepared, goals)
+        elites = updated_elites(self.state.elites, batch) if self._config.self_imitation > 0 else self.state.elites
         trained = put(self.state.trained, replicated(self._mesh))
-        progress = min(iteration / max(self._config.iterations - 1, 1), 1.0)
+        progress = min(max(iteration / max(self._config.iterations - 1, 1), elapsed), 1.0)
         learning_rate = self._config.learning_rate * _fall(self._config.final_learning_rate_fraction, progress)
         entropy = self._config.entropy_coefficient * _fall(self._config.final_entropy_fraction, progress)
         coefficients = Coefficients(
@@ -200,25 +219,31 @@ class Learner:
         )
         rates = Rates(np.float32(learning_rate), np.float32(self._config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
-        inside = np.flatnonzero((np.arange(self._pool.steps)[None] < batch.length[:, None]).ravel()).astype(np.int32)
+        inside = self._inside(goals.lengths)
+        drawn = math.ceil(self._config.sample_fraction * len(inside))
         metrics: list[StepMetrics] = []
         for _ in range(self._config.epochs):
             before = len(metrics)
-            for minibatch in self._minibatches(seeds.permutation(inside), len(batch.length)):
+            for minibatch in self._minibatches(seeds.permutation(inside)[:drawn], len(batch.length)):
                 trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
             if self._config.target_kl > 0:
                 divergence = np.mean([float(one.terms.approx_kl) for one in metrics[before:]])
                 if divergence > self._config.target_kl:
                     break
+        if self._config.self_imitation > 0:
+            trained, imitated = self._imitate(trained, elites, statistics, seeds, (coefficients, rates))
+        else:
+            imitated = []
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
-        self.state = LearnerState(trained, self.state.version + np.int32(1), self.state.key, statistics)
+        averages["skipped_steps"] += float(sum(one.skipped for one in jax.device_get(imitated)))
+        self.state = LearnerState(trained, self.state.version + np.int32(1), self.state.key, statistics, elites)
         return averages | {
-            "explained_variance": explained,
+            "explained_variance": goals.explained_variance,
             "learning_rate": learning_rate,
             "entropy_coefficient": entropy,
-            "samples": float(len(inside)),
+            "samples": float(drawn),
         }
 
     def _check(self, episodes: list[Episode]) -> None:
@@ -232,54 +257,67 @@ class Learner:
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._pool.steps}"
                 )
 
-    def _data(self, prepared: Prepared, statistics: RewardStatistics) -> tuple[IterationData, float]:
-        """What the gradient steps draw from, on every device, and the explained variance of the episodes' values."""
+    def teach(self, episodes: list[Episode]) -> None:
+        """Adds whole episodes from elsewhere, of better placements, to those that are imitated; raises as `prepare`."""
+        self._check(episodes)
+        self.state = self.state._replace(elites=updated_elites(self.state.elites, side_by_side(episodes)))
+
+    def _inside(self, lengths: np.ndarray) -> np.ndarray:
+        """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
+        return np.flatnonzero((np.arange(self._pool.steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
+
+    def _potential_steps(self, prepared: Prepared) -> np.ndarray | None:
+        """float32 [B, T], the weighted wirelength cost that each step added; None without shaping."""
+        if self._config.shaping == 0:
+            return None
         batch = prepared.batch
-        rewards = np.zeros(batch.values.shape, np.float32)
-        played = np.flatnonzero(batch.length > 0)
-        scaled = advantage.normalised_rewards(statistics, batch.design, batch.reward)
-        rewards[played, batch.length[played] - 1] = scaled[played]
-        advantages, returns = advantage.generalised_advantages(
-            rewards, batch.values, batch.length, decay=self._config.gae_lambda
-        )
-        explained = advantage.explained_variance(batch.values, returns, batch.length)
-        advantages = advantage.normalised_per_design(advantages, batch.length, batch.design)
+        actions = np.maximum(batch.actions, 0).reshape(-1)
+        maps = cast(jax.Array, prepared.observation.maps).addressable_data(0)  # every device has all of them
+        wire = maps[:, MAPS.index("wire_mask")].reshape(len(actions), -1)
+        added = np.asarray(jnp.take_along_axis(wire, actions[:, None], axis=1)).reshape(batch.actions.shape)
+        return self._wirelength_weight * added * self._wire_shares[batch.design]
+
+    def _data(self, prepared: Prepared, goals: Targets, imitation: np.ndarray | None = None) -> IterationData:
+        """What the gradient steps draw from, on every device; `imitation` is float32 [B]."""
+        batch = prepared.batch
         actions = np.where(np.arange(self._pool.steps)[None] < batch.length[:, None], batch.actions, 0)
-        samples = Samples(actions, batch.log_probabilities, advantages, returns, np.zeros_like(advantages))
+        weights = np.zeros_like(goals.advantages)
+        imitated = weights if imitation is None else np.broadcast_to(imitation[:, None], weights.shape).copy()
+        samples = Samples(actions, batch.log_probabilities, goals.advantages, goals.returns, imitated, weights)
         flat = jax.tree.map(_joined, Samples(*samples))
-        return IterationData(prepared.observation, put(flat, replicated(self._mesh))), explained
+        return IterationData(prepared.observation, put(flat, replicated(self._mesh)))
+
+    def _imitate(
+        self,
+        trained: Trained,
+        elites: Elites,
+        statistics: RewardStatistics,
+        seeds: np.random.Generator,
+        scalars: tuple[Coefficients, Rates],
+    ) -> tuple[Trained, list[StepMetrics]]:
+        """One pass over some of the best episodes so far."""
+        episodes, better = drawn_elites(elites, statistics, self._config.imitated_episodes, seeds)
+        strengths = (self._config.self_imitation * better).astype(np.float32)
+        metrics: list[StepMetrics] = []
+        if not strengths.any():
+            return trained, metrics
+        if self._elite_buffer is None:
+            self._elite_buffer = self.buffer(self._config.imitated_episodes)
+        self.render(episodes, self._elite_buffer)
+        prepared = self.load(episodes, self._elite_buffer)
+        zeros = np.zeros(prepared.batch.values.shape, np.float32)
+        lengths = np.where(strengths > 0, prepared.batch.length, 0)
+        data = self._data(prepared, Targets(zeros, zeros, lengths, 0.0), strengths)
+        order = seeds.permutation(self._inside(lengths))
+        for minibatch in self._minibatches(order, len(episodes)):
+            trained, step_metrics = self._step(trained, self._inputs, data, minibatch, *scalars)
+            metrics.append(step_metrics)
+        return jax.block_until_ready(trained), metrics
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
-        """Shuffled samples shared out into minibatches of one shape; what little is left over is left out.
-
-        Args:
-            order: int32 [samples], shuffled.
-            episodes: in this iteration.
-        """
-        devices = self._mesh.size
-        most = math.ceil(episodes * self._pool.steps / devices) * devices
-        size = min(self._config.minibatch_size, most)
-        count = max(1, round(len(order) / size))
-        each = min(size, math.ceil(len(order) / count))
-        chunks, chunk = self._chunks(size)
-        result = []
-        for start in range(0, count * each, each):
-            part = order[start : start + each]
-            if not len(part):
-                break
-            indices, weights = np.zeros(chunks * chunk, np.int32), np.zeros(chunks * chunk, np.float32)
-            indices[: len(part)], weights[: len(part)] = part, 1
-            shaped = Minibatch(indices.reshape(chunks, chunk), weights.reshape(chunks, chunk))
-            result.append(put(shaped, split_over(self._mesh, 1)))
-        return result
-
-    def _chunks(self, size: int) -> tuple[int, int]:
-        """(Q, samples per chunk) of a minibatch of `size`: all at once on an accelerator, cache-sized on a CPU."""
-        devices = self._mesh.size
-        share = size // devices
-        on_cpu = self._mesh.devices.flat[0].platform == "cpu"
-        chunks = math.ceil(share / _CHUNK_ON_CPU) if on_cpu else 1
-        return chunks, math.ceil(share / chunks) * devices
+        """The samples `order` (int32 [samples]) of so many episodes, shared out."""
+        most = episodes * self._pool.steps
+        return shared_out(order, most, size=self._config.minibatch_size, mesh=self._mesh)
 
     def _traced_step(
         self,
@@ -291,13 +329,10 @@ class Learner:
         rates: Rates,
     ) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
+        if self._config.advantage_normalisation == "minibatch":
+            data = normalised_over(data, minibatch)
         step = functools.partial(gradient_step, self._network, self._optimiser)
         return step(trained, inputs, data, minibatch, coefficients, rates)
-
-
-def _side_by_side(episodes: list[Episode]) -> Episode:
-    """Axis B before each field's own."""
-    return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))
 
 
 def _joined(array: np.ndarray) -> np.ndarray:

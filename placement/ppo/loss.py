@@ -35,6 +35,8 @@ class Samples(NamedTuple):
         log_probabilities: float32 [B], of the actions when they were drawn.
         advantages: float32 [B].
         returns: float32 [B], the value head's targets.
+        imitation: float32 [B], how strongly the action is to be imitated; above 0, the sample is nobody's own
+            experience, and nothing else is learned from it.
         weights: float32 [B], 1, or 0 for padding.
     """
 
@@ -42,6 +44,7 @@ class Samples(NamedTuple):
     log_probabilities: Array
     advantages: Array
     returns: Array
+    imitation: Array
     weights: Array
 
 
@@ -96,5 +99,6 @@ def ppo_terms(logits: jax.Array, values: jax.Array, samples: Samples, coefficien
     entropy = categorical_entropy(log_probabilities)
     clipped = (jnp.abs(jnp.expm1(log_ratio)) > coefficients.clip).astype(jnp.float32)
     loss = policy + coefficients.value * value - coefficients.entropy * entropy
+    loss = jnp.where(samples.imitation > 0, -samples.imitation * chosen, loss)
     parts = (loss, policy, value, entropy, approximate_kl(log_ratio), clipped)
     return Terms(*(jnp.sum(part * samples.weights) for part in parts))

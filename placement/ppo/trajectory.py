@@ -6,6 +6,7 @@ of Ariane takes about 2 kB instead of megabytes. Axis legend: T macros to place 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,3 +54,8 @@ def signature(steps: int) -> Episode:
         reward=np.zeros((), np.float32),
         costs=np.zeros(5, np.float64),
     )
+
+
+def side_by_side(episodes: Sequence[Episode]) -> Episode:
+    """Episodes of one T as one, axis B before each field's own; at least one."""
+    return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))

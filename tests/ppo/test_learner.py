@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
+from placement.ppo.gradient_step import IterationData, Minibatch, normalised_over
 from placement.ppo.learner import Learner, LearnerState
+from placement.ppo.loss import Samples
 from placement.ppo.mesh import make_mesh
+from placement.ppo.trajectory import Episode
 from placement.testing.designs import four_macros, random_design, square_canvas
 from placement.testing.episodes import played_episodes
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
-PPO = PPOConfig(iterations=10, epochs=2, minibatch_size=40, learning_rate=3e-3)
+PPO = PPOConfig(iterations=10, epochs=2, sample_fraction=1.0, minibatch_size=40, learning_rate=3e-3)
 ENV = EnvConfig(soft_placer="none")
 
 
@@ -163,3 +169,86 @@ def test_schedules_fall_linearly(learner: Learner, initial: LearnerState, design
     episodes = played_episodes(designs, 32, 0, env=ENV)
     rates = [learner.update(episodes, iteration=iteration)["learning_rate"] for iteration in (0, 9, 20)]
     np.testing.assert_allclose(rates, [PPO.learning_rate, PPO.learning_rate * 0.1, PPO.learning_rate * 0.1])
+
+
+def test_it_imitates_better_episodes_from_elsewhere(designs: list[Design], agent: Agent) -> None:
+    """Taught episodes become likelier; the same updates without them leave them as they were."""
+    config = dataclasses.replace(PPO, self_imitation=0.5, elites=1, imitated_episodes=2)
+    learner = Learner(POLICY, config, ENV, designs, seed=0)
+    start = jax.device_get(learner.state)
+    taught = played_episodes(designs, 2, 99, env=ENV)[:1]
+    taught[0] = taught[0]._replace(reward=np.array(3.0, np.float32))
+    played = played_episodes(designs, 16, 5, env=ENV, played_by=(agent, learner.parameters()))
+
+    def likelihood(lessons: list) -> float:
+        learner.state = start
+        if lessons:
+            learner.teach(lessons)
+        for _ in range(8):
+            learner.update(played, iteration=0)
+        return float(_log_probabilities(agent, learner.parameters(), designs, taught[0]).sum())
+
+    assert likelihood(taught) > likelihood([]) + 1
+
+
+def _log_probabilities(agent: Agent, params: dict, designs: list[Design], episode: Episode) -> np.ndarray:
+    """Of an episode's actions under the parameters, float32 [length]."""
+    pool = EnvironmentPool(designs, 1, env=ENV, design_of_env=[int(episode.design)])
+    observation, embeddings, found = pool.reset(), agent.embed(params), []
+    for action in episode.actions[: episode.length]:
+        logits, _ = agent.network.decide(params, embeddings, agent.network.inputs, observation)
+        found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
+        observation = pool.step(np.array([action], np.int32)).observation
+    return np.array(found)
+
+
+def test_minibatch_normalisation_by_hand() -> None:
+    data = IterationData(None, Samples(*[jnp.arange(6.0)] * 2, jnp.array([1.0, 2, 3, 50, 9, 9]), *[jnp.zeros(6)] * 3))
+    minibatch = Minibatch(jnp.array([[0, 1], [2, 5]]), jnp.array([[1.0, 1], [1, 0]]))
+    scaled = normalised_over(data, minibatch).samples.advantages
+    np.testing.assert_allclose(scaled[:3], np.array([-1, 0, 1]) * np.sqrt(1.5), rtol=1e-5)
+
+
+def test_the_learning_rate_falls_with_the_time_where_that_is_ahead(
+    learner: Learner, initial: LearnerState, designs: list[Design]
+) -> None:
+    learner.state = initial
+    episodes = played_episodes(designs, 4, 0, env=ENV)
+    rates = [
+        learner.learn(learner.prepare(episodes), iteration=iteration, elapsed=elapsed)["learning_rate"]
+        for iteration, elapsed in ((0, 0.0), (0, 1.0), (9, 0.0))
+    ]
+    assert rates == pytest.approx([PPO.learning_rate, 0.1 * PPO.learning_rate, 0.1 * PPO.learning_rate])
+
+
+def test_a_fraction_of_the_samples_is_drawn_anew_each_epoch(designs: list[Design]) -> None:
+    config = dataclasses.replace(PPO, sample_fraction=0.5, minibatch_size=8)
+    learner = Learner(POLICY, config, ENV, designs, seed=0)
+    seen: list[np.ndarray] = []
+    shared = learner._minibatches
+
+    def watch(order: np.ndarray, episodes: int) -> list[Minibatch]:
+        seen.append(order)
+        return shared(order, episodes)
+
+    learner._minibatches = watch  # type: ignore[method-assign]
+    metrics = learner.update(played_episodes(designs, 8, 0, env=ENV), iteration=0)
+    assert [len(order) for order in seen] == [int(metrics["samples"])] * PPO.epochs
+    whole = dataclasses.replace(config, sample_fraction=1.0)
+    everything = Learner(POLICY, whole, ENV, designs, seed=0).update(
+        played_episodes(designs, 8, 0, env=ENV), iteration=0
+    )
+    assert metrics["samples"] == math.ceil(everything["samples"] / 2)
+    assert set(seen[0]) != set(seen[1])
+
+
+def test_shaping_leaves_a_finished_episodes_sum_and_still_learns(designs: list[Design], agent: Agent) -> None:
+    config = dataclasses.replace(PPO, shaping=1.0, gae_lambda=0.9)
+    learner = Learner(POLICY, config, ENV, designs, seed=0)
+    episodes = played_episodes(designs, 16, 7, env=ENV, played_by=(agent, learner.parameters()))
+    prepared = learner.prepare(episodes)
+    steps = learner._potential_steps(prepared)
+    assert steps is not None and steps.shape == prepared.batch.actions.shape
+    assert steps.max() > 0
+    metrics = learner.learn(prepared, iteration=0)
+    assert np.isfinite(metrics["policy_loss"]) and metrics["skipped_steps"] == 0

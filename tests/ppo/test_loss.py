@@ -50,6 +50,7 @@ def test_terms_are_weighted_sums_by_hand() -> None:
         log_probabilities=jnp.log(jnp.array([0.25, 0.6, 0.1])),
         advantages=jnp.array([1.0, -1.0, 100.0]),
         returns=jnp.array([1.0, 0.0, 50.0]),
+        imitation=jnp.zeros(3),
         weights=jnp.array([1.0, 1.0, 0.0]),
     )
     terms = ppo_terms(logits, jnp.array([0.0, 2.0, 0.0]), samples, COEFFICIENTS)

@@ -1,0 +1,96 @@
+"""What an iteration's samples are to teach: advantages and the value head's targets. NumPy, on the host.
+
+Axis legend: B episodes, T steps (padded), G designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.config import PPOConfig
+from placement.netlist.design import Design
+from placement.policy.influence import net_members
+from placement.ppo import advantage
+from placement.ppo.advantage import RewardStatistics
+from placement.ppo.trajectory import Episode
+
+
+class Targets(NamedTuple):
+    """Of an iteration.
+
+    Attributes:
+        advantages, returns: float32 [B, T], 0 past `lengths`.
+        lengths: int [B], steps to be learned from: 0 where an episode is left out.
+        explained_variance: of the episodes' values.
+    """
+
+    advantages: np.ndarray
+    returns: np.ndarray
+    lengths: np.ndarray
+    explained_variance: float
+
+
+def targets(
+    config: PPOConfig, statistics: RewardStatistics, batch: Episode, potential_steps: np.ndarray | None = None
+) -> Targets:
+    """Advantages and returns as the settings say.
+
+    Args:
+        config: the algorithm's settings.
+        statistics: of each design's rewards, this iteration's included.
+        batch: the episodes side by side, axis B before each field's own.
+        potential_steps: float32 [B, T], by how much each step lowered the potential, in units of the reward; None: no
+            shaping. See `shaped`.
+    """
+    lengths = np.where(batch.dead_end & (not config.learn_dead_ends), 0, batch.length)
+    scale = np.ones(len(lengths), np.float32)
+    final = batch.reward.astype(np.float32)
+    if config.reward_normalisation == "design":
+        final = advantage.normalised_rewards(statistics, batch.design, batch.reward)
+        scale = 1 / statistics.deviation[batch.design]
+    rewards = np.zeros(batch.values.shape, np.float32)
+    played = np.flatnonzero(lengths > 0)
+    rewards[played, lengths[played] - 1] = final[played]
+    if potential_steps is not None:
+        rewards = shaped(rewards, config.shaping * scale[:, None] * potential_steps, lengths)
+    values = batch.values if config.baseline == "value" else np.zeros_like(batch.values)
+    advantages, returns = advantage.generalised_advantages(rewards, values, lengths, decay=config.gae_lambda)
+    explained = advantage.explained_variance(batch.values, returns, lengths)
+    if config.advantage_normalisation == "design":
+        advantages = advantage.normalised_per_design(advantages, lengths, batch.design)
+    return Targets(advantages, returns, lengths, explained)
+
+
+def shaped(rewards: np.ndarray, falls: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Rewards with Φ(next state) - Φ(state) added to each step (Ng, Harada, Russell 1999), Φ being 0 at both ends.
+
+    The sum over an episode, and so the order of policies by it, stays as it was.
+
+    Args:
+        rewards: float32 [B, T].
+        falls: float32 [B, T], Φ(state) - Φ(next state) before the end is taken as 0.
+        lengths: int [B].
+    """
+    inside = np.arange(rewards.shape[1])[None] < np.asarray(lengths)[:, None]
+    falls = np.where(inside, falls, 0)
+    result = rewards - falls
+    played = np.flatnonzero(np.asarray(lengths) > 0)
+    result[played, np.asarray(lengths)[played] - 1] += falls.sum(axis=1)[played]
+    return result.astype(np.float32)
+
+
+def wire_shares(designs: Sequence[Design], steps: int) -> np.ndarray:
+    """float32 [G, T]: summed weight of each macro's nets over that of all nets, in placing order.
+
+    What the wire mask shows of a cell, times this, is the wirelength cost that placing the macro there adds.
+    """
+    result = np.zeros((len(designs), steps), np.float32)
+    for index, design in enumerate(designs):
+        net, node = net_members(design)
+        weight = np.bincount(node, design.netlist.net_weight[net], design.netlist.num_nodes)
+        order = design.placing_order
+        result[index, : len(order)] = weight[order] / max(float(design.netlist.net_weight.sum()), 1e-30)
+    return result
