@@ -51,6 +51,11 @@ class IncrementalCost:
         self._native.write_placement(x, y, orientation)
         return dataclasses.replace(self._start, x=x, y=y, orientation=orientation)
 
+    def orientation(self, node: int) -> int:
+        """A macro's, as it stands; raises DesignError for a node that cannot move."""
+        self._check(node)
+        return int(self._native.at(node)[3])
+
     def move(self, node: int, x: float, y: float) -> Costs:
         """Centres a macro at (x, y) µm and returns the new cost; raises DesignError for a node that cannot move."""
         self._check(node)

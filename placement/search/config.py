@@ -29,6 +29,7 @@ class AnnealConfig:
             at intervals (kept only if that is better).
         soft_every: rounds between those.
         starts: the kinds of placements to begin with, raced against each other; ignored where one is given.
+        shelve: the best sample of a policy is raced against itself set out on shelves, too.
         race: share of the budget that goes into racing the starts.
         schedule: `geometric`: the temperature falls by the clock; `adaptive`: so that the share of accepted moves does.
         hot: the temperature at the beginning; None: HOT, or REFINE_HOT where a start is given.
@@ -45,6 +46,7 @@ class AnnealConfig:
     soft_placer: str = "analytic"
     soft_every: int = 4
     starts: tuple[str, ...] = ("shelves",)
+    shelve: bool = True
     race: float = 0.15
     schedule: str = "geometric"
     hot: float | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
@@ -70,7 +71,34 @@ def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generato
             yield Start(f"shelves {stretch:g}", placement)
 
 
-def shelves(design: Design, stretch: float, spacing: float, generator: np.random.Generator) -> Placement | None:
+def shelved(design: Design, start: Start, config: AnnealConfig, seed: int) -> list[Start]:
+    """A placement's macros set out on shelves of each pitch, every macro as near to where it stood as its like let it.
+
+    What is known of who belongs where is kept, and the gaps come to it that the density cost pays for.
+
+    Args:
+        design: whose macros.
+        start: where they stand.
+        config: of the search.
+        seed: of the order of macros of unlike sizes on the shelves.
+    """
+    found = []
+    for stretch in STRETCHES:
+        placement = shelves(design, stretch, config.spacing, np.random.default_rng(seed), like=start.placement)
+        if placement is not None:
+            name = f"{start.name}, shelves {stretch:g}"
+            found.append(Start(name, _with_soft(design, placement, config.soft_placer)))
+    return found
+
+
+def shelves(
+    design: Design,
+    stretch: float,
+    spacing: float,
+    generator: np.random.Generator,
+    *,
+    like: Placement | None = None,
+) -> Placement | None:
     """The movable hard macros in rows, the tallest first, those of equal height in random order.
 
     Args:
@@ -78,6 +106,8 @@ def shelves(design: Design, stretch: float, spacing: float, generator: np.random
         stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
         spacing: µm that macros keep from each other.
         generator: of the order.
+        like: macros of equal size change places so that the sum of their squared distances to where they stand here is
+            the least.
 
     Returns:
         None where they do not fit, or fixed macros are in the way.
@@ -98,6 +128,8 @@ def shelves(design: Design, stretch: float, spacing: float, generator: np.random
         _spread(design, row, x, spacing)
         y[row] = low + tall / 2 if number % 2 == 0 else high - tall / 2
         low, high = (low + tall, high) if number % 2 == 0 else (low, high - tall)
+    if like is not None:
+        _exchange(design, x, y, like)
     try:
         return legalise(
             design,
@@ -106,6 +138,17 @@ def shelves(design: Design, stretch: float, spacing: float, generator: np.random
         )
     except NoRoom:
         return None
+
+
+def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
+    """Gives the spots that macros of equal size have in `x`, `y` (µm, changed) to those of them that stand nearest."""
+    macros = design.placing_order
+    sides = np.stack(_sides(design), axis=1)[macros]
+    for size in np.unique(sides, axis=0):
+        equal = macros[(sides == size).all(axis=1)]
+        distance = (like.x[equal][:, None] - x[equal]) ** 2 + (like.y[equal][:, None] - y[equal]) ** 2
+        who, spot = linear_sum_assignment(distance)
+        x[equal[who]], y[equal[who]] = x[equal[spot]], y[equal[spot]]
 
 
 def _rows_of(design: Design, order: np.ndarray, stretch: float, spacing: float) -> Iterator[np.ndarray]:
