@@ -63,6 +63,7 @@ class Surroundings:
         wants: whether the reader of that number should fetch another episode.
         accept: takes note of a fetched episode; whether it is new.
         fail: is told of an error that is not the shard's.
+        silence: seconds without an answer after which a shard that takes connections counts as down.
     """
 
     changed: threading.Condition
@@ -70,6 +71,7 @@ class Surroundings:
     wants: Callable[[int], bool]
     accept: Callable[[Episode], bool]
     fail: Callable[[Exception], None]
+    silence: float = HUNG_SECONDS
 
 
 class ShardReader:
@@ -117,7 +119,7 @@ class ShardReader:
         info = probe(self.address, timeout=PROBE_SECONDS) if stays else None
         if info is not None:
             self.waiting, self._heard = int(info.current_size), time.monotonic()
-        elif not stays or time.monotonic() - self._heard > HUNG_SECONDS or gone(self.address):
+        elif not stays or time.monotonic() - self._heard > self._around.silence or gone(self.address):
             self.connected = False
             items.cancel()
 

@@ -60,6 +60,7 @@ class ShardWriter:
         designs: the number of the run's designs; None = not checked.
         key: the actor's number; writers whose home died spread over the other shards by it.
         retry: seconds after which a shard that was down is asked again.
+        silence: seconds without an answer after which a shard that takes connections counts as down.
     """
 
     def __init__(
@@ -71,11 +72,12 @@ class ShardWriter:
         designs: int | None = None,
         key: int = 0,
         retry: float = 2.0,
+        silence: float = HUNG_SECONDS,
     ) -> None:
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self._home, self._retry = addresses, home, retry
+        self._addresses, self._home, self._retry, self._silence = addresses, home, retry, silence
         self._schema = Schema(steps, designs)
         others = np.delete(np.arange(shards), home)
         self._order = [home, *np.random.default_rng([home, key]).permutation(others).tolist()]
@@ -146,7 +148,7 @@ class ShardWriter:
         """Whether its shard is where it was, and there."""
         if self._addresses()[connection.shard] != connection.address or gone(connection.address):
             return False
-        hung = time.monotonic() - connection.asked > HUNG_SECONDS
+        hung = time.monotonic() - connection.asked > self._silence
         return not hung or probe(connection.address, timeout=PROBE_SECONDS) is not None
 
     def _lose(self, connection: _Connection) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayTimeout
 from placement.replay.delivery import Delivery
 from placement.replay.seen import SeenEpisodes
-from placement.replay.shard_items import PREFETCH, ShardMismatch
+from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
 from placement.replay.shard_reader import ShardReader, ShardStatistics, Surroundings
 from placement.replay.shard_writer import ShardWriter, WriterStatistics
 from placement.replay.validation import Schema
@@ -38,6 +39,8 @@ class ShardedReplay:
         designs: the number of the run's designs; None = not checked.
         ahead: episodes fetched ahead from each shard while nobody reads; they are lost if this process dies.
         seen: int64 [N, 3], as `seen()` gave them to a checkpoint; None = nothing was taken before.
+        numbers: the shards' numbers, for messages and statistics; default: from 0.
+        silence: seconds without an answer after which a shard that takes connections counts as down.
         name: for messages.
     """
 
@@ -49,6 +52,8 @@ class ShardedReplay:
         designs: int | None = None,
         ahead: int = 8,
         seen: np.ndarray | None = None,
+        numbers: Sequence[int] | None = None,
+        silence: float = HUNG_SECONDS,
         name: str = "the replay shards",
     ) -> None:
         self._ahead = ahead
@@ -57,14 +62,16 @@ class ShardedReplay:
         self._began = time.monotonic()
         self._stop = threading.Event()
         self._delivery = Delivery(name, available=self._available, take=self._take, explain=self._explain)
-        around = Surroundings(self._delivery.changed, self._stop, self._wants, self._accept, self._delivery.fail)
+        around = Surroundings(
+            self._delivery.changed, self._stop, self._wants, self._accept, self._delivery.fail, silence
+        )
         self._readers: list[ShardReader] = []
         with self._delivery.changed:  # no reader asks what is wanted before all are there
-            for number in range(len(addresses())):
+            for place, number in enumerate(range(len(addresses())) if numbers is None else numbers):
                 self._readers.append(
                     ShardReader(
                         number,
-                        lambda number=number: addresses()[number],  # type: ignore[misc]
+                        lambda place=place: addresses()[place],  # type: ignore[misc]
                         Schema(steps, designs),
                         surroundings=around,
                     )
@@ -162,7 +169,7 @@ class ShardedReplay:
 
     def _wants(self, number: int) -> bool:
         """Whether that reader should fetch: to its share of what is wanted, beyond it where others bring nothing."""
-        mine = self._readers[number]
+        mine = next(reader for reader in self._readers if reader.number == number)
         wanted = self._delivery.wanted
         connected = max(sum(reader.connected for reader in self._readers), 1)
         share = max(-(-wanted // connected), self._ahead)

@@ -37,6 +37,12 @@ class ServerTimeout(TimeoutError):
     """A server did not start in time."""
 
 
+_ATTEMPTS = 20
+_HOLDING = threading.Lock()
+_HELD: set[int] = set()
+"""Ports on which servers of this process are starting."""
+
+
 class ReverbServer:
     """A running Reverb server; made by `start_server`.
 
@@ -115,13 +121,34 @@ def start_server(
 @contextlib.contextmanager
 def _reserved(port: int) -> Iterator[int]:
     """Holds a port, bound but not listening, so that nobody else is given it; Reverb may share it (SO_REUSEPORT)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            holder.bind(("", port))
-        except OSError as error:
-            raise PortTaken(f"port {port} cannot be used: {error}") from error
-        yield holder.getsockname()[1]
+    for _ in range(_ATTEMPTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            try:
+                holder.bind(("", port))
+            except OSError as error:
+                raise PortTaken(f"port {port} cannot be used: {error}") from error
+            chosen = holder.getsockname()[1]
+            if not _claimed(chosen):  # the system may give out a port twice that may be shared
+                continue
+            try:
+                yield chosen
+            finally:
+                with _HOLDING:
+                    _HELD.discard(chosen)
+            return
+    raise PortTaken(
+        f"port {port or 'any'}: others were starting servers on it, {_ATTEMPTS} times; start this one again"
+    )
+
+
+def _claimed(port: int) -> bool:
+    """Whether no other start in this process holds the port, and nothing listens on it; it is then held."""
+    with _HOLDING:
+        if port in _HELD or count_listeners(port) > 0:
+            return False
+        _HELD.add(port)
+        return True
 
 
 def is_loopback(bind: str) -> bool:

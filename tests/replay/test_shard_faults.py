@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -115,6 +116,23 @@ def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedRe
     mine.write(episode(1), timeout=LONG)  # the same again, which no shard has confirmed yet
     assert counts(replay.read(1, timeout=LONG)) == [1]
     assert mine.statistics().shard == 1
+
+
+def test_a_shard_that_hangs_is_written_round_and_returns(shards: Shards) -> None:
+    with contextlib.closing(ShardedReplay(shards.addresses, steps=STEPS, designs=2, ahead=2, silence=1.0)) as replay:
+        mine = ShardWriter(shards.addresses, home=0, steps=STEPS, retry=0.2, silence=1.0)
+        mine.write(episode(0), timeout=LONG)
+        assert counts(replay.read(1, timeout=LONG)) == [0]
+        shards.processes[0].hang(on=True)
+        try:
+            mine.write(episode(1), timeout=LONG)
+            assert mine.statistics().shard == 1
+            _wait_until(lambda: not replay.statistics()[0].connected)
+            assert counts(replay.read(1, timeout=LONG)) == [1]
+        finally:
+            shards.processes[0].hang(on=False)
+        _wait_until(lambda: replay.statistics()[0].connected)
+        _wait_until(lambda: mine.statistics().shard == 0 or _write_another(mine))
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
