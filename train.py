@@ -36,6 +36,7 @@ def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
     from placement.checkpoint import CheckpointError
+    from placement.distributed.divergence import Diverged
     from placement.distributed.supervisor import WorkerFailed
     from placement.engine.costs import CostWeights
     from placement.netlist.load import load
@@ -46,6 +47,8 @@ def train(config: TrainConfig) -> float:
         result = _run(config)
     except CheckpointError as error:
         refuse(str(error))
+    except Diverged as error:
+        refuse(str(error), code=1)
     except (WorkerFailed, ReplayTimeout) as error:
         refuse(f"{error} (the last good state is saved: the same command goes on from it)", code=1)
     if result.interrupted:

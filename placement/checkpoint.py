@@ -131,19 +131,19 @@ class Checkpoints:
             alone = _this_process_alone()
             if writes:
                 self._folder.mkdir(parents=True, exist_ok=True)
-            options = ocp.CheckpointManagerOptions(
-                max_to_keep=self._keep if writes else None,
-                create=False,
-                cleanup_tmp_directories=writes,
-                read_only=self._read_only,
-                enable_async_checkpointing=False,
-                multiprocessing_options=alone,
-            )
             handlers = {
                 "arrays": ocp.StandardCheckpointHandler(multiprocessing_options=alone),
                 "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
             }
             with _without_warnings("absl"):  # of which `read_only` alone brings two
+                options = ocp.CheckpointManagerOptions(
+                    max_to_keep=self._keep if writes else None,
+                    create=False,
+                    cleanup_tmp_directories=writes,
+                    read_only=self._read_only,
+                    enable_async_checkpointing=False,
+                    multiprocessing_options=alone,
+                )
                 self._manager = ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
         return self._manager
 

@@ -13,6 +13,12 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+NETWORKS = ("edge_gnn", "edge_gnn_stepwise")
+DTYPES = ("auto", "float32", "bfloat16")
+_GRID_SETTINGS = (
+    *("wire_mask", "maps", "pulls", "location"),
+    *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias"),
+)
 
 
 class ConfigError(ValueError):
@@ -46,22 +52,27 @@ class EnvConfig:
         cost: weights of the reward's parts.
         dead_end_penalty: reward when a macro has no legal cell left (negative).
         soft_placer: how soft macros are placed at an episode's end: an engine placer's name, or `none`.
+        order: in which order macros are placed: `area`, the largest first; `connected`, always the one that is joined
+            most strongly to what is placed.
     """
 
     cost: CostConfig = CostConfig()
     dead_end_penalty: float = -4.0
     soft_placer: str = "analytic_fast"
+    order: str = "area"
 
     def __post_init__(self) -> None:
+        _require(self.order in ("area", "connected"), "env.order", self.order, "area or connected")
         _require(self.dead_end_penalty < 0, "env.dead_end_penalty", self.dead_end_penalty, "below 0")
 
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig:
-    """Sizes of the network.
+    """The network: which one, its sizes, and what it is shown.
 
     Attributes:
-        name: which network.
+        name: `edge_gnn`, whose graph encoder runs once per parameters and design, or `edge_gnn_stepwise`, the published
+            recipe's form to compare with: its graph network runs at every step.
         node_width: width of node and edge embeddings.
         rounds: rounds of message passing.
         grid_width: channels of the grid decoder.
@@ -69,6 +80,18 @@ class PolicyConfig:
         wire_bias, direct_bias, sequential_bias, edge_bias, room_bias: how strongly the untrained policy prefers cells
             that add little wire, lie near the two targets of the netlist's springs, near the canvas edge, and with
             little room around (logits per standard deviation over the legal cells; 0 = uniform; may be negative).
+        dtype: of the products made for every cell: `float32`, `bfloat16`, or `auto` (bfloat16 on an accelerator,
+            float32 on a CPU). Parameters, logits, softmax and value are float32 in any case.
+
+    The rest takes something away, or puts back a weakness of the published recipe, to see what it is worth:
+        wire_mask: whether the wire mask and the guide made of it are shown.
+        maps: whether occupancy and density are shown; without them, legality and geometry.
+        pulls: whether anything of the netlist's springs is shown: targets, stiffness, energy, places at rest.
+        location: whether there is a location head.
+        graph: whether the graph network's embeddings are used; without them, zeros.
+        floor: added to every cell's probability before illegal cells are ruled out and the rest is renormalised.
+        mask_padding: whether padded nodes and edges are kept out of the graph network's means; if not, what a design
+            looks like depends on the designs that it is trained beside.
     """
 
     name: str = "edge_gnn"
@@ -81,10 +104,26 @@ class PolicyConfig:
     sequential_bias: float = 0.0
     edge_bias: float = 0.0
     room_bias: float = 0.0
+    dtype: str = "auto"
+    wire_mask: bool = True
+    maps: bool = True
+    pulls: bool = True
+    location: bool = True
+    graph: bool = True
+    floor: float = 0.0
+    mask_padding: bool = True
 
     def __post_init__(self) -> None:
+        _require(self.name in NETWORKS, "policy.name", self.name, " or ".join(NETWORKS))
         for key in ("node_width", "rounds", "grid_width", "location_frequencies"):
             _require(getattr(self, key) >= 1, f"policy.{key}", getattr(self, key), "at least 1")
+        _require(self.dtype in DTYPES, "policy.dtype", self.dtype, ", ".join(DTYPES))
+        _require(0 <= self.floor < 1, "policy.floor", self.floor, "in [0, 1)")
+        if self.name == "edge_gnn_stepwise":
+            for key in _GRID_SETTINGS:
+                default = getattr(type(self), key)
+                right = f"left at {default!r} with policy=edge_gnn_stepwise, which is not shown the grid's maps"
+                _require(getattr(self, key) == default, f"policy.{key}", getattr(self, key), right)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +134,7 @@ class PPOConfig:
         iterations: how many times episodes are collected and learned from.
         episodes_per_iteration: whole episodes learned from in one iteration, all designs together.
         epochs: passes over an iteration's samples.
+        sample_fraction: of an iteration's samples, how many an epoch draws; below 1, the learner takes less time.
         minibatch_size: samples (steps) per gradient step; must be divisible by the number of devices.
         learning_rate: Adam's, at the start.
         final_learning_rate_fraction: its fraction left at the last iteration (linear fall).
@@ -104,11 +144,24 @@ class PPOConfig:
         max_gradient_norm: global norm that gradients are clipped to.
         gae_lambda: λ of generalised advantage estimation (discount is 1); 1 = Monte-Carlo returns.
         target_kl: an iteration's remaining epochs are skipped past this approximate KL; 0 = never.
+        advantage_normalisation: over which steps advantages get mean 0 and deviation 1: `design`, those of an
+            iteration and a design; `minibatch`; `none`.
+        reward_normalisation: `design`, by the running mean and deviation of the design's rewards; `none`.
+        baseline: what is taken off the returns: `value`, the value head's prediction; `none`.
+        learn_dead_ends: whether episodes that ended without a legal cell teach, too.
+        shaping: potential-based: how much of the wirelength cost that a step adds is paid at that step already, and
+            given back at the end; 0 = all rewards at the end.
+        self_imitation: weight of imitating the best episodes so far; 0 = not done.
+        elites: best episodes kept of each design, for that.
+        imitated_episodes: of those, how many are imitated in one iteration.
+        max_skipped_steps: training ends with an error once so many gradient steps in a row were skipped because loss
+            or gradient was not finite.
     """
 
     iterations: int = 50
     episodes_per_iteration: int = 48
     epochs: int = 1
+    sample_fraction: float = 0.5
     minibatch_size: int = 240
     learning_rate: float = 3e-3
     final_learning_rate_fraction: float = 0.1
@@ -119,16 +172,53 @@ class PPOConfig:
     max_gradient_norm: float = 1.0
     gae_lambda: float = 1.0
     target_kl: float = 0.0
+    advantage_normalisation: str = "design"
+    reward_normalisation: str = "design"
+    baseline: str = "value"
+    learn_dead_ends: bool = True
+    shaping: float = 0.0
+    self_imitation: float = 0.0
+    elites: int = 16
+    imitated_episodes: int = 8
+    max_skipped_steps: int = 20
 
     def __post_init__(self) -> None:
-        for key in ("iterations", "episodes_per_iteration", "epochs", "minibatch_size"):
+        for key, names in (
+            ("advantage_normalisation", ("design", "minibatch", "none")),
+            ("reward_normalisation", ("design", "none")),
+            ("baseline", ("value", "none")),
+        ):
+            _require(getattr(self, key) in names, f"ppo.{key}", getattr(self, key), f"one of {', '.join(names)}")
+        counts = ("iterations", "episodes_per_iteration", "epochs", "minibatch_size", "elites", "imitated_episodes")
+        for key in (*counts, "max_skipped_steps"):
             _require(getattr(self, key) >= 1, f"ppo.{key}", getattr(self, key), "at least 1")
         for key in ("learning_rate", "clip", "max_gradient_norm"):
             _require(getattr(self, key) > 0, f"ppo.{key}", getattr(self, key), "above 0")
-        for key in ("value_coefficient", "entropy_coefficient", "target_kl"):
+        _require(0 < self.sample_fraction <= 1, "ppo.sample_fraction", self.sample_fraction, "above 0 and at most 1")
+        for key in ("value_coefficient", "entropy_coefficient", "target_kl", "shaping", "self_imitation"):
             _require(getattr(self, key) >= 0, f"ppo.{key}", getattr(self, key), "at least 0")
         for key in ("gae_lambda", "final_learning_rate_fraction", "final_entropy_fraction"):
             _require(0 <= getattr(self, key) <= 1, f"ppo.{key}", getattr(self, key), "in [0, 1]")
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpertConfig:
+    """Search that improves the policy's best episodes, to be imitated; needs `ppo.self_imitation` above 0.
+
+    Attributes:
+        every: iterations between two times; 0 = never.
+        placements: best episodes of each design that are improved each time.
+        moves: of the search for each.
+    """
+
+    every: int = 0
+    placements: int = 2
+    moves: int = 100_000
+
+    def __post_init__(self) -> None:
+        _require(self.every >= 0, "expert.every", self.every, "at least 0")
+        for key in ("placements", "moves"):
+            _require(getattr(self, key) >= 1, f"expert.{key}", getattr(self, key), "at least 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,10 +284,12 @@ class RuntimeConfig:
             and learner take turns, 1 = actors collect for the next iteration while the learner learns.
         checkpoint_every: iterations between checkpoints.
         evaluate_every: iterations between greedy evaluations; 0 = only at the end.
-        minutes: wall-clock limit of the training, after which it ends as if done; 0 = none.
+        minutes: wall-clock limit of the training, after which it ends as if done; 0 = none. Learning rate and entropy
+            bonus fall with the iterations or with the time, whichever is ahead.
 
     The rest is for `ray`:
         address: `local`, a Ray of this run's own on this machine; `auto` or `host:port`, one that runs already.
+        learners: learner hosts that act as one; each reads its own share of the shards.
         shards: replay servers.
         caches: model caches between the learner and the actors; 0 = actors read from the learner's own.
         fan_out: caches or readers that a cache serves.
@@ -211,6 +303,7 @@ class RuntimeConfig:
         report_seconds: between two reports of a role.
         poll_seconds: between two questions for newer parameters.
         shard_checkpoint_seconds: between two checkpoints of a shard; 0 = none.
+        shard_silence_seconds: a shard that takes connections, but has answered nothing for so long, counts as down.
         roles: resources of each role's processes.
     """
 
@@ -222,6 +315,7 @@ class RuntimeConfig:
     evaluate_every: int = 10
     minutes: float = 0.0
     address: str = "local"
+    learners: int = 1
     shards: int = 1
     caches: int = 1
     fan_out: int = 16
@@ -233,6 +327,7 @@ class RuntimeConfig:
     report_seconds: float = 1.0
     poll_seconds: float = 0.02
     shard_checkpoint_seconds: float = 30.0
+    shard_silence_seconds: float = 30.0
     roles: RolesConfig = RolesConfig()
 
     def __post_init__(self) -> None:
@@ -242,11 +337,15 @@ class RuntimeConfig:
         )
         _require(self.staleness in ("wait", "drop"), "runtime.staleness", self.staleness, "wait or drop")
         _require(self.fan_out >= 2, "runtime.fan_out", self.fan_out, "at least 2")
-        for key in ("actors", "envs_per_actor", "checkpoint_every", "shards"):
+        for key in ("actors", "envs_per_actor", "checkpoint_every", "learners", "shards"):
             _require(getattr(self, key) >= 1, f"runtime.{key}", getattr(self, key), "at least 1")
+        hosts = f"the {self.learners} learner hosts (runtime.learners)"
+        _require(self.learners == 1 or self.name == "ray", "runtime.learners", self.learners, "1 unless runtime=ray")
+        _require(self.shards % self.learners == 0, "runtime.shards", self.shards, f"divisible by {hosts}")
+        _require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
         for key in ("max_staleness", "evaluate_every", "minutes", "caches", "shard_checkpoint_seconds"):
             _require(getattr(self, key) >= 0, f"runtime.{key}", getattr(self, key), "at least 0")
-        for key in ("start_timeout", "report_seconds", "poll_seconds"):
+        for key in ("start_timeout", "report_seconds", "poll_seconds", "shard_silence_seconds"):
             _require(getattr(self, key) > 0, f"runtime.{key}", getattr(self, key), "above 0 seconds")
         for key in ("address", "bind"):
             _require(bool(getattr(self, key)), f"runtime.{key}", getattr(self, key), "an address")
@@ -260,18 +359,30 @@ class TrainConfig:
         design: names or paths of the designs trained on.
         seed: the root of all randomness.
         run_dir: where everything is written; a run found there is resumed.
+        initial_policy: the folder of a run whose newest parameters this one begins with (fine-tuning); None: fresh
+            ones. A run that is resumed does not read it again.
+        flips: at the end, mirror the best placement's macros where that is cheaper, too, and save that beside it.
     """
 
     design: tuple[str, ...]
     run_dir: str
     seed: int = 0
+    initial_policy: str | None = None
+    flips: bool = True
     env: EnvConfig = EnvConfig()
     policy: PolicyConfig = PolicyConfig()
     ppo: PPOConfig = PPOConfig()
     replay: ReplayConfig = ReplayConfig()
     runtime: RuntimeConfig = RuntimeConfig()
+    expert: ExpertConfig = ExpertConfig()
 
     def __post_init__(self) -> None:
+        _require(
+            not self.expert.every or self.ppo.self_imitation > 0,
+            "ppo.self_imitation",
+            self.ppo.self_imitation,
+            "above 0 with expert.every, or nothing would learn from the expert",
+        )
         _require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
         _require(0 <= self.seed < 2**32, "seed", self.seed, "an integer in [0, 2³²)")
         _require(bool(self.run_dir), "run_dir", self.run_dir, "a folder")

@@ -156,9 +156,33 @@ def test_placers_are_compared_in_one_command_and_not_run_twice(tmp_path):
     assert last_json(run(*arguments, folder=tmp_path)) == values, "read from the folder, to the last bit"
 
 
+def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
+    values = last_json(run("design=clustered40", "flips=true", "json=true", "out=flipped", folder=tmp_path))
+    assert values["proxy_cost"] < proxy_cost(load("clustered40")).proxy_cost
+    again = last_json(run("design=clustered40", "placement=flipped/placement.plc", "json=true", folder=tmp_path))
+    assert again == values
+
+
+def test_a_known_optimum_gives_a_gap(tmp_path):
+    arguments = ("placers=random,greedy,anneal", "time=0.3", "seeds=1", "plots=false", "out=compared")
+    wire = ("cost.density=0", "cost.congestion=0")
+    result = run("design=planted20", *arguments, *wire, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
+    assert described["least_wirelength"] == 15060.0
+    gaps = {row["placer"]: row["wirelength_gap"] for row in described["summary"]}
+    assert 0 <= gaps["anneal"] < gaps["greedy"] < gaps["random"]
+    wirelength = next(one["wirelength"] for one in described["runs"] if one["placer"] == "random")
+    assert gaps["random"] == pytest.approx(wirelength / 15060 - 1, rel=1e-12)
+    assert "gap" in result.stdout and f"{gaps['random']:.1%}" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("beam=2",), "beam=2: needs checkpoint=RUN"),
+        (("beam=-1",), "beam=-1: must be at least 0"),
+        (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
         (("search=fly",), "search='fly': must be one of refine, anneal"),
         (("placers=random,tea",), "placers: 'tea' must be one of random, greedy"),
         (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),

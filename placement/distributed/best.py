@@ -17,6 +17,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.plc import read_placement, write_placement
+from placement.search.flips import Flipped, flip_macros
 
 _log = logging.getLogger(__name__)
 
@@ -93,6 +94,24 @@ class BestTracker:
 
     def _entry(self, index: int, found: Best) -> dict[str, Any]:
         return {"file": self.file_name(index), "origin": found.origin, **found.costs._asdict()}
+
+    def write_flipped(self, folder: Path, weights: CostWeights) -> list[tuple[Path, Flipped]]:
+        """Mirrors the best placements' macros where that is cheaper, and writes that to files of its own.
+
+        The best placements themselves stay what they are. Each goes to a file such as `best_flipped.plc`.
+        """
+        result = []
+        for index, design in enumerate(self._designs):
+            found = self.best(index)
+            if found is None:
+                continue
+            flipped = flip_macros(design, found.placement, weights=weights)
+            path = folder / self.file_name(index).replace("best", "best_flipped", 1)
+            origin = f"{found.origin}, {flipped.flipped} macros flipped"
+            comments = (f"Proxy cost : {flipped.costs.proxy_cost:.9f}", f"Found by : {origin}")
+            write_placement(path, design, flipped.placement, comments=comments)
+            result.append((path, flipped))
+        return result
 
     def arrays(self) -> dict[str, Any]:
         """The best placements as arrays of fixed shapes for a checkpoint; a design without one has an infinite cost."""

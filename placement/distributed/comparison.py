@@ -19,11 +19,13 @@ from rich.table import Table
 from placement.distributed.interruption import Interruption
 from placement.distributed.placers import PLACERS, Job, Outcome
 from placement.distributed.search_evaluation import progress_bar
+from placement.engine.costs import proxy_cost
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.load import load
+from placement.netlist.load import find, load
 from placement.netlist.plc import read_placement, write_placement
+from placement.netlist.shipped import OPTIMUM_NAME
 from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig
 from placement.report.metrics import Metrics, json_object, measure
 from placement.search.search import Watch
@@ -80,9 +82,12 @@ def compare(config: EvaluateConfig, console: Console) -> Metrics:
                 entries.append(Entry(placer, seed, outcome, measure(design, outcome.placement, weights=config.weights)))
     if not entries:
         raise DesignError("stopped before any placer was done; the same command goes on")
-    table = comparison_table(entries, f"{design.name}: {config.time:g} CPU seconds on each of {config.threads} threads")
+    optimum = least_wirelength(config, design)
+    table = comparison_table(
+        entries, f"{design.name}: {config.time:g} CPU seconds on each of {config.threads} threads", optimum
+    )
     console.print(table)
-    _write(folder, design, entries, config)
+    _write(folder, design, entries, config, optimum)
     if len(entries) < len(config.placers) * config.seeds:
         console.print("stopped before all placers were done; the same command goes on")
     console.print(f"written to {folder}", soft_wrap=True)
@@ -116,7 +121,7 @@ def _run(placer: str, job: Job, folder: Path) -> Outcome | None:
 
 def _about(placer: str, job: Job) -> str:
     """What tells this run from others, as a hash."""
-    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed"}
+    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed", "flips", "beam", "beam_value_weight"}
     settings: dict[str, Any] = {
         key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped
     }
@@ -139,8 +144,24 @@ def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
     return [entry for entry in entries if entry.placer == placer]
 
 
-def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Per placer: mean, best and spread of the proxy cost, the mean of each part, and what is illegal."""
+def least_wirelength(config: EvaluateConfig, design: Design) -> float | None:
+    """The least wirelength that the design can have, µm, where the files of the design tell; else None.
+
+    Raises:
+        DesignError: the file that tells cannot be read.
+    """
+    path = None if config.design is None else find(config.design).parent / OPTIMUM_NAME
+    if path is None or not path.is_file():
+        return None
+    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    return proxy_cost(design, placement).wirelength if canvas == design.canvas else None
+
+
+def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict[str, Any]]:
+    """Per placer: mean, best and spread of the proxy cost, the mean of each part, and what is illegal.
+
+    Where the least wirelength is known (`optimum`, µm), also by which share the wirelengths' mean lies above it.
+    """
     rows: list[dict[str, Any]] = []
     for placer in dict.fromkeys(entry.placer for entry in entries):
         own = _of(entries, placer)
@@ -160,25 +181,43 @@ def summary(entries: Sequence[Entry]) -> list[dict[str, Any]]:
                 "seconds": float(np.mean([entry.outcome.curve[-1][0] for entry in own])),
             }
         )
+        if optimum is not None:
+            rows[-1]["wirelength_gap"] = float(costs[:, 0].mean()) / optimum - 1
     return rows
 
 
-def comparison_table(entries: Sequence[Entry], title: str) -> Table:
-    """A line per placer."""
+def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None = None) -> Table:
+    """A line per placer; with the gap to `optimum`, as for `summary`, where wirelength is all that counts."""
+    weights = entries[0].metrics.weights
+    shows_gap = optimum is not None and weights.density == weights.congestion == 0
+    hidden = ("density", "congest.") if shows_gap else ()
+    columns = {name: key for name, key in COLUMNS.items() if name not in hidden}
+    if shows_gap:
+        columns = {**columns, "gap": "wirelength_gap"}
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in COLUMNS:
+    for name in columns:
         table.add_column(name, justify="left" if name == "placer" else "right", no_wrap=True)
-    for row in summary(entries):
-        costs = (f"{row[key]:.4f}" for key in COLUMNS.values() if key.endswith("_cost") or key in ("mean", "best"))
-        illegal = str(row["overlaps"] + row["outside"])
-        first, second, *parts = costs
-        table.add_row(row["placer"], str(row["seeds"]), first, second, f"{row['spread']:.4f}", *parts, illegal)
+    for row in summary(entries, optimum):
+        table.add_row(*(_cell(key, row) for key in columns.values()))
     table.caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
+    if shows_gap:
+        table.caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
     table.caption_justify = "left"
     return table
 
 
-def _write(folder: Path, design: Design, entries: Sequence[Entry], config: EvaluateConfig) -> None:
+def _cell(key: str, row: Mapping[str, Any]) -> str:
+    """A value of a row of `summary` as text."""
+    if key == "overlaps":
+        return str(row["overlaps"] + row["outside"])
+    if key == "wirelength_gap":
+        return f"{row[key]:.1%}"
+    return f"{row[key]:.4f}" if isinstance(row[key], float) else str(row[key])
+
+
+def _write(
+    folder: Path, design: Design, entries: Sequence[Entry], config: EvaluateConfig, optimum: float | None
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     runs = [
         {"placer": entry.placer, "seed": entry.seed, "start": entry.outcome.start, **json_object(entry.metrics)}
@@ -189,7 +228,8 @@ def _write(folder: Path, design: Design, entries: Sequence[Entry], config: Evalu
         "time": config.time,
         "threads": config.threads,
         "weights": config.weights._asdict(),
-        "summary": summary(entries),
+        "least_wirelength": optimum,
+        "summary": summary(entries, optimum),
         "runs": runs,
     }
     write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")

@@ -90,6 +90,13 @@ class Evaluator:
             evaluations += [_evaluation(played, env, greedy, placements.get(env)) for env in range(pool.num_envs)]
         return evaluations
 
+    def finite(self, parameters: Any) -> bool:
+        """Whether what the network says at the beginning of each design's episode are finite numbers."""
+        network = Network(parameters, self._agent.embed(parameters))
+        seen = self._pools[0].reset()
+        decision = self._agent.act(*network, seen, jax.random.key(0), greedy=True)
+        return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+
 
 def _evaluation(played: Played, env: int, greedy: bool, placement: Placement | None) -> Evaluation:
     dead_end = bool(played.dead_end[env])

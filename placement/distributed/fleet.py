@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import random
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.distributed.simulation import Clock, Costs, Link, Process, Signal, Store
+from placement.distributed.simulation import Clock, Costs, Link, Process, QueuedLink, Signal, Store
 from placement.modelcache.tree import ROOT, plan_tree
 
 WARM_UP = 2
@@ -80,9 +79,9 @@ class _Run:
         stores = {ROOT: self.root, **dict(enumerate(caches))}
         for number, parent in enumerate(tree.parents):
             self.clock.start(caches[number].follow(stores[parent], fleet.model_mb))
-        link = functools.partial(Link, self.clock, fleet.megabits, goodput=costs.write_goodput)
-        self.shards = [link(crowding=costs.write_crowding) for _ in range(fleet.shards)]
-        self.learner_link = link()  # from the shards, over few connections
+        self.shards = [QueuedLink(self.clock, fleet.megabits, costs) for _ in range(fleet.shards)]
+        # From the shards, over few connections.
+        self.learner_link = Link(self.clock, fleet.megabits, goodput=costs.write_goodput)
         self.learner_cpu = Link(self.clock, 8.0)  # a megabyte stands for a second of CPU
         self.rounds = Signal(0)  # that the learner has
         self.reads: list[tuple[int, float]] = []  # iteration, seconds
@@ -108,7 +107,7 @@ class _Run:
             idle=float(sum(self.waits[WARM_UP : WARM_UP + len(spans)]) / spans.sum()),
         )
 
-    def _actor(self, store: Store, shard: Link) -> Process:
+    def _actor(self, store: Store, shard: QueuedLink) -> Process:
         fleet, costs, version = self.fleet, self.costs, -1
         share = 0
         megabytes = fleet.episode_mb * fleet.episodes
@@ -153,6 +152,7 @@ class Pace(NamedTuple):
         megabits: of each shard's link.
         making: seconds between a write and the next, give or take half.
         burst: megabytes that a link lets pass at once.
+        warm: whether each writer's first write, which does not count, is done before.
     """
 
     writers: int
@@ -161,6 +161,7 @@ class Pace(NamedTuple):
     megabits: float
     making: float
     burst: float = 0.0
+    warm: bool = False
 
 
 def simulate_writes(pace: Pace, costs: Costs, *, seconds: float, seed: int = 0) -> np.ndarray:
@@ -169,13 +170,12 @@ def simulate_writes(pace: Pace, costs: Costs, *, seconds: float, seed: int = 0) 
     Each begins writes for so many seconds, at least two, of which the first does not count.
     """
     clock, chance = Clock(), random.Random(seed)
-    link = functools.partial(Link, clock, pace.megabits, goodput=costs.write_goodput, crowding=costs.write_crowding)
-    shards = [link(burst=pace.burst) for _ in range(pace.shards)]
+    shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
     latencies: list[float] = []
 
-    def writer(shard: Link) -> Process:
+    def writer(shard: QueuedLink) -> Process:
         yield pace.making * chance.random()
-        written = 0
+        written = int(pace.warm)
         while clock.now < seconds or written < 2:
             start = clock.now
             yield costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb

@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     """One iteration's input.
 
     Attributes:
-        episodes: this host's, in the order in which they were read.
+        episodes: all learner hosts', each one's in the order in which they were read.
         prepared: for `Learner.learn`.
     """
 
@@ -103,8 +103,10 @@ class InputPipeline:
                 )
             used, self._used, self._ready = self._ready, self._ready, None
             self._changed.notify_all()
-        prepared = self._learner.prepare(used.episodes) if used.prepared is None else used.prepared
-        return Batch(used.episodes, prepared)
+        if used.prepared is not None:
+            return Batch(used.episodes, used.prepared)
+        prepared = self._learner.prepare(used.episodes)
+        return Batch(self._learner.episodes(prepared), prepared)
 
     def close(self) -> None:
         """Ends the thread; what it has read is lost. May be called twice."""

@@ -13,12 +13,14 @@ from placement.distributed.actor import Actor, Surroundings
 from placement.distributed.best import BestTracker
 from placement.distributed.compilation import keep_compilations
 from placement.distributed.evaluator import Evaluator
+from placement.distributed.expert import Expert
 from placement.distributed.interruption import Interrupted, Interruption
 from placement.distributed.progress import TrainingProgress, make_progress
 from placement.distributed.saving import Saver
 from placement.distributed.schedule import EpisodeSchedule
 from placement.distributed.seeds import Role, role_key, role_seed
 from placement.distributed.supervisor import Supervisor, WorkerStuck
+from placement.distributed.trained_run import Parameters, began_with, initial_parameters
 from placement.distributed.training import Parts, Training
 from placement.engine.costs import CostWeights
 from placement.engine.pool import EnvironmentPool
@@ -26,6 +28,7 @@ from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent
+from placement.policy.order import ordered
 from placement.ppo.learner import Learner
 from placement.ppo.mesh import make_mesh
 from placement.replay.factory import make_replay
@@ -68,14 +71,16 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
 
     Raises:
         DesignError: a design cannot be used.
-        ConfigError: the run folder is in use, or holds a run with other settings.
+        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` cannot be used.
         CheckpointError: the run's checkpoints cannot be used.
+        Diverged: the network came to values that are not finite; the newest checkpoint is the last good one.
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
-    designs = [load(name) for name in config.design]
+    designs = [ordered(load(name), config.env.order) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     keep_compilations()
+    initial = initial_parameters(config)
     folder = Path(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
     with record.locked(folder), Interruption() as interruption:
@@ -84,7 +89,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
             saver.refuse_if_other()
             record.write_record(folder, config)
             with shown:
-                return _train(config, designs, saver, shown, interruption)
+                return _train(config, designs, saver, shown, interruption, initial)
         finally:
             saver.close()
 
@@ -95,8 +100,9 @@ def _train(
     saver: Saver,
     progress: TrainingProgress,
     interruption: Interruption,
+    initial: Parameters | None,
 ) -> RunResult:
-    """Restores, starts the actors, learns, stops."""
+    """Restores or begins with `initial`, starts the actors, learns, stops."""
     folder = Path(config.run_dir)
     agent = Agent(config.policy, designs)
     seed = role_seed(config.seed, Role.LEARNER)
@@ -107,6 +113,9 @@ def _train(
     if counters.iteration:
         best.recover(folder, weights)
         progress.note(f"goes on after iteration {counters.iteration} of the run in {folder}")
+    if initial is not None:
+        learner.begin_with(initial.values)
+        progress.note(began_with(config, initial))
     supervisor, store = Supervisor(), MemoryStore()
     steps = max(len(design.placing_order) for design in designs)
     replay = make_replay(config.replay, steps=steps, designs=len(designs))
@@ -121,6 +130,7 @@ def _train(
         interruption=interruption,
         progress=progress,
         saver=saver,
+        expert=Expert(designs, config.env, config.expert, seed=seed) if config.expert.every else None,
     )
     training = Training(config, parts, folder, counters)
     interruption.at_once = lambda: saver.save(training.state, best)
@@ -178,6 +188,12 @@ def finish(config: TrainConfig, training: Training, parts: Parts, *, interrupted
         note(f"stopped after iteration {ended.iterations} with a checkpoint: the same command goes on from there")
     for file in ended.best_files:
         note(f"best placement: {file} (proxy cost {ended.best_cost:.4f})")
+    if config.flips and not interrupted:
+        for path, flipped in parts.best.write_flipped(
+            ended.run_dir, CostWeights(**dataclasses.asdict(config.env.cost))
+        ):
+            cost = flipped.costs.proxy_cost
+            note(f"the same, {flipped.flipped} macros flipped: {path} (proxy cost {cost:.4f})")
     note(f"run folder: {ended.run_dir}")
     return ended
 

@@ -28,6 +28,8 @@ Row = Mapping[str, float]
 def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
     """What an iteration's episodes say: costs (of those that placed everything), dead ends, length, staleness.
 
+    Where there are several designs, `design<number>_proxy_cost_mean` tells them apart, numbered as in the settings.
+
     Args:
         episodes: that the iteration learned from; at least one.
         version: of the parameters that it began with.
@@ -38,6 +40,10 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
         values = costs[:, position] if len(costs) else np.array([math.nan])
         row[f"{name}_mean"], row[f"{name}_std"] = float(values.mean()), float(values.std())
         row[f"{name}_best"] = float(values.min())
+    designs = np.array([int(episode.design) for episode in episodes])
+    for which in np.unique(designs) if designs.any() else ():
+        mine = [one.costs[4] for one in episodes if one.design == which and not one.dead_end]
+        row[f"design{which}_proxy_cost_mean"] = float(np.mean(mine)) if mine else math.nan
     staleness = version - np.array([episode.version for episode in episodes])
     row["dead_ends"] = float(sum(bool(episode.dead_end) for episode in episodes))
     row["staleness_mean"], row["staleness_max"] = float(staleness.mean()), float(staleness.max())

@@ -13,9 +13,9 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.report.evaluation import EvaluateConfig
-from placement.search.config import Budget
+from placement.search.config import HOT, Budget
 from placement.search.search import SearchResult, Watch, search
-from placement.search.starts import Start, make_starts
+from placement.search.starts import Start, make_starts, shelved
 
 SAMPLING_SHARE = 0.1
 """Of the time of `policy+refine`, for drawing placements from the policy."""
@@ -153,6 +153,13 @@ def _policy_and_refine(job: Job) -> Outcome:
     spent = outcome.curve[-1][0]
     left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
     starts = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
+    anneal = job.config.anneal
+    if anneal.shelve:
+        starts += shelved(job.design, starts[0], anneal, job.seed)
+    if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
+        job = dataclasses.replace(
+            job, config=dataclasses.replace(job.config, anneal=dataclasses.replace(anneal, hot=HOT))
+        )
     result = _search(job, starts, left)
     curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
     return Outcome(result.placement, result.start, curve)

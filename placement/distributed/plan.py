@@ -28,10 +28,11 @@ from placement.distributed.simulation import Costs
 
 MEASURED = Costs(
     read_goodput=0.94,
-    write_seconds=0.003,
-    write_seconds_per_mb=0.01,
+    write_seconds=0.0046,
+    write_seconds_per_mb=0.0076,
     write_goodput=0.99,
-    write_crowding=0.008,
+    write_window=0.18,
+    write_crowding=0.00013,
     ingest_seconds=0.0004,
 )
 """What transfers take beside their share of a link; docs/scaling.md says how it was measured."""

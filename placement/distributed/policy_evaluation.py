@@ -1,4 +1,4 @@
-"""Evaluating the trained policy of a run folder on a design: the greedy placement, and the best of many drawn."""
+"""Evaluating the trained policy of a run folder on a design: greedy, best of many drawn, beam search, flipped."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
-import yaml  # type: ignore[import-untyped]
 from rich.console import Console
-from rich.table import Table
 
-from placement.checkpoint import CheckpointError
-from placement.config import ConfigError, TrainConfig, build
+from placement.config import ConfigError, TrainConfig
+from placement.distributed.beam import BeamSearch
 from placement.distributed.evaluator import Evaluation, Evaluator
-from placement.distributed.saving import read_parameters
+from placement.distributed.policy_lines import (
+    cheapest,
+    finished,
+    flipped_line,
+    lines_table,
+    no_placement,
+    policy_lines,
+    write_lines,
+)
+from placement.distributed.record import read_settings
+from placement.distributed.trained_run import read_newest
 from placement.engine.costs import Costs
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
-from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
+from placement.policy.order import ordered
 from placement.report import curves, style
 from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig, Found, write_results
 from placement.report.metrics import Metrics, measure, metrics_table
-
-COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +48,7 @@ class TrainedPolicy:
         iteration: of the run, that its parameters are of.
         evaluator: plays its episodes.
         parameters: of the network.
+        beam: searches with it; None where nobody asked for that.
     """
 
     run: Path
@@ -50,10 +56,15 @@ class TrainedPolicy:
     iteration: int
     evaluator: Evaluator
     parameters: Any
+    beam: BeamSearch | None = None
 
     def evaluate(self, seed: int) -> list[Evaluation]:
         """The greedy placement and as many drawn ones as the settings say."""
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed))
+
+    def search(self) -> list[Evaluation]:
+        """What a beam search ends with; nothing where there is none."""
+        return [] if self.beam is None else self.beam.search(self.parameters)
 
 
 def load_policy(config: EvaluateConfig) -> TrainedPolicy:
@@ -68,20 +79,14 @@ def load_policy(config: EvaluateConfig) -> TrainedPolicy:
     """
     assert config.checkpoint is not None
     run = Path(config.checkpoint)
-    trained = read_run(run)
-    design = load(config.design or _only_design(run, trained), config.initial)
+    trained = read_settings(run, key="checkpoint")
+    design = ordered(load(config.design or _only_design(run, trained), config.initial), trained.env.order)
     agent = Agent(trained.policy, [design])
-    # Shapes are enough to read into, and save compiling the initialisation.
-    shapes = jax.eval_shape(agent.init, 0)
-    try:
-        parameters, iteration = read_parameters(
-            run, jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
-        )
-    except CheckpointError as error:
-        raise ConfigError(f"checkpoint={str(run)!r}: {error}") from None
+    parameters, iteration = read_newest(run, trained.policy, key="checkpoint")
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=_soft_placer(config, trained))
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
-    return TrainedPolicy(run, design, iteration, evaluator, parameters)
+    beam = BeamSearch(agent, design, env=env, width=config.beam, value_weight=config.beam_value_weight)
+    return TrainedPolicy(run, design, iteration, evaluator, parameters, beam if config.beam else None)
 
 
 def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
@@ -100,39 +105,25 @@ def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
     run, design, iteration = policy.run, policy.design, policy.iteration
     evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
-    console.print(evaluations_table(evaluations, f"{design.name}: policy of {found}"))
-    best = complete(evaluations, design)[0]
+    lines = policy_lines(evaluations, policy.search())
+    best = cheapest(lines, design)
+    if config.flips_macros:
+        lines.append(flipped_line(lines, design, config))
+        best = cheapest(lines, design)
+    console.print(lines_table(lines, f"{design.name}: policy of {found}"))
     assert best.placement is not None
     metrics = measure(design, best.placement, weights=config.weights)
-    kind = "greedy" if best.greedy else f"best of {config.samples} samples"
-    title = f"{design.name}: {kind}, {found}"
+    title = f"{design.name}: {best.name}, {found}"
     console.print(metrics_table(metrics, title))
     folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / run.name
-    origin = {"run": str(run), "iteration": iteration, "found_by": kind, "seed": config.seed}
+    origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
     write_results(folder, Found(design, best.placement, metrics, title, origin), config)
     write_evaluations(folder / "samples.csv", evaluations)
+    write_lines(folder, lines, design)
     if config.draws_plots and (run / "metrics.csv").is_file():
         _draw_training(run, folder / "training.png", design.name, metrics)
     console.print(f"written to {folder}", soft_wrap=True)
     return metrics
-
-
-def read_run(run: Path) -> TrainConfig:
-    """The settings that a run folder was trained with; raises ConfigError where it holds none."""
-    path = run / "config.yaml"
-    if not path.is_file():
-        what = "it has no config.yaml" if run.is_dir() else "there is no such folder"
-        raise ConfigError(f"checkpoint={str(run)!r}: must be the folder of a training run: {what}")
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: must be a mapping of settings")
-    try:
-        return build(TrainConfig, values)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def _only_design(run: Path, trained: TrainConfig) -> str:
@@ -152,42 +143,10 @@ def _soft_placer(config: EvaluateConfig, trained: TrainConfig) -> str:
 
 def complete(evaluations: Sequence[Evaluation], design: Design) -> list[Evaluation]:
     """Those that placed every macro, the cheapest first; raises DesignError if there is none."""
-    found = [evaluation for evaluation in evaluations if evaluation.costs is not None]
+    found = finished(evaluations)
     if not found:
-        raise DesignError(
-            f"{design.name}: none of the {len(evaluations)} episodes placed every macro, for each came to a macro "
-            "without a legal cell; draw more with samples=N, or train the policy on this design"
-        )
-    return sorted(found, key=_proxy_cost)
-
-
-def _proxy_cost(evaluation: Evaluation) -> float:
-    assert evaluation.costs is not None
-    return evaluation.costs.proxy_cost
-
-
-def evaluations_table(evaluations: Sequence[Evaluation], title: str) -> Table:
-    """A line for the greedy placement, the best and the mean of the samples, with the dead ends of each."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("placements", no_wrap=True)
-    for name in ("proxy", "wirelength", "density", "congestion", "dead ends"):
-        table.add_column(name, justify="right")
-    greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
-    samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
-    costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
-    deviation = np.std([one.proxy_cost for one in costs]) if costs else 0.0
-    table.add_row("greedy", *_cells(greedy[0].costs), str(int(greedy[0].dead_end)))
-    best = min(costs, key=lambda one: one.proxy_cost) if costs else None
-    table.add_row(f"best of {len(samples)}", *_cells(best), str(len(samples) - len(costs)))
-    mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
-    table.add_row(f"mean of {len(costs)}", *_cells(mean), "")
-    table.caption = f"standard deviation of the samples' proxy cost {deviation:.6f}" if costs else None
-    table.caption_justify = "left"
-    return table
-
-
-def _cells(costs: Costs | None) -> list[str]:
-    return ["–" if costs is None else f"{getattr(costs, name):.6f}" for name in COSTS]
+        raise no_placement(design, len(evaluations))
+    return found
 
 
 def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:

@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
 
-from placement.config import ConfigError, TrainConfig
+from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 
@@ -27,10 +28,11 @@ PACKAGES = (
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
     *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
 )
+SETTINGS_NAME = "config.yaml"
 GIT_SECONDS = 5.0
 LOCK_POLL_SECONDS = 0.1
 # What may be changed when a run is resumed: how long, how fast and where, not what is learned.
-FREE = ("run_dir", "runtime", "replay", "ppo")
+FREE = ("run_dir", "runtime", "replay", "ppo", "flips")
 
 
 @contextlib.contextmanager
@@ -67,13 +69,39 @@ def _lock(stream: IO[str]) -> bool:
 def write_record(folder: Path, config: TrainConfig) -> None:
     """Writes `config.yaml` and `versions.json`."""
     settings = OmegaConf.to_yaml(OmegaConf.create(plain(config)))
-    write_whole(folder / "config.yaml", settings)
+    write_whole(folder / SETTINGS_NAME, settings)
     path = folder / "versions.json"
     starts = []
     if path.exists():
         with contextlib.suppress(json.JSONDecodeError, KeyError, TypeError):
             starts = json.loads(path.read_text(encoding="utf-8"))["starts"]
     write_whole(path, json.dumps({"seed": config.seed, "starts": [*starts, _start()]}, indent=2) + "\n")
+
+
+def read_settings(run: Path, *, key: str) -> TrainConfig:
+    """The settings that a run folder was trained with.
+
+    Args:
+        run: the folder.
+        key: the setting that names it, for messages.
+
+    Raises:
+        ConfigError: the folder holds no run.
+    """
+    path = run / SETTINGS_NAME
+    if not path.is_file():
+        what = f"it has no {SETTINGS_NAME}" if run.is_dir() else "there is no such folder"
+        raise ConfigError(f"{key}={str(run)!r}: must be the folder of a training run: {what}")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: must be a mapping of settings")
+    try:
+        return build(TrainConfig, values)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def plain(config: Any) -> dict[str, Any]:

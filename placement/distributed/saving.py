@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,12 +73,18 @@ class Saver:
         folder: the run folder.
         config: the run's settings.
         designs: that it trains on.
+
+    Attributes:
+        beside: gives what else checkpoints are to keep, as JSON has it.
+        restored: what else the checkpoint kept that `restore` found.
     """
 
     def __init__(self, folder: Path, config: TrainConfig, designs: Sequence[Design]) -> None:
         self._folder = folder
         self._checkpoints = Checkpoints(folder / FOLDER_NAME)
         self._identity = record.identity(config, designs)
+        self.beside: Callable[[], Mapping[str, Any]] = dict
+        self.restored: Mapping[str, Any] = {}
         self._lock = threading.Lock()
         self._saved = -1  # the iteration that is known to be on disk, whole
 
@@ -94,7 +100,7 @@ class Saver:
         self._checkpoints.save(
             state.counters.iteration,
             tree,
-            {"counters": counters, "origins": best.origins(), **self._identity},
+            {"counters": counters, "origins": best.origins(), "beside": dict(self.beside()), **self._identity},
         )
         self._saved = state.counters.iteration
 
@@ -110,6 +116,7 @@ class Saver:
         restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
         learner.state = jax.tree.map(_like, restored.tree["learner"], learner.state)
         best.restore(restored.tree["best"], restored.record["origins"])
+        self.restored = restored.record.get("beside", {})
         self._saved = restored.step
         return Counters(**restored.record["counters"])
 
@@ -136,7 +143,19 @@ def _copy(leaf: Any) -> Any:
 
 def _like(new: Any, old: Any) -> Any:
     """`new` where and how `old` is held."""
-    return jax.device_put(new, old.sharding) if isinstance(old, jax.Array) else np.asarray(new)
+    if isinstance(old, jax.Array):
+        # On devices of other processes it can only be put by all of them together: the learner does that.
+        return jax.device_put(new, old.sharding) if old.is_fully_addressable else new
+    return np.asarray(new)
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run folder holds a checkpoint to go on from."""
+    checkpoints = Checkpoints(run / FOLDER_NAME, read_only=True)
+    try:
+        return bool(checkpoints.steps())
+    finally:
+        checkpoints.close()
 
 
 def read_parameters(run: str | Path, like: Any) -> tuple[Any, int]:

@@ -21,7 +21,7 @@ from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig, Found, load
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.search.legaliser import legalise
 from placement.search.search import Point, SearchResult, Watch, search
-from placement.search.starts import Start
+from placement.search.starts import Start, shelved
 
 MOST_SAMPLES = 4
 """Of a policy, the best that are raced against each other before the best of them is refined."""
@@ -78,6 +78,8 @@ def _starts(config: EvaluateConfig, console: Console) -> tuple[Design, list[Star
         names = [f"sample {number}" for number in range(len(found))]
         placements = [evaluation.placement for evaluation in found]
         starts = [Start(name, place) for name, place in zip(names, placements, strict=True) if place is not None]
+        if config.anneal.shelve:
+            starts += shelved(policy.design, starts[0], config.anneal, config.seed)
         return policy.design, starts, policy.run.name
     design, placement, name = load_placement(config)
     legal = legalise(design, placement, spacing=config.anneal.spacing)

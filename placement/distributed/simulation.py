@@ -1,8 +1,10 @@
 """A discrete-event model of reads and writes at any scale: hosts' links, shared by their transfers.
 
-A link serves all its transfers at once, each at an equal share of its rate (processor sharing, which is what TCP comes
-to over a long enough time). Everything else is a fixed time. Its constants are measured by benchmarks/bench_caches.py
-and benchmarks/bench_shards.py; benchmarks/scale_model.py shows how well it gives their figures back.
+Models pass over a `Link`, which serves all its transfers at once, each at an equal share of its rate (processor
+sharing, which is what TCP comes to over a long enough time). Episodes, many of which are as small as what a connection
+may have under way, pass over a `QueuedLink`, where pieces of them stand in a queue. Everything else is a fixed time.
+The constants are measured by benchmarks/bench_caches.py and benchmarks/bench_shards.py; benchmarks/scale_model.py shows
+how well it gives their figures back.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
+import math
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
@@ -19,6 +23,8 @@ Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 
 CROWD = 64
 """Beyond so many transfers at once a link gets no slower: no more were measured."""
+PIECES = 64
+"""Into which a transfer is cut at most, to save time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +36,9 @@ class Costs:
         read_goodput: share of a link's rate that carries models.
         write_seconds, write_seconds_per_mb: of one write of an episode.
         write_goodput: share of a link's rate that carries episodes.
-        write_crowding: how much slower, as a share, a link gets with each further transfer under way (what is lost in a
-            full queue is sent again).
+        write_window: megabytes of an episode that stand in a link's queue at once; infinite = all of it.
+        write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way (what
+            is lost in a full queue is sent again).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
@@ -41,6 +48,7 @@ class Costs:
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
     write_goodput: float = 1.0
+    write_window: float = math.inf
     write_crowding: float = 0.0
     ingest_seconds: float = 0.0
 
@@ -84,26 +92,20 @@ class Clock:
 
 
 class Link:
-    """One direction of a host's link.
+    """One direction of a host's link, shared equally by its transfers.
 
     Args:
         clock: simulated time.
         megabits: Mbit/s.
         goodput: share of it that carries what is sent.
-        crowding: how much slower it gets with each further transfer, as a share.
-        burst: megabytes that may pass at once after an idle time (a token bucket).
     """
 
-    def __init__(
-        self, clock: Clock, megabits: float, *, goodput: float = 1.0, crowding: float = 0.0, burst: float = 0.0
-    ) -> None:
-        self._clock, self._rate, self._burst = clock, megabits / 8 * goodput, burst
-        self._crowding = crowding
+    def __init__(self, clock: Clock, megabits: float, *, goodput: float = 1.0) -> None:
+        self._clock, self._rate = clock, megabits / 8 * goodput
         self._transfers: list[tuple[float, int, Resume]] = []  # by the share at which each is complete
         self._order = itertools.count()
         self._share = 0.0  # megabytes that each transfer under way for ever would have had
-        self._at = 0.0
-        self._tokens, self._plan = burst, 0
+        self._at, self._plan = 0.0, 0
 
     def send(self, megabytes: float) -> Callable[[Resume], None]:
         """What a process yields to send so much."""
@@ -111,19 +113,13 @@ class Link:
 
     def _begin(self, megabytes: float, resume: Resume) -> None:
         self._advance()
-        if not self._transfers:
-            passed = min(self._tokens, megabytes)
-            self._tokens -= passed
-            megabytes -= passed
         heapq.heappush(self._transfers, (self._share + megabytes, next(self._order), resume))
         self._schedule()
 
     def _advance(self) -> None:
         elapsed, self._at = self._clock.now - self._at, self._clock.now
         if self._transfers:
-            self._share += elapsed * self._each()
-        else:
-            self._tokens = min(self._burst, self._tokens + elapsed * self._rate)
+            self._share += elapsed * self._rate / len(self._transfers)
 
     def _schedule(self) -> None:
         """Plans the next completion; a newer plan makes the older ones void."""
@@ -131,12 +127,7 @@ class Link:
         if self._transfers:
             left = max(self._transfers[0][0] - self._share, 0.0)
             plan = self._plan
-            self._clock.after(left / self._each(), lambda: self._complete(plan))
-
-    def _each(self) -> float:
-        """Megabytes a second of every transfer under way, of which there is one at least."""
-        transfers = len(self._transfers)
-        return self._rate / transfers / (1 + self._crowding * (min(transfers, CROWD) - 1))
+            self._clock.after(left / self._rate * len(self._transfers), lambda: self._complete(plan))
 
     def _complete(self, plan: int) -> None:
         if plan != self._plan:
@@ -145,6 +136,56 @@ class Link:
         _, _, resume = heapq.heappop(self._transfers)
         resume()
         self._schedule()
+
+
+class QueuedLink:
+    """One direction of a host's link with a queue, in which pieces of transfers stand: first come, first served.
+
+    Args:
+        clock: simulated time.
+        megabits: Mbit/s.
+        costs: of writes.
+        burst: megabytes that may pass at once after an idle time (a token bucket).
+    """
+
+    def __init__(self, clock: Clock, megabits: float, costs: Costs, *, burst: float = 0.0) -> None:
+        self._clock, self._rate, self._burst = clock, megabits / 8 * costs.write_goodput, burst
+        self._costs = costs
+        self._waiting: deque[tuple[float, float, Resume]] = deque()  # megabytes left, of a piece at most, what then
+        self._busy = False
+        self._tokens, self._at = burst, 0.0
+
+    def send(self, megabytes: float) -> Callable[[Resume], None]:
+        """What a process yields to send so much."""
+        return lambda resume: self._begin(megabytes, resume)
+
+    def _begin(self, megabytes: float, resume: Resume) -> None:
+        piece = max(self._costs.write_window, megabytes / PIECES)
+        self._waiting.append((megabytes, piece, resume))
+        if not self._busy:
+            self._busy = True
+            self._tokens = min(self._burst, self._tokens + (self._clock.now - self._at) * self._rate)
+            self._serve()
+
+    def _serve(self) -> None:
+        """Lets the first piece pass."""
+        left, piece, resume = self._waiting.popleft()
+        passing = min(left, piece)
+        at_once = min(self._tokens, passing)
+        self._tokens -= at_once
+        further = min(len(self._waiting), CROWD - 1)
+        seconds = (passing - at_once) / self._rate * (1 + self._costs.write_crowding * further**2)
+        self._clock.after(seconds, lambda: self._passed(left - passing, piece, resume))
+
+    def _passed(self, left: float, piece: float, resume: Resume) -> None:
+        if left > 0:
+            self._waiting.append((left, piece, resume))
+        else:
+            resume()
+        if self._waiting:
+            self._serve()
+        else:
+            self._busy, self._at = False, self._clock.now
 
 
 class Signal:

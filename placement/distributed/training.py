@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,15 +13,19 @@ import jax
 
 from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
+from placement.distributed.divergence import Diverged, SkippedSteps
 from placement.distributed.evaluator import Evaluation
+from placement.distributed.expert import Expert
 from placement.distributed.input_pipeline import Batch, InputPipeline
 from placement.distributed.interruption import Interrupted, Interruptible
 from placement.distributed.metrics import MetricsWriter, episode_metrics
 from placement.distributed.progress import Stopwatch, TrainingProgress
-from placement.distributed.saving import Counters, Progressed, Saver, on_host
+from placement.distributed.saving import FOLDER_NAME, Counters, Progressed, Saver, on_host
 from placement.distributed.supervisor import Supervisor
 from placement.modelcache.base import ParameterPublisher
+from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
+from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 
 
@@ -30,6 +34,9 @@ class Evaluates(Protocol):
 
     def evaluate(self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool]) -> list[Evaluation]:
         """Episodes played with them; none once `stopped()` is true."""
+
+    def finite(self, parameters: Any) -> bool:
+        """Whether what the network says with them are finite numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +51,9 @@ class Parts:
         progress: is shown what happens.
         saver: of checkpoints.
         measures: more numbers for each iteration's row.
+        expert: improves the best episodes, to be imitated; None: nobody does.
+        received: is shown each iteration's episodes, before they are learned from.
+        hosts: the learner hosts that this is one of.
     """
 
     learner: Learner
@@ -57,6 +67,9 @@ class Parts:
     progress: TrainingProgress
     saver: Saver
     measures: Callable[[], Mapping[str, float]] = dict
+    expert: Expert | None = None
+    received: Callable[[Sequence[Episode]], None] = lambda episodes: None
+    hosts: Hosts = dataclasses.field(default_factory=Hosts)
 
 
 class Training:
@@ -77,6 +90,8 @@ class Training:
         self._config, self._parts, self._folder = config, parts, folder
         self._stopwatch = Stopwatch(counters.seconds)
         self.state = self._capture(counters)
+        self._good = self.state  # the newest one that an iteration's learning led to
+        self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
         self.last: dict[str, float] = {}
 
     def done(self) -> bool:
@@ -88,13 +103,15 @@ class Training:
 
         Raises:
             Interrupted: somebody asked to stop.
+            Diverged: the network came to values that are not finite; `state` is the last good one.
             WorkerFailed: an actor failed.
             ReplayTimeout: the actors did not bring enough episodes in time.
         """
         parts, runtime = self._parts, self._config.runtime
+        share = parts.hosts.share(self._config.ppo.episodes_per_iteration)
         with (
             MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics,
-            InputPipeline(parts.replay, parts.learner, episodes=self._config.ppo.episodes_per_iteration) as pipeline,
+            InputPipeline(parts.replay, parts.learner, episodes=share) as pipeline,
         ):
             done = self.done()
             while not done:
@@ -104,12 +121,14 @@ class Training:
                 if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
                     row |= self._evaluate(iteration)
                 row["best_so_far"] = parts.best.mean_cost()
+                # Not before: actors would begin the next iteration, whose placements are not this row's.
+                parts.store.publish(iteration, self.state.parameters)
                 row |= parts.measures()
                 self.last = row
                 metrics.write(row)
                 parts.best.write(self._folder)
                 parts.progress.iteration(row)
-                if iteration % runtime.checkpoint_every == 0 or done:
+                if done or (iteration % runtime.checkpoint_every == 0 and not self._skipped.going_on):
                     parts.saver.save(self.state, parts.best)
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
@@ -119,7 +138,10 @@ class Training:
         with parts.interruption.breakable():
             episodes, prepared = self._next(pipeline)
             received = time.monotonic()
-            learned = parts.learner.learn(prepared, iteration=before.iteration)
+            parts.received(episodes)
+            elapsed = parts.hosts.first(self._elapsed())
+            learned = parts.learner.learn(prepared, iteration=before.iteration, elapsed=elapsed)
+            learned |= self._taught(before.iteration + 1)
         learned_at = time.monotonic()
         steps = sum(int(episode.length) for episode in episodes)
         counters = Counters(
@@ -128,8 +150,7 @@ class Training:
             steps=before.steps + steps,
             seconds=self._seconds(),
         )
-        self.state = self._capture(counters)
-        parts.store.publish(counters.iteration, self.state.parameters)
+        self._take(self._capture(counters), learned)
         elapsed = time.monotonic() - start
         return {
             **dataclasses.asdict(counters),
@@ -142,6 +163,37 @@ class Training:
             "refused_episodes": float(getattr(parts.replay, "refused", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
+
+    def _taught(self, iteration: int) -> dict[str, float]:
+        """Has the expert improve the best episodes, where it is time; says how many it could."""
+        expert, learner = self._parts.expert, self._parts.learner
+        if expert is None:
+            return {}
+        lessons = expert.lessons(learner.state.elites, iteration) if expert.due(iteration) else []
+        if lessons:
+            learner.teach(lessons)
+        return {"lessons": float(len(lessons))}
+
+    def _take(self, new: Progressed, learned: Mapping[str, float]) -> None:
+        """Makes `new` the state, unless training has broken down; raises Diverged then, the state being a good one."""
+        self._skipped.note(learned)
+        if self._skipped.too_many:
+            self.state = self._good
+            raise self._diverged(str(self._skipped))
+        if not self._skipped.going_on:
+            if not self._parts.evaluator.finite(new.parameters):
+                raise self._diverged(f"iteration {new.counters.iteration} made the network's outputs not finite")
+            self._good = new
+        self.state = new
+
+    def _diverged(self, what: str) -> Diverged:
+        good, ppo = self.state.counters.iteration, self._config.ppo
+        return Diverged(
+            f"training has broken down: {what}. The newest checkpoint is the last good one: "
+            f"{self._folder / FOLDER_NAME / str(good)}. To go on from it, give run_dir={self._folder} and a lower "
+            f"ppo.learning_rate (it was {ppo.learning_rate:g}), or a lower ppo.max_gradient_norm "
+            f"(it was {ppo.max_gradient_norm:g})"
+        )
 
     def _next(self, pipeline: InputPipeline) -> Batch:
         try:
@@ -174,6 +226,11 @@ class Training:
     def _time_is_up(self) -> bool:
         minutes = self._config.runtime.minutes
         return bool(minutes) and self._seconds() >= 60 * minutes
+
+    def _elapsed(self) -> float:
+        """Share of the time limit that has passed; 0 without one."""
+        minutes = self._config.runtime.minutes
+        return min(self._seconds() / (60 * minutes), 1.0) if minutes else 0.0
 
     def _seconds(self) -> float:
         """Spent so far, before the run was resumed included."""

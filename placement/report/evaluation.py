@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from placement.config import ConfigError, CostConfig
-from placement.engine.costs import CostWeights
+from placement.engine.costs import CostWeights, proxy_cost
 from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -24,6 +24,7 @@ from placement.netlist.plc import read_placement, write_placement
 from placement.report.export import write_macros
 from placement.report.metrics import Metrics, json_line, json_object, measure, metrics_table
 from placement.search.config import AnnealConfig, Budget
+from placement.search.flips import flip_macros
 
 DEFAULT_OUT = Path("runs") / "evaluate"
 DEFAULT_COST = CostConfig()
@@ -42,6 +43,9 @@ class EvaluateConfig:
         initial: the `.plc` that holds the canvas; None: `placement`, or the design's own `initial.plc`.
         checkpoint: the run folder of the policy to evaluate, instead of a placement.
         samples: placements drawn from the policy.
+        beam: placements that a beam search with the policy keeps at every step; 0: no such search.
+        beam_value_weight: of the value that the network expects beside the log-probability, in that search.
+        flips: mirror hard macros in place where that is cheaper; None: only those of a policy's placements.
         seed: of the draws.
         soft_placer: re-places the soft macros before a placement is evaluated; None: they stand where the file says.
         cost: weights of the proxy cost.
@@ -64,6 +68,9 @@ class EvaluateConfig:
     initial: str | None = None
     checkpoint: str | None = None
     samples: int = 16
+    beam: int = 0
+    beam_value_weight: float = 1.0
+    flips: bool | None = None
     seed: int = 0
     soft_placer: str | None = None
     cost: CostConfig = DEFAULT_COST
@@ -86,6 +93,13 @@ class EvaluateConfig:
             raise ConfigError("placement and checkpoint cannot be evaluated together: give one of them")
         if self.samples < 1:
             raise ConfigError(f"samples={self.samples}: must be at least 1")
+        for key in ("beam", "beam_value_weight"):
+            if getattr(self, key) < 0:
+                raise ConfigError(f"{key}={getattr(self, key)}: must be at least 0")
+        if self.beam and self.checkpoint is None:
+            raise ConfigError(f"beam={self.beam}: needs checkpoint=RUN, the run folder of a trained policy")
+        if self.flips and (self.search is not None or self.placers):
+            raise ConfigError("flips=true: a search mirrors macros itself, and placers are compared without")
         if not 0 <= self.seed < 2**32:
             raise ConfigError(f"seed={self.seed}: must be in [0, 2³²)")
         self._check_search()
@@ -119,6 +133,11 @@ class EvaluateConfig:
     def weights(self) -> CostWeights:
         """The proxy cost's weights as the engine takes them."""
         return CostWeights(self.cost.wirelength, self.cost.density, self.cost.congestion)
+
+    @property
+    def flips_macros(self) -> bool:
+        """Whether macros are mirrored."""
+        return self.checkpoint is not None if self.flips is None else self.flips
 
     @property
     def draws_plots(self) -> bool:
@@ -160,10 +179,18 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     design, placement, name = load_placement(config)
     if config.soft_placer is not None:
         placement = _soft_placed(design, placement, config.soft_placer)
-    metrics = measure(design, placement, weights=config.weights)
     title = f"{design.name}: {name}"
+    if config.flips_macros:
+        before, found = placement, flip_macros(design, placement, weights=config.weights)
+        placement, title = found.placement, f"{title}, {found.flipped} macros flipped"
+        cost = proxy_cost(design, before, weights=config.weights).proxy_cost
+        console.print(
+            f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
+            f"proxy cost {cost:.6f} → {found.costs.proxy_cost:.6f}"
+        )
+    metrics = measure(design, placement, weights=config.weights)
     console.print(metrics_table(metrics, title))
-    if config.out is not None or config.draws_plots or config.draws_animation:
+    if config.out is not None or config.draws_plots or config.draws_animation or config.flips_macros:
         folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / Path(name).stem
         write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config)
         console.print(f"written to {folder}", soft_wrap=True)

@@ -5,7 +5,7 @@ Axis legend: B environments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.agent import Decision
+from placement.ppo.hosts import Hosts
 from placement.ppo.trajectory import Episode
 
 
@@ -74,6 +75,7 @@ class FakeLearner:
         *,
         seed: int = 0,
         mesh: Any = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self.state: dict[str, Any] = {
             "updates": np.array(0, np.int32),
@@ -81,7 +83,16 @@ class FakeLearner:
             "key": jax.random.key(seed),
         }
         self.seen: list[tuple[int, int]] = []
-        self.alone = True
+        self.hosts = hosts or Hosts()
+        self.alone = self.hosts.count == 1
+
+    def prepare(self, episodes: Sequence[Episode]) -> list[Episode]:
+        """All hosts' episodes."""
+        return self.hosts.exchange(list(episodes))
+
+    def episodes(self, prepared: Sequence[Episode]) -> list[Episode]:
+        """The episodes themselves."""
+        return list(prepared)
 
     def buffer(self, episodes: int) -> list[Any]:
         """For nothing: nothing is rendered."""
@@ -94,7 +105,7 @@ class FakeLearner:
         """The episodes themselves."""
         return list(episodes)
 
-    def learn(self, episodes: Sequence[Episode], *, iteration: int) -> dict[str, float]:
+    def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """Learns nothing from whole episodes; raises ValueError if the iterations do not follow each other."""
         if iteration != self.state["updates"]:
             raise ValueError(f"iteration {iteration} after {self.state['updates']} updates")
@@ -110,3 +121,35 @@ class FakeLearner:
     def parameters(self) -> dict[str, np.ndarray]:
         """What a `FakeAgent` takes."""
         return {"version": self.state["updates"]}
+
+    def begin_with(self, params: dict[str, np.ndarray]) -> None:
+        """Nothing can be learned elsewhere."""
+
+
+class Silent:
+    """A `TrainingProgress` that shows nothing and remembers what it was told.
+
+    Attributes:
+        rows, notes: told so far.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def iteration(self, row: Mapping[str, float]) -> None:
+        """An iteration is done."""
+        self.rows.append(dict(row))
+
+    def note(self, text: str) -> None:
+        """Something was said."""
+        self.notes.append(text)
+
+    def processes(self, table: object) -> None:
+        """How processes do; nobody looks."""

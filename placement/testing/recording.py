@@ -18,14 +18,14 @@ RECORD = "PLACEMENT_TEST_RECORD"
 class RecordingLearner(FakeLearner):
     """A `FakeLearner` that adds a line of JSON to a file for every update: process, iteration, episodes."""
 
-    def learn(self, episodes: Sequence[Episode], *, iteration: int) -> dict[str, float]:
+    def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """Writes the episodes down, then counts."""
         path = os.environ.get(RECORD)
-        if path:
+        if path and not self.hosts.index:  # all hosts learn from the same
             line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}
             with Path(path).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(line) + "\n")
-        return super().learn(episodes, iteration=iteration)
+        return super().learn(episodes, iteration=iteration, elapsed=elapsed)
 
 
 def _told(episode: Episode) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +66,11 @@ class ShardProcess:
         _ = self.address
         print(what, file=self._stdin)
         return self._answer()
+
+    def hang(self, *, on: bool) -> None:
+        """Stops it where it is, or lets it go on: the system goes on taking connections for it."""
+        self._process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED if on else os.WCONTINUED)
 
     def kill(self) -> None:
         """SIGKILL."""

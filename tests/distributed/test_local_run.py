@@ -128,6 +128,26 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     assert one != other
 
 
+def test_an_iterations_best_is_told_before_the_next_one_can_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations come before the parameters that the next iteration's episodes are drawn with."""
+    events: list[Any] = []
+    evaluate, publish = local.Evaluator.evaluate, local.MemoryStore.publish
+    monkeypatch.setattr(
+        local.Evaluator,
+        "evaluate",
+        lambda self, *rest, **more: events.append("evaluated") or evaluate(self, *rest, **more),
+    )
+    monkeypatch.setattr(
+        local.MemoryStore,
+        "publish",
+        lambda self, version, *rest: events.append(version) or publish(self, version, *rest),
+    )
+    _run(_config(tmp_path))
+    assert events == [0, 1, "evaluated", 2, 3, "evaluated", 4]
+
+
 def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     _run(_config(tmp_path))
     before = (tmp_path / "metrics.csv").read_bytes()
@@ -176,7 +196,7 @@ def test_a_wrong_design_is_refused_before_anything_is_written(tmp_path: Path) ->
 def test_an_actors_error_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(FakeAgent):
         def act(self, params: Any, *args: Any, **options: Any) -> Any:
-            if params["version"] == 3:
+            if params["version"] == 3 and not options.get("greedy"):  # actors are never greedy
                 raise ZeroDivisionError("a bug")
             return super().act(params, *args, **options)
 
@@ -195,11 +215,11 @@ def test_a_signal_while_learning_saves_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     class Interrupting(FakeLearner):
-        def learn(self, episodes: Any, *, iteration: int) -> dict[str, float]:
+        def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
             if iteration == 2:
                 self.state = {}  # half done: donated away
                 os.kill(os.getpid(), number)
-            return super().learn(episodes, iteration=iteration)
+            return super().learn(episodes, iteration=iteration, elapsed=elapsed)
 
     monkeypatch.setattr(local, "Learner", Interrupting)
     result, shown = _run(_config(tmp_path, runtime=_runtime(checkpoint_every=100)))
@@ -257,3 +277,23 @@ def test_the_best_survives_a_kill_between_checkpoints(tmp_path: Path) -> None:
     shutil.copy(tmp_path / str(better) / "best.plc", tmp_path / str(worse) / "best.plc")
     result, _ = _run(_config(tmp_path / str(worse), iterations=2, seed=worse))
     assert result.best_cost == seeds[better]
+
+
+def test_the_best_is_flipped_at_the_end_and_stays_what_it_is(tmp_path: Path) -> None:
+    result, shown = _run(_config(tmp_path, iterations=1, design=("clustered40",)))
+    design = load("clustered40")
+    costs = {}
+    for name in ("best.plc", "best_flipped.plc"):
+        _, placement = read_placement(tmp_path / name, design.netlist, located=design.initial)
+        assert legality(design, placement) == (0, 0)
+        costs[name] = proxy_cost(design, placement).proxy_cost
+    assert costs["best_flipped.plc"] < costs["best.plc"] == pytest.approx(result.best_cost, rel=1e-12)
+    (said,) = [note for note in shown.notes if "best_flipped.plc" in note]
+    assert "macros flipped" in said and f"{costs['best_flipped.plc']:.4f}" in said
+
+
+def test_flips_can_be_turned_off_even_when_a_run_goes_on(tmp_path: Path) -> None:
+    _run(_config(tmp_path, iterations=1))
+    (tmp_path / "best_flipped.plc").unlink()
+    _run(_config(tmp_path, iterations=2, flips=False))
+    assert not (tmp_path / "best_flipped.plc").exists()

@@ -8,10 +8,12 @@ import pytest
 from placement.config import ConfigError
 from placement.distributed import plan
 from placement.distributed.fleet import Fleet, Pace, simulate, simulate_reads, simulate_writes
-from placement.distributed.simulation import Clock, Costs, Link, Process
+from placement.distributed.simulation import Clock, Costs, Link, Process, QueuedLink
+
+SHARED = Costs(write_window=1.0)  # episodes share a link, as long ones do
 
 
-def _ends(link: Link, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
+def _ends(link: Link | QueuedLink, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
     """When transfers, (begin, megabytes), end."""
     ends = [0.0] * len(transfers)
 
@@ -33,9 +35,24 @@ def test_transfers_share_a_link_equally() -> None:
     assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0])
 
 
+def test_pieces_stand_in_a_queue() -> None:
+    clock = Clock()
+    whole = QueuedLink(clock, 8.0, Costs())  # 1 MB/s, and whatever is sent stands in the queue at once
+    assert _ends(whole, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([3.0, 4.0, 6.0])
+    clock = Clock()
+    pieces = QueuedLink(clock, 8.0, Costs(write_window=1.0))  # A, A, B, C, A, C
+    assert _ends(pieces, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([5.0, 3.0, 6.0])
+
+
+def test_small_pieces_are_equal_shares() -> None:
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, Costs(write_window=0.05))
+    assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0], abs=0.15)
+
+
 def test_a_burst_passes_at_once_and_fills_again_while_the_link_is_idle() -> None:
     clock = Clock()
-    link = Link(clock, 8.0, burst=1.0)
+    link = QueuedLink(clock, 8.0, Costs(), burst=1.0)
     assert _ends(link, clock, [(0, 1.5), (0.6, 0.5), (10, 2)]) == pytest.approx([0.5, 1.0, 11.0])
 
 
@@ -44,10 +61,14 @@ def test_goodput_slows_a_link() -> None:
     assert _ends(Link(clock, 8.0, goodput=0.5), clock, [(0, 1)]) == pytest.approx([2.0])
 
 
-def test_each_further_transfer_slows_a_link_as_much_as_crowding_says() -> None:
+def test_further_transfers_slow_a_link_as_much_as_crowding_says() -> None:
     clock = Clock()
-    link = Link(clock, 8.0, crowding=0.25)  # three at once: 1 / 1.5 MB/s together
-    assert _ends(link, clock, [(0, 1), (0, 1), (0, 1)]) == pytest.approx([4.5, 4.5, 4.5])
+    link = QueuedLink(clock, 8.0, Costs(write_crowding=0.25))
+    # The first begins alone; two further ones make a transfer take 1 + 0.25 · 2² times as long.
+    assert _ends(link, clock, [(0, 1), (0.1, 1), (0.2, 1)]) == pytest.approx([1.0, 2.25, 3.25])
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, Costs(write_crowding=0.25))
+    assert _ends(link, clock, [(0, 1), (0, 1), (0, 1), (0, 1)]) == pytest.approx([1.0, 3.0, 4.25, 5.25])
 
 
 def test_a_saturated_shard_makes_each_writer_wait_for_all_others() -> None:
@@ -86,12 +107,12 @@ def test_every_writer_counts_one_write_however_short_the_time() -> None:
 
 def test_the_plan_is_as_good_as_plenty_and_no_larger_than_needed() -> None:
     config = plan.PlanConfig(actors=64, model_mb=100.0, episode_mb=10.0, megabits=1000.0)
-    fleet, found = plan.recommend(config, costs=Costs())
+    fleet, found = plan.recommend(config, costs=SHARED)
     assert fleet.caches >= 1 and fleet.shards >= 2
-    plenty = simulate(config.fleet(caches=16, shards=16), Costs(), iterations=plan.ITERATIONS).iteration
+    plenty = simulate(config.fleet(caches=16, shards=16), SHARED, iterations=plan.ITERATIONS).iteration
     assert found.iteration <= plenty * (1 + config.slack)
     fewer = config.fleet(caches=fleet.caches, shards=fleet.shards // 2)
-    assert simulate(fewer, Costs(), iterations=plan.ITERATIONS).iteration > plenty * (1 + config.slack)
+    assert simulate(fewer, SHARED, iterations=plan.ITERATIONS).iteration > plenty * (1 + config.slack)
 
 
 def test_small_runs_need_nothing() -> None:

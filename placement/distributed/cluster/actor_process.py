@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.distributed.cluster import measuring
+from placement.distributed.cluster import measuring, sharing
 from placement.distributed.cluster.link import Link
 from placement.distributed.cluster.player import INCARNATION_BITS, Player
 from placement.distributed.cluster.role import find
@@ -31,7 +31,7 @@ class ActorProcess(Player):
         config, runtime, number = self.config, self.config.runtime, self.who.number
         agent = find(self.makers.agent)(config.policy, designs)
         store, writer = self.store(link, agent.init(0)), self.writer(link, designs)
-        purse = Purse(episodes_per_iteration=config.ppo.episodes_per_iteration, max_staleness=runtime.max_staleness)
+        purse = Purse(episodes_per_iteration=sharing.share(config), max_staleness=runtime.max_staleness)
         throttle = Throttle(
             store,
             purse if runtime.staleness == "wait" else None,

@@ -6,12 +6,13 @@ Nothing but these few numbers passes through it: no parameters, no episodes.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from placement.distributed.cluster import sharing
+from placement.distributed.cluster.messages import Hunger, Meeting, Orders, Place, Report, RoleName, View, Who
 
 BOARD = "board"
 """Its name, by which the processes of a run find it (Ray keeps the names of different runs apart)."""
@@ -20,132 +21,26 @@ LOST_REPORTS = 10.0
 NOTES = 200
 
 
-class RoleName(enum.StrEnum):
-    """The kinds of processes."""
-
-    LEARNER = "learner"
-    SHARD = "shard"
-    CACHE = "cache"
-    ACTOR = "actor"
-    EVALUATOR = "evaluator"
-
-
-@dataclasses.dataclass(frozen=True)
-class Who:
-    """One process of a role.
-
-    Attributes:
-        role: of the process.
-        number: stable among those of its role, from 0.
-    """
-
-    role: RoleName
-    number: int
-
-    def __str__(self) -> str:
-        return self.role.value if self.role in (RoleName.LEARNER, RoleName.EVALUATOR) else f"{self.role} {self.number}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """What a process says of itself.
-
-    Attributes:
-        who: says it.
-        incarnation: another one at each start of the process.
-        host: name or address of its machine.
-        pid: its process number.
-        address: `host:port` that it serves at; "" if it serves nothing.
-        ready: whether it has done with starting.
-        measures: numbers by name, for people and `metrics.csv`.
-    """
-
-    who: Who
-    incarnation: int
-    host: str
-    pid: int
-    address: str = ""
-    ready: bool = False
-    measures: Mapping[str, float] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a server is.
-
-    Attributes:
-        address: `host:port`; "" while it is down.
-        host: its machine.
-    """
-
-    address: str = ""
-    host: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Hunger:
-    """The learner waits for episodes that do not come.
-
-    Attributes:
-        number: rises each time that it says so.
-        missing: episodes.
-    """
-
-    number: int = 0
-    missing: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Orders:
-    """What a process hears in return for its report.
-
-    Attributes:
-        edition: of the addresses; they are told only to who reports another one.
-        shards, caches: by number; None: as before.
-        root: the learner's own cache.
-        actors: how many live.
-        hunger: of the learner.
-        stop: whether the run is ending.
-        summary: numbers over all roles, for the learner's `metrics.csv`.
-    """
-
-    edition: int = -1
-    shards: tuple[Place, ...] | None = None
-    caches: tuple[Place, ...] | None = None
-    root: Place = Place()
-    actors: int = 0
-    hunger: Hunger = Hunger()
-    stop: bool = False
-    summary: Mapping[str, float] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class View:
-    """All that the driver is shown.
-
-    Attributes:
-        reports: the newest of each process that lives.
-        rows: the learner's rows of metrics that were not shown yet.
-        notes: lines for people that were not shown yet.
-    """
-
-    reports: tuple[Report, ...]
-    rows: tuple[Mapping[str, float], ...]
-    notes: tuple[str, ...]
-
-
 class Board:
     """See above. Not locked: Ray calls one method at a time.
 
     Args:
         shards, caches: how many the run has.
         report_seconds: between two reports of a process.
+        learners: learner hosts.
         clock: seconds; monotonic.
     """
 
     def __init__(
-        self, *, shards: int, caches: int, report_seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        shards: int,
+        caches: int,
+        report_seconds: float,
+        learners: int = 1,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._learners = learners
         self._counts = {RoleName.SHARD: shards, RoleName.CACHE: caches, RoleName.LEARNER: 1}
         self._lost_after = LOST_REPORTS * report_seconds
         self._clock = clock
@@ -154,7 +49,7 @@ class Board:
         self._rows: deque[Mapping[str, float]] = deque(maxlen=NOTES)
         self._notes: deque[str] = deque(maxlen=NOTES)
         self._restarts: Mapping[str, float] = {}
-        self._hunger = Hunger()
+        self._hungers: dict[int, Hunger] = {}
         self._places: dict[RoleName, tuple[Place, ...]] = {}
         # A board that is made anew must not repeat an edition that somebody has heard of.
         self._edition = time.time_ns()
@@ -172,9 +67,9 @@ class Board:
         self._forget_the_lost()
         return self._orders(report.who, edition)
 
-    def hungry(self, hunger: Hunger) -> None:
-        """The learner waits for episodes that do not come."""
-        self._hunger = hunger
+    def hungry(self, hunger: Hunger, host: int = 0) -> None:
+        """That learner host waits for episodes that do not come."""
+        self._hungers[host] = hunger
 
     def row(self, row: Mapping[str, float]) -> None:
         """A row of the learner's metrics, to be shown."""
@@ -212,13 +107,19 @@ class Board:
 
     def _orders(self, who: Who, edition: int) -> Orders:
         known = edition == self._edition
+        host = sharing.host_of(who.number, self._learners)
+        first = self._reports.get(Who(RoleName.LEARNER, 0))
         return Orders(
             edition=self._edition,
             shards=None if known else self._places[RoleName.SHARD],
             caches=None if known else self._places[RoleName.CACHE],
             root=self._places[RoleName.LEARNER][0],
-            actors=sum(other.role is RoleName.ACTOR for other in self._reports),
-            hunger=self._hunger,
+            actors=sum(
+                other.role is RoleName.ACTOR and sharing.host_of(other.number, self._learners) == host
+                for other in self._reports
+            ),
+            hunger=self._hungers.get(host, Hunger()),
+            meeting=Meeting() if first is None else first.meeting,
             stop=self._stop,
             summary=self._summary() if who.role is RoleName.LEARNER else {},
         )

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import collections
 import logging
-import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.config import EnvConfig
 from placement.distributed.best import BestTracker
-from placement.distributed.cluster.board import Hunger
 from placement.distributed.cluster.evaluator_process import is_evaluation
-from placement.distributed.cluster.player import INCARNATION_BITS
-from placement.distributed.cluster.publications import Publications
+from placement.distributed.cluster.messages import Hunger
+from placement.distributed.cluster.publications import Numbers
+from placement.distributed.cluster.stage import Keeper, Stage
 from placement.engine.actions import IllegalAction
-from placement.engine.costs import Costs
-from placement.engine.pool import EnvironmentPool
-from placement.netlist.design import Design, Placement
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 
@@ -34,7 +29,6 @@ SLICE_SECONDS = 0.5
 HUNGRY_SECONDS = 3.0
 BUSY_FACTOR = 10
 """Without an episode for so long, while some are missing, the learner says that it starves."""
-COST_TOLERANCE = 1e-6
 REPEATED = 100
 LAGS = 4
 """That are told apart in the distribution of staleness."""
@@ -46,42 +40,12 @@ class Bounds(NamedTuple):
     Attributes:
         episodes: in one iteration.
         oldest: versions that an episode may lag behind when it is learned from.
+        strict: whether episodes with an action that no rule allows are refused here; else they are further on.
     """
 
     episodes: int
     oldest: int
-
-
-class Stage:
-    """Plays episodes again on the learner's engine, to see where they lead.
-
-    Args:
-        designs: the run's.
-        env: how episodes were played.
-    """
-
-    def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
-        self._designs, self._env = tuple(designs), env
-        self._pools: dict[int, EnvironmentPool] = {}
-
-    def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
-        """Where the episode led, with its exact costs; None if it did not place everything.
-
-        Raises:
-            IllegalAction: it cannot have been played.
-        """
-        design = int(episode.design)
-        pool = self._pools.get(design)
-        if pool is None:
-            pool = EnvironmentPool(self._designs, 1, env=self._env, design_of_env=[design])
-            self._pools[design] = pool
-        pool.reset()
-        result = None
-        for action in episode.actions[: int(episode.length)]:
-            result = pool.step(np.array([action], np.int32))
-        if result is None or not result.terminated[0] or result.dead_end[0]:
-            return None
-        return Costs(*(float(cost) for cost in result.costs[0])), pool.placement(0)
+    strict: bool = False
 
 
 class Collecting:
@@ -109,7 +73,7 @@ class Collecting:
     def __init__(
         self,
         source: ReplayReader,
-        publications: Publications,
+        publications: Numbers,
         stage: Stage,
         best: BestTracker,
         *,
@@ -117,7 +81,8 @@ class Collecting:
         stop: threading.Event,
         hungry: Callable[[Hunger], None] = lambda hunger: None,
     ) -> None:
-        self._source, self._publications, self._stage, self._best = source, publications, stage, best
+        self._source, self._publications, self._stage = source, publications, stage
+        self._keeper = Keeper(stage, best)
         self._bounds, self._stop, self._hungry = bounds, stop, hungry
         self._kept: list[Episode] = []
         self._accepted = 0
@@ -205,14 +170,12 @@ class Collecting:
         if iteration is None:
             self.orphaned += 1
             return None
-        evaluation, lag = is_evaluation(episode), self._target() - iteration
+        # A host other than the first may hear of new parameters before it is done with the iteration that made them.
+        evaluation, lag = is_evaluation(episode), max(self._target() - iteration, 0)
         if lag > self._bounds.oldest and not evaluation:
             self.stale += 1
             return None
-        reason = None if iteration <= self._publications.newest else f"parameters {iteration} do not exist"
-        if reason is None and not episode.dead_end and episode.costs[4] < self._best.limit(int(episode.design)):
-            reason = self._keep(episode, iteration)
-        if reason is not None:
+        if (reason := self._wrong(episode, iteration)) is not None:
             self._refuse(reason)
             return None
         if evaluation:
@@ -222,20 +185,16 @@ class Collecting:
         self._lags[lag] += 1
         return episode._replace(version=np.array(iteration, np.int32))
 
-    def _keep(self, episode: Episode, iteration: int) -> str | None:
-        """Plays the episode again and keeps its placement; why it is refused, if it does not cost what it says."""
-        said = float(episode.costs[4])
-        try:
-            found = self._stage.placement(episode)
-        except IllegalAction as error:
-            return str(error)
-        if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
-            return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
-        actor, count = int(episode.identity[0]) >> INCARNATION_BITS, int(episode.identity[1])
-        who = "greedy evaluation" if is_evaluation(episode) else f"actor {actor}, episode {count}"
-        origin = f"{who}, parameters of iteration {iteration}"
-        self._best.report(int(episode.design), *found, origin=origin)
-        return None
+    def _wrong(self, episode: Episode, iteration: int) -> str | None:
+        """Keeps its placement if it is the best; why it is refused, if it is."""
+        if iteration > self._publications.possible:
+            return f"parameters {iteration} do not exist"
+        if self._bounds.strict:
+            try:
+                self._stage.require_legal(episode)
+            except IllegalAction as error:
+                return str(error)
+        return self._keeper.keep(episode, iteration)
 
     def _refuse(self, reason: str) -> None:
         self.untrue += 1

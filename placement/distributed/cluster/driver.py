@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
-from placement.distributed.cluster import session
+from placement.distributed.cluster import session, sharing
 from placement.distributed.cluster.actor_process import ActorProcess
-from placement.distributed.cluster.board import BOARD, Board, Report, RoleName, View, Who, board_options
+from placement.distributed.cluster.board import BOARD, Board, board_options
 from placement.distributed.cluster.evaluator_process import EvaluatorProcess
 from placement.distributed.cluster.learner_process import LearnerProcess
+from placement.distributed.cluster.messages import Report, RoleName, View, Who
 from placement.distributed.cluster.role import OTHERS, Makers
 from placement.distributed.cluster.servers import CacheProcess, ShardProcess
 from placement.distributed.cluster.watching import processes_table
@@ -33,6 +35,8 @@ STOPPING = "stopping …"
 STOP_SECONDS = 6.0
 """That the learner may take to save and end once it is told to stop."""
 ANSWER_SECONDS = 3.0
+LEAVE_SECONDS = 10.0
+"""That a learner may take to end when another one has died."""
 HOPELESS = 5
 """A learner that died so often without finishing an iteration is given up."""
 CLASSES = {
@@ -51,14 +55,16 @@ class Member:
     Attributes:
         who: it is.
         handle: Ray's.
-        life: Ray's reference to what `run` returns at the end.
+        life: Ray's reference to what `run` returns at the end, or to a sign of life while it wakes.
         restarts: how often it had to be started anew.
+        waking: whether Ray is starting the process anew.
     """
 
     who: Who
     handle: Any
     life: Any
     restarts: int = 0
+    waking: bool = False
 
 
 def run(
@@ -80,6 +86,7 @@ def run(
         DesignError: a design cannot be used.
         ConfigError: the run folder is in use or holds another run; Ray is not installed, or not at the address.
         CheckpointError: the run's checkpoints cannot be used.
+        Diverged: the network came to values that are not finite.
         ReplayTimeout: no episodes came.
         WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
             saved.
@@ -88,10 +95,14 @@ def run(
     from placement.distributed.interruption import Interrupted, Interruption
     from placement.distributed.progress import make_progress
     from placement.netlist.load import load
+    from placement.policy.order import ordered
 
-    designs = [load(name) for name in config.design]
+    sharing.require_shares(config)
+    designs = [ordered(load(name), config.env.order) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
+    if config.initial_policy is not None:  # the learner reads the rest of it
+        record.read_settings(Path(config.initial_policy), key="initial_policy")
     folder = Path(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
     with record.locked(folder), Interruption() as interruption:
@@ -121,10 +132,16 @@ class Driver:
         runtime = config.runtime
         board = ray.remote(Board)
         self._board = board.options(name=BOARD, **board_options()).remote(
-            shards=runtime.shards, caches=runtime.caches, report_seconds=runtime.report_seconds
+            shards=runtime.shards,
+            caches=runtime.caches,
+            report_seconds=runtime.report_seconds,
+            learners=runtime.learners,
         )
+        self._meeting = 1
         self._members = [self._start(who, makers) for who in _cast(config)]
-        self._learner = next(member for member in self._members if member.who.role is RoleName.LEARNER)
+        self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
+        self._learner = self._learners[0]
+        self._leaving: dict[Who, float] = {}  # learners that are to begin anew as another one died; until when
         self._started = time.monotonic()
         self._all_started = self._learner_is_ready = False
         self._iteration, self._deaths = -1.0, 0
@@ -153,16 +170,24 @@ class Driver:
             max_restarts=-1, max_task_retries=0, max_concurrency=OTHERS, **options
         )
         handle = made.remote(self._config, who, makers)
-        return Member(who, handle, handle.run.remote())
+        return Member(who, handle, self._live(who, handle))
+
+    def _live(self, who: Who, handle: Any) -> Any:
+        """Tells a process to live; Ray's reference to its end."""
+        return handle.run.remote(self._meeting) if who.role is RoleName.LEARNER else handle.run.remote()
 
     # While it runs.
 
     def _wait(self) -> RunResult | None:
         """Waits a moment; starts anew what has died. The learner's result, if it is done."""
+        self._end_late_leavers()
         by_life = {member.life: member for member in self._members}
         ended, _ = self._ray.wait(list(by_life), num_returns=len(by_life), timeout=LOOK_SECONDS)
         for life in ended:
             member = by_life[life]
+            if member.waking:
+                self._wake(member)
+                continue
             try:
                 result = self._ray.get(life)
             except self._ray.exceptions.RayActorError as error:
@@ -178,15 +203,48 @@ class Driver:
     def _revive(self, member: Member, error: Exception) -> None:
         """Ray starts a dead process anew; it is told to live again."""
         member.restarts += 1
-        self._progress.note(f"{member.who} died and is started anew")
+        if self._leaving.pop(member.who, None) is not None:
+            self._progress.note(f"{member.who} is started anew with the others")
+        else:
+            self._progress.note(f"{member.who} died and is started anew")
+            if member.who.role is RoleName.LEARNER:
+                self._begin_anew(member, error)
         _log.info("%s died: %s", member.who, error)
         self._tell("forget", member.who)
         self._tell("restarts", self._restarts())
-        if member is self._learner:
-            self._deaths += 1
-            if self._deaths >= HOPELESS:
-                raise WorkerFailed(f"the learner died {HOPELESS} times without finishing an iteration: {error}")
-        member.life = member.handle.run.remote()
+        member.life, member.waking = member.handle.ping.remote(), True
+
+    def _wake(self, member: Member) -> None:
+        """Tells a process that was started anew to live, once it answers: told before, it would seem to have died."""
+        try:
+            self._ray.get(member.life)
+        except self._ray.exceptions.RayActorError as error:
+            _log.debug("%s is not there yet: %s", member.who, error)
+            time.sleep(LOOK_SECONDS)
+            member.life = member.handle.ping.remote()
+        else:
+            member.life, member.waking = self._live(member.who, member.handle), False
+
+    def _begin_anew(self, dead: Member, error: Exception) -> None:
+        """A learner died: learner hosts act as one, so all others are ended, to meet again at the last checkpoint."""
+        self._deaths += 1
+        if self._deaths >= HOPELESS:
+            raise WorkerFailed(
+                f"{dead.who} died, and learners {HOPELESS} times without finishing an iteration: {error}"
+            )
+        self._meeting += 1
+        for other in self._learners:
+            if other is not dead and not other.waking and other.who not in self._leaving:
+                self._leaving[other.who] = time.monotonic() + LEAVE_SECONDS
+                # Many end by themselves: `kill` might end the process that already comes after them.
+                other.handle.leave.remote(self._meeting)
+
+    def _end_late_leavers(self) -> None:
+        """Kills learners that are to begin anew, but do not even hear it."""
+        for learner in self._learners:
+            if time.monotonic() > self._leaving.get(learner.who, math.inf):
+                self._leaving[learner.who] = math.inf
+                self._ray.kill(learner.handle, no_restart=False)
 
     def _restarts(self) -> dict[str, float]:
         counts: dict[str, float] = {}
@@ -239,7 +297,7 @@ class Driver:
         """Has the learner save and end; its result, or what its last words were."""
         self._progress.note(STOPPING)
         self._tell("stop")
-        if not self._learner_is_ready:  # there is nothing to save, and nobody to hear it
+        if not self._learner_is_ready or self._learner.waking:  # there is nothing to save, and nobody to hear it
             return _nothing_done(Path(self._config.run_dir))
         said = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
@@ -273,7 +331,7 @@ def _cast(config: TrainConfig) -> Iterator[Who]:
     runtime = config.runtime
     yield from (Who(RoleName.SHARD, number) for number in range(runtime.shards))
     yield from (Who(RoleName.CACHE, number) for number in range(runtime.caches))
-    yield Who(RoleName.LEARNER, 0)
+    yield from (Who(RoleName.LEARNER, number) for number in range(runtime.learners))
     yield from (Who(RoleName.ACTOR, number) for number in range(runtime.actors))
     if runtime.evaluator and runtime.evaluate_every:
         yield Who(RoleName.EVALUATOR, 0)
@@ -290,10 +348,11 @@ def _nothing_done(folder: Path) -> RunResult:
 def _failure(who: Who, error: Any) -> Exception:
     """What the process raised, as the user is to see it."""
     from placement.checkpoint import CheckpointError
+    from placement.distributed.divergence import Diverged
     from placement.netlist.errors import DesignError
     from placement.replay.base import ReplayTimeout
 
     cause = error.cause if isinstance(error.cause, Exception) else error
-    if isinstance(cause, (ConfigError, CheckpointError, DesignError, ReplayTimeout)):
+    if isinstance(cause, (ConfigError, CheckpointError, DesignError, Diverged, ReplayTimeout)):
         return cause
     return WorkerFailed(f"{who} failed: {type(cause).__name__}: {cause}")

@@ -4,57 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from rich.table import Table
 
-from placement.config import TrainConfig
 from placement.distributed.best import BestTracker
 from placement.distributed.cluster import measuring
-from placement.distributed.cluster.collecting import Bounds, Collecting, Stage
+from placement.distributed.cluster.around import Around, Reading, open_reading
+from placement.distributed.cluster.joining import Start, agree
 from placement.distributed.cluster.link import Link
+from placement.distributed.cluster.others import Others
 from placement.distributed.cluster.publications import NumberedStore, Publications
-from placement.distributed.cluster.role import Makers, find
+from placement.distributed.cluster.role import find
+from placement.distributed.cluster.stage import Keeper, Stage
 from placement.distributed.evaluator import Evaluation, Evaluator
+from placement.distributed.expert import Expert
 from placement.distributed.interruption import Interrupted
 from placement.distributed.local import RunResult, finish, learn, result
 from placement.distributed.metrics import Row
 from placement.distributed.progress import TrainingProgress
 from placement.distributed.saving import Counters, Saver
-from placement.distributed.seeds import Role, role_key, role_seed
+from placement.distributed.seeds import Role, role_key
 from placement.distributed.supervisor import Supervisor
+from placement.distributed.trained_run import began_with, initial_parameters
 from placement.distributed.training import Parts, Training
 from placement.engine.costs import CostWeights
 from placement.modelcache.reverb_cache import ModelCache
 from placement.modelcache.reverb_store import RootStore
 from placement.modelcache.wire import Layout
 from placement.netlist.design import Design
-from placement.ppo.mesh import make_mesh
-from placement.replay.sharded import ShardedReplay
-
-
-@dataclasses.dataclass(frozen=True)
-class Around:
-    """What the process gives to its learning.
-
-    Attributes:
-        config: the run's settings.
-        link: to the board.
-        bind: address that the root of the caches listens on.
-        makers: of the network and its learner.
-        stop: set when the run is to end.
-    """
-
-    config: TrainConfig
-    link: Link
-    bind: str
-    makers: Makers
-    stop: threading.Event
 
 
 class Learning:
@@ -71,21 +54,28 @@ class Learning:
         self._config, self._around = config, around
         self._closing = contextlib.ExitStack()
         folder, progress, self._best = Path(config.run_dir), BoardProgress(link), BestTracker(designs)
-        seed = role_seed(config.seed, Role.LEARNER)
-        learner = find(around.makers.learner)(
-            config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh()
-        )
+        initial = initial_parameters(config)
+        learner = around.learner(designs)
         counters = saver.restore(learner, self._best)
         if counters.iteration:
             self._best.recover(folder, CostWeights(**dataclasses.asdict(config.env.cost)))
             progress.note(f"goes on after iteration {counters.iteration} of the run in {folder}")
+        if initial is not None:
+            learner.begin_with(initial.values)
+            progress.note(began_with(config, initial))
         publications = Publications(folder, iteration=counters.iteration)
+        seen = np.array(saver.restored.get("seen", []), np.int64).reshape(-1, 3)
+        start = Start(learner.state, seen, counters.iteration, publications.first)
+        learner.state = agree(around.hosts, start).learner
         agent = find(around.makers.agent)(config.policy, designs)
         self._evaluator = LastEvaluator(Evaluator(agent, designs, env=config.env))
-        replay, shards = self._replay(designs, publications)
+        reading = open_reading(around, designs, self._best, publications, seen=seen)
+        self._closing.callback(reading.shards.close)
+        others = Others(around.hosts.count, Keeper(Stage(designs, config.env), self._best), seen)
+        saver.beside = lambda: {"seen": others.seen(reading.shards.seen()).tolist()}
         self._parts = Parts(
             learner=learner,
-            replay=replay,
+            replay=reading.episodes,
             store=self._store(learner.parameters(), publications),
             evaluator=self._evaluator,
             best=self._best,
@@ -94,7 +84,10 @@ class Learning:
             interruption=Asked(around.stop),
             progress=progress,
             saver=saver,
-            measures=lambda: _measures(link, replay, shards),
+            measures=lambda: _measures(link, reading),
+            expert=Expert(designs, config.env, config.expert, seed=config.seed) if config.expert.every else None,
+            received=others.received,
+            hosts=around.hosts,
         )
         self._training = Training(config, self._parts, folder, counters)
         self._begin(counters)
@@ -121,22 +114,6 @@ class Learning:
         store = RootStore(self._root, Layout.of(parameters), self._config.runtime.wire_dtype)
         return NumberedStore(store, publications)
 
-    def _replay(self, designs: Sequence[Design], publications: Publications) -> tuple[Collecting, ShardedReplay]:
-        config, link = self._config, self._around.link
-        steps = max(len(design.placing_order) for design in designs)
-        shards = ShardedReplay(link.shards, steps=steps, designs=len(designs))
-        self._closing.callback(shards.close)
-        collecting = Collecting(
-            shards,
-            publications,
-            Stage(designs, config.env),
-            self._best,
-            bounds=Bounds(config.ppo.episodes_per_iteration, oldest(config)),
-            stop=self._around.stop,
-            hungry=link.hungry,
-        )
-        return collecting, shards
-
     def _begin(self, counters: Counters) -> None:
         """Publishes the first parameters, and says where they are."""
         training, link = self._training, self._around.link
@@ -151,23 +128,15 @@ class Learning:
         link.serve(self._root.address)
 
 
-def oldest(config: TrainConfig) -> int:
-    """Versions that an episode may lag behind: the bound, and what groups of environments reach beyond it."""
-    runtime = config.runtime
-    if runtime.staleness == "drop":
-        return runtime.max_staleness
-    together = runtime.actors * runtime.envs_per_actor
-    return runtime.max_staleness + math.ceil(together / config.ppo.episodes_per_iteration)
-
-
-def _measures(link: Link, replay: Collecting, shards: ShardedReplay) -> Mapping[str, float]:
+def _measures(link: Link, reading: Reading) -> Mapping[str, float]:
     """What `metrics.csv` says of the whole run beside the learner's own numbers."""
+    replay = reading.episodes
     return {
         **replay.evaluation(),
         **replay.staleness(),
         "stale_episodes": float(replay.stale),
         "orphaned_episodes": float(replay.orphaned),
-        **measuring.replay(shards.statistics()),
+        **measuring.replay(reading.shards.statistics()),
         **link.orders.summary,
     }
 
@@ -189,6 +158,10 @@ class LastEvaluator:
     def evaluate(self, parameters: Any, key: jax.Array, *, stopped: Any) -> list[Evaluation]:
         """The greedy episode of each design; nothing if this is not the last time."""
         return self._evaluator.evaluate(parameters, key, stopped=stopped) if self.last() else []
+
+    def finite(self, parameters: Any) -> bool:
+        """Whether what the network says are finite numbers."""
+        return self._evaluator.finite(parameters)
 
 
 class Asked:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from placement.config import RuntimeConfig
-from placement.distributed.cluster.board import Hunger, Orders, Place, Report, Who
+from placement.distributed.cluster.messages import Hunger, Meeting, Orders, Place, Report, Who
 from placement.distributed.cluster.processes import resident_mb
 
 _log = logging.getLogger(__name__)
 ANSWER_SECONDS = 5.0
 """That the board may take to answer before the report is given up; the next one follows."""
+MEETING_SECONDS = 0.1
 OUT_OF_MEMORY = 75
 """Exit code of a process that takes more memory than it may."""
 
@@ -49,7 +50,7 @@ class Link:
         self.on_stop: Callable[[], None] = lambda: None
         self.on_too_large: Callable[[], None] = lambda: None
         self._host = ray.util.get_node_ip_address()
-        self._address, self._ready = "", False
+        self._address, self._ready, self._meeting = "", False, Meeting()
         self._heard = Orders()
         self._shards = (Place(),) * runtime.shards
         self._caches = (Place(),) * runtime.caches
@@ -78,9 +79,26 @@ class Link:
         self._ready = True
         self._wake.set()
 
-    def shards(self) -> tuple[str, ...]:
-        """The present address of each shard; "" = down."""
-        return tuple(place.address for place in self._shards)
+    def meet(self, meeting: Meeting) -> None:
+        """From now on reports say where the learner hosts meet; the first one goes at once."""
+        self._meeting = meeting
+        self._wake.set()
+
+    def meeting(self, number: int, *, timeout: float) -> Meeting:
+        """The learner hosts' meeting of that number; raises TimeoutError if nobody asks to it in time."""
+        deadline = time.monotonic() + timeout
+        while self._heard.meeting.number != number:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
+            if self._closed.wait(MEETING_SECONDS):
+                raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
+            self._wake.set()
+        return self._heard.meeting
+
+    def shards(self, numbers: Sequence[int] | None = None) -> tuple[str, ...]:
+        """The present address of each shard, or of these; "" = down."""
+        places = self._shards
+        return tuple(places[number].address for number in (range(len(places)) if numbers is None else numbers))
 
     def caches(self) -> tuple[str, ...]:
         """The present address of each cache; "" = down."""
@@ -90,9 +108,9 @@ class Link:
         """Each cache's machine."""
         return tuple(place.host for place in self._caches)
 
-    def shard_hosts(self) -> tuple[str, ...]:
-        """Each shard's machine."""
-        return tuple(place.host for place in self._shards)
+    def shard_hosts(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """These shards' machines."""
+        return tuple(self._shards[number].host for number in numbers)
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
@@ -101,7 +119,7 @@ class Link:
 
     def hungry(self, hunger: Hunger) -> None:
         """Tells the board; does not wait."""
-        self._board.hungry.remote(hunger)
+        self._board.hungry.remote(hunger, self._who.number)
 
     def row(self, row: Mapping[str, float]) -> None:
         """Hands a row of metrics to the board; does not wait."""
@@ -131,7 +149,8 @@ class Link:
         except Exception:  # noqa: BLE001  a wrong number must not cost the process its line
             _log.exception("%s cannot measure itself", self._who)
             measures = {}
-        report = Report(self._who, self.incarnation, self._host, os.getpid(), self._address, self._ready, measures)
+        who, served = self._who, (self._address, self._ready)
+        report = Report(who, self.incarnation, self._host, os.getpid(), *served, measures, self._meeting)
         try:
             heard = self._ray.get(self._board.report.remote(report, self._heard.edition), timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:  # the board is being restarted

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from placement.distributed.cluster.collecting import Collecting
     from placement.modelcache.reverb_cache import CacheStatistics
     from placement.modelcache.reverb_source import Counts
     from placement.replay.shard import ShardLoad
@@ -51,6 +52,12 @@ def cache(statistics: CacheStatistics) -> dict[str, float]:
     """Of a model cache."""
     own = {"served": float(statistics.served), "published": float(statistics.published)}
     return own if statistics.source is None else {**own, **reader(statistics.source)}
+
+
+def collected(replay: Collecting, shards: Sequence[ShardStatistics]) -> dict[str, float]:
+    """Of a learner host that does not write `metrics.csv`: what it threw away."""
+    lost = {name: float(getattr(replay, name)) for name in ("refused", "stale", "orphaned")}
+    return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement.distributed.cluster import measuring
+from placement.distributed.cluster import measuring, sharing
 from placement.distributed.cluster.link import Link, nearest
 from placement.distributed.cluster.role import Role, keep_off_accelerators
 
@@ -34,9 +34,10 @@ class Player(Role):
         link = self.connect()
         from placement.distributed.compilation import keep_compilations
         from placement.netlist.load import load
+        from placement.policy.order import ordered
 
         keep_compilations()
-        designs = [load(name) for name in self.config.design]
+        designs = [ordered(load(name), self.config.env.order) for name in self.config.design]
         try:
             if self._wait_for_servers(link):
                 self.play(link, designs)
@@ -76,19 +77,33 @@ class Player(Role):
         return CacheReader(addresses, Layout.of(like), poll_seconds=runtime.poll_seconds)
 
     def writer(self, link: Link, designs: list[Design]) -> Counted:
-        """The writing side of the replay: to the shard on this machine, or to one by number."""
+        """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
         from placement.replay.sharded import ShardWriter
 
-        number = self.who.number
-        home = nearest(link.shard_hosts(), link.host, number)
-        steps = max(len(design.placing_order) for design in designs)
-        return Counted(ShardWriter(link.shards, home=home, steps=steps, designs=len(designs), key=number))
+        number, mine = self.who.number, self._shards()
+        home = nearest(link.shard_hosts(mine), link.host, number // self.config.runtime.learners)
+        return Counted(
+            ShardWriter(
+                lambda: link.shards(mine),
+                home=home,
+                steps=max(len(design.placing_order) for design in designs),
+                designs=len(designs),
+                key=number,
+                silence=self.config.runtime.shard_silence_seconds,
+            )
+        )
+
+    def _shards(self) -> tuple[int, ...]:
+        """The numbers of the shards that this process may write to."""
+        runtime = self.config.runtime
+        host = sharing.host_of(self.who.number, runtime.learners)
+        return sharing.shards_of(host, shards=runtime.shards, learners=runtime.learners)
 
     def _wait_for_servers(self, link: Link) -> bool:
         """Waits until a shard and a cache are known for the first time; whether to go on."""
         while not self._stop.wait(WAIT_SECONDS):
             caches = link.caches()
-            if any(link.shards()) and (any(caches) or not caches):
+            if any(link.shards(self._shards())) and (any(caches) or not caches):
                 return True
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 _PROC = Path("/proc")
 _POLL_SECONDS = 0.05
+_M_MMAP_THRESHOLD = -3  # glibc's malloc.h
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -74,6 +76,18 @@ def resident_mb() -> float:
         return int((_PROC / "self" / "statm").read_text().split()[1]) * _PAGE_BYTES / 1e6
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def give_back_blocks(threshold: int) -> bool:
+    """Has the C library give every freed block of at least `threshold` bytes back to the system at once.
+
+    glibc raises that threshold with each such block that is freed, and keeps later ones; a server of large blocks then
+    grows to a multiple of what it holds. Whether the C library took it (only glibc knows it).
+    """
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, threshold))
+    except (OSError, AttributeError):
+        return False
 
 
 def _entries() -> list[int]:

@@ -19,35 +19,54 @@ BLOCK = 1000
 """Numbers that are reserved at once."""
 
 
-class Publications:
-    """The numbers of one start of the learner.
+class Numbers:
+    """The numbers of one start of the learner, for who does not publish: other learner hosts.
+
+    Args:
+        first: the number of the first parameters.
+        iteration: that this learner starts at.
+        unseen: iterations beyond `newest` whose parameters may be published already.
+
+    Attributes:
+        first: as given.
+        begun: the iteration that this learner started at.
+        newest: the last iteration known to be done; -1 before the first parameters are numbered.
+    """
+
+    def __init__(self, first: int, *, iteration: int, unseen: int = 1) -> None:
+        self.first, self.begun, self.newest, self._unseen = first, iteration, -1, unseen
+
+    @property
+    def possible(self) -> int:
+        """The last iteration whose parameters an episode can have been made with."""
+        return self.newest + self._unseen
+
+    def iteration(self, number: int) -> int | None:
+        """The iteration whose parameters this learner published as `number`; None if another learner did."""
+        return number - self.first + self.begun if number >= self.first else None
+
+
+class Publications(Numbers):
+    """The numbers of one start of the learner, for who publishes.
 
     Args:
         folder: the run folder; keeps which numbers are taken.
         iteration: that this learner starts at.
-
-    Attributes:
-        begun: the iteration that this learner started at.
-        newest: the iteration whose parameters were numbered last; -1 before the first.
     """
 
     def __init__(self, folder: Path, *, iteration: int) -> None:
         self._path = folder / FILE_NAME
-        self.begun, self.newest = iteration, -1
-        self._first = self._reserved = _read(self._path)
+        self._reserved = _read(self._path)
+        super().__init__(self._reserved, iteration=iteration, unseen=0)
         self._reserve()
 
     def number(self, iteration: int) -> int:
         """Of the parameters after `iteration` iterations; reserves it in the run folder before it is used."""
-        number = self._first + iteration - self.begun
+        number = self.first + iteration - self.begun
         while number >= self._reserved:
             self._reserve()
         self.newest = iteration
         return number
-
-    def iteration(self, number: int) -> int | None:
-        """The iteration whose parameters this learner published as `number`; None if another learner did."""
-        return number - self._first + self.begun if number >= self._first else None
 
     def _reserve(self) -> None:
         self._reserved += BLOCK

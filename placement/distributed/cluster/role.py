@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from placement.config import RoleConfig, TrainConfig
-from placement.distributed.cluster.board import BOARD, Who
+from placement.distributed.cluster.board import BOARD
 from placement.distributed.cluster.link import Link
+from placement.distributed.cluster.messages import Who
 
 NODE = "node"
 RUN, OTHERS = "run", 4

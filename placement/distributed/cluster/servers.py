@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
-from placement.distributed.cluster import measuring
+from placement.distributed.cluster import measuring, processes
 from placement.distributed.cluster.role import Role, keep_off_accelerators
 
 LOOK_SECONDS = 0.2
+BLOCK_BYTES = 1 << 20
+"""A snapshot of parameters is larger, and should leave no memory behind."""
 
 
 class ShardProcess(Role):
@@ -48,6 +50,7 @@ class CacheProcess(Role):
 
     def run(self) -> None:
         """Serves until told to stop."""
+        processes.give_back_blocks(BLOCK_BYTES)
         keep_off_accelerators()
         link = self.connect()
         from placement.modelcache.reverb_cache import ModelCache

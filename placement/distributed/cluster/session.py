@@ -138,7 +138,7 @@ def _cpus(config: RuntimeConfig) -> float:
     """What all roles ask for: on one machine they share what there is, and nothing waits for a reservation."""
     roles = config.roles
     counts = (
-        (roles.learner, 1),
+        (roles.learner, config.learners),
         (roles.actor, config.actors),
         (roles.shard, config.shards),
         (roles.cache, config.caches),

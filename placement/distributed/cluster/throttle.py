@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from placement.distributed.cluster.board import Hunger
+from placement.distributed.cluster.messages import Hunger
 from placement.distributed.schedule import ScheduleClosed, Turn
 from placement.modelcache.base import ParameterStore, StoreTimeout
 

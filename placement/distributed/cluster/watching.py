@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from placement.distributed.cluster.board import Report, RoleName, summarise
+from placement.distributed.cluster.board import summarise
+from placement.distributed.cluster.messages import Report, RoleName
 
 COLUMNS = {
     "episodes/s": ("episodes_per_second",),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
-from placement.distributed.cluster.board import Board, Hunger, Place, Report, RoleName, Who, summarise
+from placement.distributed.cluster.board import Board, summarise
+from placement.distributed.cluster.messages import Hunger, Meeting, Place, Report, RoleName, Who
 
 SHARD, CACHE, LEARNER = Who(RoleName.SHARD, 1), Who(RoleName.CACHE, 0), Who(RoleName.LEARNER, 0)
 
@@ -100,3 +102,22 @@ def test_measures_are_added_averaged_or_the_worst_of_all() -> None:
         "actor_read_ms_mean": 3.0,
         "actor_read_ms_p99": 5.0,
     }
+
+
+def test_each_learner_host_has_actors_and_hunger_of_its_own(clock: Clock) -> None:
+    board = Board(shards=2, caches=0, learners=2, report_seconds=1.0, clock=clock)
+    for number in range(3):
+        board.report(_report(Who(RoleName.ACTOR, number)), -1)
+    board.hungry(Hunger(1, 5), 1)
+    first, second = (board.report(_report(Who(RoleName.ACTOR, number)), -1) for number in range(2))
+    assert (first.actors, first.hunger) == (2, Hunger()) and (second.actors, second.hunger) == (1, Hunger(1, 5))
+
+
+def test_learner_hosts_are_told_where_they_meet(board: Board) -> None:
+    second = Who(RoleName.LEARNER, 1)
+    assert (str(LEARNER), str(second)) == ("learner", "learner 1")
+    assert board.report(_report(second), -1).meeting == Meeting()
+    asked = dataclasses.replace(_report(LEARNER), meeting=Meeting(2, "a:7"))
+    assert board.report(asked, -1).meeting == board.report(_report(second), -1).meeting == Meeting(2, "a:7")
+    board.forget(LEARNER)
+    assert board.report(_report(second), -1).meeting == Meeting()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,9 +15,10 @@ from placement.config import EnvConfig
 from placement.distributed.actor import Actor, Surroundings
 from placement.distributed.best import BestTracker
 from placement.distributed.cluster import collecting
-from placement.distributed.cluster.board import Hunger
-from placement.distributed.cluster.collecting import Bounds, Collecting, Stage
-from placement.distributed.cluster.publications import Publications
+from placement.distributed.cluster.collecting import Bounds, Collecting
+from placement.distributed.cluster.messages import Hunger
+from placement.distributed.cluster.publications import Numbers, Publications
+from placement.distributed.cluster.stage import Stage
 from placement.engine.costs import proxy_cost
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import Snapshot
@@ -46,10 +48,19 @@ def episodes(designs: list[Design]) -> Sequence[Episode]:
 class Bench:
     """What a test needs, over a replay in memory."""
 
-    def __init__(self, designs: list[Design], folder: Path, *, oldest: int = 0, iteration: int = 0) -> None:
+    def __init__(
+        self,
+        designs: list[Design],
+        folder: Path,
+        *,
+        oldest: int = 0,
+        iteration: int = 0,
+        strict: bool = False,
+        numbers: Numbers | None = None,
+    ) -> None:
         steps = max(len(design.placing_order) for design in designs)
         self.source = MemoryReplay(capacity=64, steps=steps, designs=len(designs))
-        self.publications = Publications(folder, iteration=iteration)
+        self.publications: Any = numbers or Publications(folder, iteration=iteration)
         self.best = BestTracker(designs)
         self.hunger: list[Hunger] = []
         self.stop = threading.Event()
@@ -58,7 +69,7 @@ class Bench:
             self.publications,
             Stage(designs, EnvConfig()),
             self.best,
-            bounds=Bounds(episodes=8, oldest=oldest),
+            bounds=Bounds(episodes=8, oldest=oldest, strict=strict),
             stop=self.stop,
             hungry=self.hunger.append,
         )
@@ -201,3 +212,28 @@ def test_waits_end_with_the_deadline_or_the_order_to_stop(
     bench.stop.set()
     with pytest.raises(ReplayClosed):
         bench.collecting.read(3, timeout=LONG)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path, strict: bool
+) -> None:
+    bench = Bench(designs, tmp_path, strict=strict)
+    version = bench.publications.number(0)
+    dear = episodes[0]._replace(costs=episodes[0].costs * 100)  # not the best: not played again for its placement
+    bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
+    taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
+    assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()
+    assert bench.collecting.refused == (1 if strict else 0)
+
+
+def test_a_host_that_follows_takes_episodes_of_the_version_that_it_is_about_to_make(
+    designs: list[Design], episodes: Sequence[Episode], tmp_path: Path
+) -> None:
+    bench = Bench(designs, tmp_path, numbers=Numbers(100, iteration=3))
+    bench.publications.newest = 3
+    bench.write(episodes[0], version=101)  # iteration 4
+    bench.write(episodes[2], version=102)
+    bench.write(episodes[4], version=100)
+    assert [int(one.version) for one in bench.collecting.read(2, timeout=LONG)] == [4, 3]
+    assert bench.collecting.refused == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement.distributed.cluster.board import Hunger
+from placement.distributed.cluster.messages import Hunger
 from placement.distributed.cluster.throttle import Purse, Throttle
 from placement.distributed.schedule import ScheduleClosed
 from placement.modelcache.store import MemoryStore

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from placement.distributed.cluster.board import Report, RoleName, Who
+from placement.distributed.cluster.messages import Report, RoleName, Who
 from placement.distributed.cluster.watching import processes_table
 
 

@@ -1,0 +1,139 @@
+"""What the processes of a run and its board tell each other: a few numbers and names."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+
+class RoleName(enum.StrEnum):
+    """The kinds of processes."""
+
+    LEARNER = "learner"
+    SHARD = "shard"
+    CACHE = "cache"
+    ACTOR = "actor"
+    EVALUATOR = "evaluator"
+
+
+@dataclasses.dataclass(frozen=True)
+class Who:
+    """One process of a role.
+
+    Attributes:
+        role: of the process.
+        number: stable among those of its role, from 0.
+    """
+
+    role: RoleName
+    number: int
+
+    def __str__(self) -> str:
+        first_of_few = self.number == 0 and self.role in (RoleName.LEARNER, RoleName.EVALUATOR)
+        return self.role.value if first_of_few else f"{self.role} {self.number}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """Where learner hosts find each other.
+
+    Attributes:
+        number: rises each time that they begin anew; 0 = none yet.
+        address: `host:port` that the first of them waits at.
+    """
+
+    number: int = 0
+    address: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a process says of itself.
+
+    Attributes:
+        who: says it.
+        incarnation: another one at each start of the process.
+        host: name or address of its machine.
+        pid: its process number.
+        address: `host:port` that it serves at; "" if it serves nothing.
+        ready: whether it has done with starting.
+        measures: numbers by name, for people and `metrics.csv`.
+        meeting: to which the first learner host asks the others.
+    """
+
+    who: Who
+    incarnation: int
+    host: str
+    pid: int
+    address: str = ""
+    ready: bool = False
+    measures: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    meeting: Meeting = Meeting()
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a server is.
+
+    Attributes:
+        address: `host:port`; "" while it is down.
+        host: its machine.
+    """
+
+    address: str = ""
+    host: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Hunger:
+    """The learner waits for episodes that do not come.
+
+    Attributes:
+        number: rises each time that it says so.
+        missing: episodes.
+    """
+
+    number: int = 0
+    missing: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Orders:
+    """What a process hears in return for its report.
+
+    Attributes:
+        edition: of the addresses; they are told only to who reports another one.
+        shards, caches: by number; None: as before.
+        root: the learner's own cache.
+        actors: how many live, of those that belong to the same learner host.
+        hunger: of that host.
+        meeting: of the learner hosts.
+        stop: whether the run is ending.
+        summary: numbers over all roles, for the learner's `metrics.csv`.
+    """
+
+    edition: int = -1
+    shards: tuple[Place, ...] | None = None
+    caches: tuple[Place, ...] | None = None
+    root: Place = Place()
+    actors: int = 0
+    hunger: Hunger = Hunger()
+    meeting: Meeting = Meeting()
+    stop: bool = False
+    summary: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """All that the driver is shown.
+
+    Attributes:
+        reports: the newest of each process that lives.
+        rows: the learner's rows of metrics that were not shown yet.
+        notes: lines for people that were not shown yet.
+    """
+
+    reports: tuple[Report, ...]
+    rows: tuple[Mapping[str, float], ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,55 @@
+"""The comparison of the model with measured points: what it reads, fits and prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.distributed.fleet import Fleet, simulate_reads
+from placement.distributed.simulation import Costs
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+bench_shards, scale_model = map(importlib.import_module, ("bench_shards", "scale_model"))
+
+
+def _caches(goodput: float) -> dict:
+    """What bench_caches.py would write if the model were true."""
+    options = {"readers": 8, "megabytes": 4.0, "megabits": 50.0, "caches": 2, "fan_out": 2, "period": 3.0, "reads": 2}
+    costs = Costs(read_goodput=goodput)
+    found: dict = {"options": options}
+    for name, caches in (("straight", 0), ("tree", 2)):
+        fleet = Fleet(actors=8, model_mb=4.0, megabits=50.0, caches=caches, fan_out=2)
+        found[name] = {"latencies": simulate_reads(fleet, costs, period=3.0, reads=2).tolist()}
+    return json.loads(json.dumps(found))
+
+
+def test_reads_are_compared_as_soon_as_they_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    points = scale_model.read_points(_caches(0.8))
+    assert [point.fitted for point in points] == [True, False]
+    costs = scale_model.fit(points, {"read_goodput": (0.94, 1.0)})
+    assert costs.read_goodput == pytest.approx(0.8, abs=0.01)
+    scale_model.compare(points, costs)
+    said = capsys.readouterr().out
+    assert "read 4 MB, tree, 8 readers" in said and "all points within 20%: 2 of 2 (100%)" in said
+    scale_model.compare(points, dataclasses.replace(costs, read_goodput=0.4))
+    assert "all points within 20%: 0 of 2 (0%)" in capsys.readouterr().out
+
+
+def test_measured_points_that_contradict_each_other_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"megabytes": 0.1, "megabits": 20.0, "making": 20.0, "seconds": 2.0, "warm": True}
+    rows = [{**row, "shards": 1, "writers": 4, "mean": 0.004}, {**row, "shards": 4, "writers": 16, "mean": 0.008}]
+    scale_model.contradictions(scale_model.write_points(rows))
+    assert "0.1 MB, 4 writers for each shard: 0.0040 to 0.0080 s, +100% (of 2 points)" in capsys.readouterr().out
+
+
+def test_the_error_of_a_mean_counts_writers_not_writes() -> None:
+    alike = [np.array([1.0, 2.0]), np.array([2.0, 1.0])]
+    assert bench_shards.standard_error(alike) == pytest.approx(0.0)
+    apart = [np.full(100, 1.0), np.full(100, 2.0)]
+    assert bench_shards.standard_error(apart) == pytest.approx(0.5)

@@ -1,0 +1,70 @@
+"""A run compiles in its first iteration, and never again: actors, evaluator and learner, on one design and on two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement.config import EnvConfig, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.distributed import local
+from placement.policy.agent import Agent
+from placement.ppo.learner import Learner
+
+POLICIES = [
+    PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2),
+    PolicyConfig(name="edge_gnn_stepwise", node_width=4, rounds=1),
+]
+
+
+class Traces:
+    """Notes after each iteration how often agent and learner had been traced."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.counts: list[tuple[int, int]] = []
+        self._made: dict[str, Any] = {}
+        for cls in (Agent, Learner):
+            monkeypatch.setattr(local, cls.__name__, self._remembering(cls))
+        monkeypatch.setattr(local, "keep_compilations", lambda: None)
+
+    def _remembering(self, cls: type) -> Any:
+        def make(*args: Any, **kwargs: Any) -> Any:
+            self._made[cls.__name__] = cls(*args, **kwargs)
+            return self._made[cls.__name__]
+
+        return make
+
+    def __enter__(self) -> Traces:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def iteration(self, row: Any) -> None:
+        self.counts.append((self._made["Agent"].trace_count, self._made["Learner"].trace_count))
+
+    def note(self, text: str) -> None:
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("designs", [("toy6",), ("toy6", "planted20")], ids=len)
+def test_traces_stop_growing_after_the_first_iteration(
+    designs: tuple[str, ...], policy: PolicyConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = Traces(monkeypatch)
+    config = TrainConfig(
+        design=designs,
+        run_dir=str(tmp_path / "run"),
+        env=EnvConfig(soft_placer="none"),
+        policy=policy,
+        ppo=PPOConfig(iterations=4, episodes_per_iteration=8, epochs=2, minibatch_size=16),
+        replay=ReplayConfig(name="memory", timeout=60.0),
+        runtime=RuntimeConfig(envs_per_actor=4, max_staleness=0, evaluate_every=1, checkpoint_every=100),
+    )
+    local.run(config, progress=traces)
+    assert len(traces.counts) == 4
+    assert min(traces.counts[0]) >= 1
+    assert set(traces.counts) == {traces.counts[0]}
