@@ -2,6 +2,10 @@
 
     python benchmarks/bench_policy.py [DESIGN] [--batch B] [--minibatch M]
 
+Then what it saves that the encoder runs once per parameters (in learning: once per minibatch) and not for every step,
+in inference and in a gradient step, and what the comparison policy `edge_gnn_stepwise` costs, each as a ratio within
+this run (`policy_costs.py`).
+
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. CPU time of the
 whole process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on
 the same kind of machine, so ratios are printed for that design only.
@@ -10,12 +14,11 @@ the same kind of machine, so ratios are printed for that design only.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
-from collections.abc import Callable
 
 import jax
 import numpy as np
+from policy_costs import cpu_seconds, print_costs
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.pool import EnvironmentPool
@@ -44,17 +47,6 @@ def default_design() -> str:
     return ARIANE
 
 
-def cpu_seconds(call: Callable[[], object], *, repeats: int = 30) -> float:
-    """Median CPU seconds of a call, after one to compile."""
-    jax.block_until_ready(call())
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        jax.block_until_ready(call())
-        times.append(time.process_time() - start)
-    return statistics.median(times)
-
-
 def random_episodes(design: Design, count: int) -> list[Episode]:
     """Episodes of uniformly random legal actions, with made-up rewards (no soft macro is placed)."""
     generator = np.random.default_rng(0)
@@ -79,7 +71,11 @@ def learner_times(design: Design, minibatch: int) -> tuple[float, float, float]:
     results = []
     for epochs in (1, 5):
         learner = Learner(
-            PolicyConfig(), PPOConfig(epochs=epochs, minibatch_size=minibatch), EnvConfig(), [design], seed=0
+            PolicyConfig(),
+            PPOConfig(epochs=epochs, sample_fraction=1.0, minibatch_size=minibatch),
+            EnvConfig(),
+            [design],
+            seed=0,
         )
         learner.update(episodes, iteration=0)
         start = time.process_time(), time.perf_counter()
@@ -132,6 +128,7 @@ def main() -> None:
     cpu, rate, rest = learner_times(design, arguments.minibatch)
     print(f"learner, minibatch {arguments.minibatch}: {cpu * 1e3:.3f} ms of CPU per sample, forward and backward")
     print(f"learner: {rate:,.0f} samples/s of wall-clock; {rest * 1e3:.3f} ms per sample once to play episodes again")
+    print_costs(design, batch=arguments.batch)
     if design.name == ARIANE:
         slow, fast = CT_STEP[1] / decision, CT_STEP[0] / decision
         print(

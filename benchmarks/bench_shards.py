@@ -8,8 +8,9 @@ limited to `--megabits`, one figure for each payload, the others not. A writer i
 it to its shard, waits for the confirmation, and begins anew: making one takes `--making` times as long as one payload
 takes on a link, give or take half (so 64 writers ask 64/21 of what one link carries, and 16/21 of what each of four
 does). The learner draws from all shards meanwhile. Payloads are episodes whose numbers of steps are chosen to fit, of
-random numbers, which do not compress. Each writer's first write, which connects, is left out. A link lets 128 kB pass
-at once, so that small payloads arrive faster than its rate while it is not busy.
+random numbers, which do not compress. Each writer's first write, which connects, is done before the time begins and is
+left out. A link lets 128 kB pass at once, so that small payloads arrive faster than its rate while it is not busy. "±"
+is the standard error of the mean, from the differences between writers.
 """
 
 from __future__ import annotations
@@ -116,43 +117,50 @@ def writer_role() -> None:
     count = {"": 0}
     lock = threading.Lock()
 
-    def run(addresses: list[str], home: int, actor: int, steps: int, making: float, until: float) -> list[float]:
-        writer = ShardWriter(fixed(*addresses), home=home, steps=steps, key=actor)
+    writers: dict[int, ShardWriter] = {}
+
+    def write_one(actor: int, episode: Episode) -> float:
+        with lock:
+            count[""] += 1
+            episode = episode._replace(identity=np.array([actor, count[""]]))
+        start = time.monotonic()
+        writers[actor].write(episode, timeout=ANSWER_SECONDS)
+        return time.monotonic() - start
+
+    def connect(addresses: list[str], actors: list[int], steps: int) -> None:
+        """Opens this host's writers, each of which writes an episode to its shard."""
+        for actor in actors:
+            home = actor % len(addresses)
+            writers[actor] = ShardWriter(fixed(*addresses), home=home, steps=steps, key=actor)
+            write_one(actor, make_episode(steps, actor))
+
+    def run(actor: int, steps: int, making: float, until: float) -> list[float]:
         episode, random = make_episode(steps, actor), np.random.default_rng(actor)
         latencies: list[float] = []
         time.sleep(making * random.random())
-        while time.monotonic() < until or len(latencies) < 2:
-            with lock:
-                count[""] += 1
-                episode = episode._replace(identity=np.array([actor, count[""]]))
-            start = time.monotonic()
-            writer.write(episode, timeout=ANSWER_SECONDS)
-            latencies.append(time.monotonic() - start)
+        while time.monotonic() < until or not latencies:
+            latencies.append(write_one(actor, episode))
             time.sleep(making * random.uniform(0.5, 1.5))
-        moves = writer.statistics().moves
-        writer.close()
+        moves = writers[actor].statistics().moves
+        writers.pop(actor).close()
         if moves:
             print(f"writer {actor} left its shard {moves} times", file=sys.stderr)
-        return latencies[1:]
+        return latencies
 
-    def write(addresses: list[str], actors: list[int], steps: int, making: float, seconds: float) -> list[float]:
+    def write(actors: list[int], steps: int, making: float, seconds: float) -> list[list[float]]:
         until = time.monotonic() + seconds
         found: list[list[float]] = []
         threads = [
-            threading.Thread(
-                target=lambda actor=actor: found.append(
-                    run(addresses, actor % len(addresses), actor, steps, making, until)
-                )
-            )
+            threading.Thread(target=lambda actor=actor: found.append(run(actor, steps, making, until)))
             for actor in actors
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(ANSWER_SECONDS)
-        return [latency for one in found for latency in one]
+        return found
 
-    serve({"write": write})
+    serve({"connect": connect, "write": write})
 
 
 ROLES = {"shard": shard_role, "learner": learner_role, "writer": writer_role}
@@ -193,14 +201,15 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
     ]
     parts["learner"].do(do="open", addresses=addresses, steps=steps)
     seconds = max(point["seconds"], 2.2 * max(making + link_seconds, writers / shards * link_seconds))
-    busy, groups = cpu_seconds(), min(GROUPS, writers)
-    for group in range(groups):
-        actors = list(range(group, writers, groups))
-        parts[f"writers{group}"].ask(
-            do="write", addresses=addresses, actors=actors, steps=steps, making=making, seconds=seconds
-        )
-    latencies = np.array([value for group in range(groups) for value in parts[f"writers{group}"].answer()])
+    groups = {f"writers{group}": list(range(group, writers, GROUPS)) for group in range(min(GROUPS, writers))}
+    for host, actors in groups.items():
+        parts[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
+    busy = cpu_seconds()
+    for host, actors in groups.items():
+        parts[host].ask(do="write", actors=actors, steps=steps, making=making, seconds=seconds)
+    of_writers = [np.array(found) for host in groups for found in parts[host].answer()]
     busy = cpu_seconds() - busy
+    latencies = np.concatenate(of_writers)
     taken = parts["learner"].do(do="close")
     for number in range(shards):
         parts[f"shard{number}"].do(do="close")
@@ -209,12 +218,22 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
         "writers": writers,
         **point,
         "writes": len(latencies),
+        "warm": True,
         "mean": float(latencies.mean()),
+        "error": standard_error(of_writers),
         "p50": float(np.percentile(latencies, 50)),
         "p99": float(np.percentile(latencies, 99)),
         "taken": taken,
         "cpu": busy / seconds,
     }
+
+
+def standard_error(of_writers: list[np.ndarray]) -> float:
+    """Of the mean over all writes; a writer's writes hang together, so that each writer is one observation."""
+    counts = np.array([len(found) for found in of_writers], float)
+    mean = np.concatenate(of_writers).mean()
+    residuals = np.array([found.sum() for found in of_writers]) - mean * counts
+    return float(np.sqrt((residuals**2).sum() / max(len(counts) - 1, 1) * len(counts)) / counts.sum())
 
 
 def cpu_seconds() -> float:
@@ -243,7 +262,8 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                 for writers in arguments.writers:
                     found = measure(parts, network, shards, writers, point)
                     print(
-                        f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} ms, "
+                        f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} "
+                        f"± {found['error'] * 1e3:,.1f} ms, "
                         f"p50 {found['p50'] * 1e3:,.1f}, p99 {found['p99'] * 1e3:,.1f} ({found['writes']} writes; "
                         f"{found['cpu']:.2f} cores busy in all)",
                         flush=True,
