@@ -135,8 +135,15 @@ class RayRun:
         os.killpg(self.process.pid, number)
 
     def end(self, *, timeout: float) -> int:
-        """Waits for the end; the exit code."""
-        code = self.process.wait(timeout)
+        """Waits for the end; the exit code.
+
+        Raises:
+            AssertionError: it did not end within `timeout` seconds.
+        """
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the run did not end within {timeout:g} s; it said:\n{self.output()}") from None
         self._reader.join(timeout)
         return code
 

@@ -21,7 +21,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.load import load
 from placement.netlist.plc import read_placement
 
-LONG = 240.0
+LONG = 400.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 # The local runtime with a network that needs no compiling, so that many starts take seconds.

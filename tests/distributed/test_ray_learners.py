@@ -22,8 +22,8 @@ from placement.distributed.cluster.player import INCARNATION_BITS
 from placement.testing.ray_run import FAKES, RayRun, recorded, toy
 from placement.testing.recording import RECORD
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-LONG = 180.0
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+LONG = 400.0  # a fresh process of a role imports for up to a minute where processors are shared
 STOP_SECONDS = 20.0  # what the project promises
 EPISODES, ACTORS = 8, 3
 RUNTIME = {"learners": 2, "shards": 2, "caches": 1, "actors": ACTORS}
