@@ -11,7 +11,9 @@ import pytest
 from placement.config import ConfigError, build
 from placement.engine.costs import proxy_cost
 from placement.netlist.load import load
+from placement.netlist.plc import read_placement
 from placement.report.evaluation import EvaluateConfig, load_placement
+from placement.search.legaliser import Blockage, fits
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYS = ["wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
@@ -128,6 +130,17 @@ def test_a_placement_is_evaluated_without_jax_or_matplotlib(tmp_path):
     assert result.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_placement_is_made_legal_clear_of_blockages_and_on_the_grid(tmp_path):
+    arguments = ("search=legalise", "anneal.blockages=[[0,0,30,30]]", "anneal.grid=0.5", "json=true", "out=found")
+    result = run("design=clustered40", *arguments, folder=tmp_path)
+    values = last_json(result)
+    assert (values["overlaps"], values["outside"]) == (0, 0)
+    assert "macros were moved, by" in result.stdout
+    design = load("clustered40")
+    _, placement = read_placement(tmp_path / "found" / "placement.plc", design.netlist)
+    assert fits(design, placement, blockages=(Blockage(0.0, 0.0, 30.0, 30.0),))
+
+
 def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
     arguments = ("design=toy6", "search=refine", "moves=20000", "anneal.round_moves=5000", "json=true", "out=found")
     values = last_json(run(*arguments, folder=tmp_path))
@@ -183,7 +196,8 @@ def test_a_known_optimum_gives_a_gap(tmp_path):
         (("beam=2",), "beam=2: needs checkpoint=RUN"),
         (("beam=-1",), "beam=-1: must be at least 0"),
         (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
-        (("search=fly",), "search='fly': must be one of refine, anneal"),
+        (("search=fly",), "search='fly': must be one of refine, anneal, legalise"),
+        (("search=legalise", "anneal.blockages=[[0,0,5]]"), "anneal.blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
         (("placers=random,tea",), "placers: 'tea' must be one of random, greedy"),
         (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),
         (("search=refine", "time=0"), "time=0.0: must be above 0 seconds"),

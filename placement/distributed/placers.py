@@ -15,7 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.report.evaluation import EvaluateConfig
 from placement.search.config import HOT, Budget
 from placement.search.search import SearchResult, Watch, search
-from placement.search.starts import Start, make_starts, shelved
+from placement.search.starts import Start, make_starts, refinable
 
 SAMPLING_SHARE = 0.1
 """Of the time of `policy+refine`, for drawing placements from the policy."""
@@ -152,10 +152,9 @@ def _policy_and_refine(job: Job) -> Outcome:
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
     spent = outcome.curve[-1][0]
     left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
-    starts = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
     anneal = job.config.anneal
-    if anneal.shelve:
-        starts += shelved(job.design, starts[0], anneal, job.seed)
+    samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
+    starts = refinable(job.design, samples, anneal, job.seed)
     if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
         job = dataclasses.replace(
             job, config=dataclasses.replace(job.config, anneal=dataclasses.replace(anneal, hot=HOT))

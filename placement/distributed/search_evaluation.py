@@ -21,14 +21,14 @@ from placement.report.evaluation import DEFAULT_OUT, EvaluateConfig, Found, load
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.search.legaliser import legalise
 from placement.search.search import Point, SearchResult, Watch, search
-from placement.search.starts import Start, shelved
+from placement.search.starts import Start, blockages, legal, refinable
 
 MOST_SAMPLES = 4
 """Of a policy, the best that are raced against each other before the best of them is refined."""
 
 
 def evaluate_search(config: EvaluateConfig, console: Console) -> Metrics:
-    """Searches as `config` says; prints, writes and returns the metrics of what was found.
+    """Searches, or makes legal, as `config` says; prints, writes and returns the metrics of what was found.
 
     Ctrl-C ends the search with the best so far; the same command goes on from there.
 
@@ -38,6 +38,8 @@ def evaluate_search(config: EvaluateConfig, console: Console) -> Metrics:
         OSError: a file cannot be written.
     """
     design, starts, name = _starts(config, console)
+    if config.search == "legalise":
+        return _legalised(config, console, design, starts[0])
     folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / f"{name}-{config.search}"
     with Interruption() as interruption, progress_bar(console) as show:
         watch = Watch(folder, interruption.requested.is_set, show)
@@ -64,6 +66,22 @@ def evaluate_search(config: EvaluateConfig, console: Console) -> Metrics:
     return metrics
 
 
+def _legalised(config: EvaluateConfig, console: Console, design: Design, clear: Start) -> Metrics:
+    """Puts what is legal on the manufacturing grid, if there is one; prints, writes and returns its metrics."""
+    anneal, placement = config.anneal, clear.placement
+    if anneal.grid > 0:
+        placement = legalise(design, placement, spacing=anneal.spacing, blockages=blockages(anneal), grid=anneal.grid)
+        console.print(f"onto a grid of {anneal.grid:g} µm: {displaced(clear.placement, placement)}", soft_wrap=True)
+    name = Path(clear.name).stem
+    folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / f"{name}-legalise"
+    metrics = measure(design, placement, weights=config.weights)
+    title = f"{design.name}: {name}, made legal"
+    console.print(metrics_table(metrics, title))
+    write_results(folder, Found(design, placement, metrics, title, {"search": "legalise", "placement": name}), config)
+    console.print(f"written to {folder}", soft_wrap=True)
+    return metrics
+
+
 def _starts(config: EvaluateConfig, console: Console) -> tuple[Design, list[Start], str]:
     """What the search begins with (nothing: its own starts), and what to call that."""
     if config.search == "anneal":
@@ -77,15 +95,13 @@ def _starts(config: EvaluateConfig, console: Console) -> tuple[Design, list[Star
         found = complete(policy.evaluate(config.seed), policy.design)[:MOST_SAMPLES]
         names = [f"sample {number}" for number in range(len(found))]
         placements = [evaluation.placement for evaluation in found]
-        starts = [Start(name, place) for name, place in zip(names, placements, strict=True) if place is not None]
-        if config.anneal.shelve:
-            starts += shelved(policy.design, starts[0], config.anneal, config.seed)
-        return policy.design, starts, policy.run.name
+        samples = [Start(name, place) for name, place in zip(names, placements, strict=True) if place is not None]
+        return policy.design, refinable(policy.design, samples, config.anneal, config.seed), policy.run.name
     design, placement, name = load_placement(config)
-    legal = legalise(design, placement, spacing=config.anneal.spacing)
-    if legal is not placement:
-        console.print(f"{name} is not legal: {displaced(placement, legal)}", soft_wrap=True)
-    return design, [Start(name, legal)], Path(name).stem
+    clear = legal(design, placement, config.anneal)
+    if clear is not placement:
+        console.print(f"{name} is not legal: {displaced(placement, clear)}", soft_wrap=True)
+    return design, [Start(name, clear)], Path(name).stem
 
 
 def displaced(before: Placement, after: Placement) -> str:

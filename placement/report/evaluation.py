@@ -29,7 +29,7 @@ from placement.search.flips import flip_macros
 DEFAULT_OUT = Path("runs") / "evaluate"
 DEFAULT_COST = CostConfig()
 DEFAULT_ANNEAL = AnnealConfig()
-SEARCHES = ("refine", "anneal")
+SEARCHES = ("refine", "anneal", "legalise")
 PLACERS = ("random", "greedy", "anneal", "policy", "policy+refine")
 
 
@@ -53,7 +53,7 @@ class EvaluateConfig:
         plots: draw pictures; None: only of a policy's placement.
         animation: draw an animation; None: as `plots`.
         search: `refine`: improve the placement, or the policy's best samples, by annealing; `anneal`: begin with the
-            search's own starts.
+            search's own starts; `legalise`: only make the placement legal, with as little displacement as can be.
         anneal: how a search anneals.
         time: CPU seconds of a search on each thread; for `placers`, of each placer.
         moves: moves of a search on each thread, instead of `time`.
@@ -109,6 +109,8 @@ class EvaluateConfig:
             raise ConfigError(f"search={self.search!r}: must be one of {', '.join(SEARCHES)}")
         if self.search == "anneal" and (self.checkpoint is not None or self.placement is not None):
             raise ConfigError("search=anneal has its own starts: search=refine improves a placement or a checkpoint's")
+        if self.search == "legalise" and self.checkpoint is not None:
+            raise ConfigError("search=legalise: a policy's samples are legal; give placement=… instead of checkpoint")
         if self.search is not None and self.placers:
             raise ConfigError("search and placers cannot be asked for together: give one of them")
         for placer in self.placers:

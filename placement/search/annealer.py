@@ -96,7 +96,7 @@ class Annealer:
                 list(weights),
                 config.spacing,
                 config.rotate,
-                [],
+                [list(blockage) for blockage in config.blockages],
                 config.soft_placer,
                 seed,
             )

@@ -37,7 +37,9 @@ class AnnealConfig:
         adaptive_mix: moves that save more are tried more often.
         without: kinds of moves that are left out.
         rotate: also try orientations that swap width and height.
-        spacing: µm that hard macros keep from each other.
+        spacing: µm that hard macros keep from each other and from blockages.
+        blockages: rectangles that hard macros keep off: left, low, right, high in µm.
+        grid: µm; at the end the lower left corners of hard macros are put on multiples of this; 0: they stay.
         round_moves: moves of a thread between two exchanges with the others.
         exchange: a thread that is this many temperatures worse than the best one goes on from that one's placement.
     """
@@ -55,6 +57,8 @@ class AnnealConfig:
     without: tuple[str, ...] = ()
     rotate: bool = False
     spacing: float = 0.0
+    blockages: tuple[tuple[float, ...], ...] = ()
+    grid: float = 0.0
     round_moves: int = 20_000
     exchange: float = 40.0
 
@@ -69,7 +73,10 @@ class AnnealConfig:
         hottest = REFINE_HOT if self.hot is None else self.hot
         _require(0 < self.cold <= hottest, "cold", self.cold, f"above 0 and at most hot={hottest}")
         _require(0 <= self.race < 1, "race", self.race, "at least 0 and below 1")
-        for key in ("spacing", "exchange"):
+        for blockage in self.blockages:
+            ok = len(blockage) == 4 and blockage[0] < blockage[2] and blockage[1] < blockage[3]
+            _require(ok, "blockages", list(blockage), "[left, low, right, high] in µm, left < right and low < high")
+        for key in ("spacing", "grid", "exchange"):
             _require(getattr(self, key) >= 0, key, getattr(self, key), "at least 0")
         for key in ("soft_every", "round_moves"):
             _require(getattr(self, key) >= 1, key, getattr(self, key), "at least 1")

@@ -19,7 +19,7 @@ from placement.search.annealer import Annealer, AnnealerState
 
 STATE_NAME = "search.npz"
 BEST_NAME = "best.plc"
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,9 @@ class Schedule(Protocol):
 
     temperature: float
 
+    memory: list[float]
+    """What, beside the arguments of `advance`, the next temperatures depend on; may be set to another one's."""
+
     def advance(self, progress: float, accepted: float) -> None:
         """Sets `temperature` for the next round; `accepted` is the share of the last round's moves that was."""
 
@@ -26,6 +29,7 @@ class Geometric:
     def __init__(self, hot: float, cold: float) -> None:
         self._hot, self._cold = hot, cold
         self.temperature = hot
+        self.memory: list[float] = []
 
     def advance(self, progress: float, accepted: float) -> None:
         """See Schedule."""
@@ -46,6 +50,15 @@ class Adaptive:
         self._hot, self._cold = hot, cold
         self._first = 0.0
         self.temperature = hot
+
+    @property
+    def memory(self) -> list[float]:
+        """See Schedule."""
+        return [self._first, self.temperature]
+
+    @memory.setter
+    def memory(self, values: list[float]) -> None:
+        self._first, self.temperature = values
 
     def advance(self, progress: float, accepted: float) -> None:
         """See Schedule."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +18,10 @@ from placement.netlist.design import Design, Placement
 from placement.search import saved
 from placement.search.annealer import Annealer, Tally
 from placement.search.config import AnnealConfig, Budget
+from placement.search.legaliser import legalise
 from placement.search.population import Population
 from placement.search.schedule import make_schedule
-from placement.search.starts import Start, make_starts
+from placement.search.starts import Start, blockages, make_starts
 
 FINAL_SHARE = 0.04
 """Share of the budget at the end that accepts only what does not cost."""
@@ -30,7 +31,7 @@ EXCHANGE_ROUNDS = 10
 """Rounds between two exchanges of the threads."""
 MOST_POINTS = 2000
 """Of a history; every second one is dropped when there are more, so that memory does not grow with the moves."""
-_KEPT = ("moves", "rounds", "raced", "unit", "given", "accepted")
+_KEPT = ("moves", "rounds", "raced", "unit", "given", "accepted", "racing", "memory")
 
 
 class Point(NamedTuple):
@@ -114,22 +115,32 @@ def search(
         watch: what is done beside.
 
     Raises:
-        DesignError: no start could be made, or one of `starts` is not legal.
+        DesignError: no start could be made, one of `starts` is not legal, or what was found cannot be put on
+            `config.grid` (it is in the folder, with the search's state).
         OSError: the folder cannot be written.
     """
     about = _about(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
-    run = _Run(design, config, budget, watch)
     folder = watch.folder
+    keep = None if folder is None else partial(saved.save, folder, design, about=about)
+    run = _Run(design, config, budget, watch, keep)
     found = saved.load(folder, design, about) if folder is not None else None
-    annealers = _new(run, design, starts, (config, weights, threads, seed)) if found is None else None
-    if annealers is None:
-        assert found is not None
-        annealers = _resumed(run, design, found, (config, weights))
-    if folder is not None:
-        run.save = lambda: saved.save(folder, design, annealers, about=about, progress=run.progress())
-    with Population(annealers, threads) as population:
-        run.anneal(population, threads)
-    best = population.best.best
+    make = partial(Annealer, design, config=config, weights=weights)
+    *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
+    if found is not None:
+        annealers = _resumed(run, found, make)
+    else:
+        entrants = starts or make_starts(design, config, start_seed)
+        annealers = [make(entrant.placement, seed=race_seed) for entrant in entrants]
+        run.begin([entrant.name for entrant in entrants], annealers, given=bool(starts))
+    if run.racing:
+        chosen = run.race(annealers, threads)
+        if not run.racing:
+            annealers = [make(chosen[index % len(chosen)], seed=one) for index, one in enumerate(seeds)]
+    if not run.racing:
+        run.anneal(annealers, threads)
+    best = min(annealers, key=lambda annealer: annealer.best_cost).best
+    if config.grid > 0:
+        best = legalise(design, best, spacing=config.spacing, blockages=blockages(config), grid=config.grid)
     if run.finished and folder is not None:
         saved.forget(folder)
     costs = proxy_cost(design, best, weights=weights)
@@ -137,25 +148,9 @@ def search(
     return SearchResult(best, costs, run.start, tuple(run.history), tallies, run.finished)
 
 
-def _new(
-    run: _Run, design: Design, starts: Sequence[Start], settings: tuple[AnnealConfig, CostWeights, int, int]
-) -> list[Annealer]:
-    """Annealers at the best of the starts."""
-    config, weights, threads, seed = settings
-    *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
-    make = _maker(design, config, weights)
-    entrants = starts or make_starts(design, config, start_seed)
-    raced = [(entrant.name, make(entrant.placement, race_seed)) for entrant in entrants]
-    chosen = run.race(raced, threads, given=bool(starts))
-    return [make(chosen[index % len(chosen)][1], thread_seed) for index, thread_seed in enumerate(seeds)]
-
-
-def _resumed(
-    run: _Run, design: Design, found: saved.Saved, settings: tuple[AnnealConfig, CostWeights]
-) -> list[Annealer]:
+def _resumed(run: _Run, found: saved.Saved, make: Callable[..., Annealer]) -> list[Annealer]:
     """Annealers as they were when the search was stopped."""
-    make = _maker(design, *settings)
-    annealers = [make(best, 0) for best in found.best]
+    annealers = [make(best, seed=0) for best in found.best]
     for annealer, current, state in zip(annealers, found.current, found.states, strict=True):
         annealer.restart(current)
         annealer.go_on(state)
@@ -166,12 +161,20 @@ def _resumed(
 class _Run:
     """The course of one search."""
 
-    def __init__(self, design: Design, config: AnnealConfig, budget: Budget, watch: Watch) -> None:
-        self._design, self._config, self._budget, self._watch = design, config, budget, watch
+    def __init__(
+        self,
+        design: Design,
+        config: AnnealConfig,
+        budget: Budget,
+        watch: Watch,
+        keep: Callable[..., None] | None,
+    ) -> None:
+        self._design, self._config, self._budget, self._watch, self._keep = design, config, budget, watch, keep
         self.history: list[Point] = []
         self.start = ""
         self.finished = False
-        self.save: Callable[[], None] | None = None
+        self._racing: list[str] = []  # names of the starts, until the race of them has ended
+        self._memory: list[float] = []  # of the schedule
         self._seconds = 0.0  # CPU seconds per thread before the present population
         self._moves = 0.0  # of each thread
         self._rounds = 0
@@ -197,39 +200,58 @@ class _Run:
         for name in _KEPT:
             setattr(self, f"_{name}", progress[name])
 
-    def race(self, entrants: list[tuple[str, Annealer]], threads: int, *, given: bool) -> list[tuple[str, Placement]]:
-        """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are."""
-        self._given = given
-        self._unit = min(annealer.best_cost for _, annealer in entrants)
-        if len(entrants) > 1 and self._config.race > 0:
-            with Population([annealer for _, annealer in entrants], threads) as population:
-                self._anneal(population, until=self._config.race, threads=threads)
-                self._seconds += population.thread_seconds
-                self._raced = self._share(0.0)
-        ranked = sorted(entrants, key=lambda entrant: entrant[1].best_cost)[:threads]
-        self.start = ranked[0][0]
-        return [(name, annealer.best) for name, annealer in ranked]
+    @property
+    def racing(self) -> bool:
+        """Whether the starts have yet to be raced to the end."""
+        return bool(self._racing)
 
-    def anneal(self, population: Population, threads: int) -> None:
+    def begin(self, names: list[str], entrants: Sequence[Annealer], *, given: bool) -> None:
+        """Takes note of the starts; `given`: they are to be refined."""
+        self._racing, self._given = names, given
+        self._unit = min(annealer.best_cost for annealer in entrants)
+        self.history = [Point(0.0, 0, self._unit)]
+
+    def race(self, entrants: Sequence[Annealer], threads: int) -> list[Placement]:
+        """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are.
+
+        Stopped before that, it is still `racing`.
+        """
+        names, until = self._racing, self._config.race
+        if len(entrants) > 1 and until > 0:
+            with Population(entrants, threads) as population:
+                self._anneal(population, until=until, threads=threads)
+                self._seconds += population.thread_seconds
+            if self._share(0.0) >= until:
+                self._racing, self._memory, self._raced = [], [], self._share(0.0)
+        else:
+            self._racing = []
+        ranked = sorted(range(len(entrants)), key=lambda index: entrants[index].best_cost)[:threads]
+        self.start = names[ranked[0]]
+        return [entrants[index].best for index in ranked]
+
+    def anneal(self, annealers: Sequence[Annealer], threads: int) -> None:
         """Spends the rest of the budget."""
-        self._anneal(population, until=1.0, threads=threads)
-        self.finished = self._share(population.thread_seconds) >= 1
-        if self.save is not None:
-            self.save()
+        with Population(annealers, threads) as population:
+            self._anneal(population, until=1.0, threads=threads)
+            self.finished = self._share(population.thread_seconds) >= 1
 
     def _anneal(self, population: Population, *, until: float, threads: int) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
-        config, racing = self._config, until < 1
+        config = self._config
         schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design), given=self._given)
+        if self._memory:
+            schedule.memory = self._memory
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
             local = (share - self._raced) / (until - self._raced)
             schedule.advance(local, self._accepted)
             temperature = schedule.temperature if local < 1 - FINAL_SHARE else 0.0
             self._round(population, temperature)
             self._moves += config.round_moves * len(population.annealers) / threads
-            if not racing and self._rounds % EXCHANGE_ROUNDS == 0:
+            if not self._racing and self._rounds % EXCHANGE_ROUNDS == 0:
                 population.go_with_the_winner(config.exchange * schedule.temperature)
+            self._memory = schedule.memory
             self._report(population, share)
+        self._save(population)
 
     def _round(self, population: Population, temperature: float) -> None:
         self._rounds += 1
@@ -247,14 +269,18 @@ class _Run:
         self._accepted = accepted / (moves * len(population.annealers))
 
     def _report(self, population: Population, share: float) -> None:
-        best = min(population.best.best_cost, self.history[-1].cost if self.history else math.inf)
+        best = min(population.best.best_cost, self.history[-1].cost)
         if len(self.history) >= MOST_POINTS:
             self.history = self.history[::2]
         self.history.append(Point(self._seconds + population.thread_seconds, round(self._moves), best))
         self._watch.on_progress(min(1.0, share), self.history[-1])
-        if self.save is not None and time.monotonic() - self._saved > SAVE_SECONDS:
-            self.save()
-            self._saved = time.monotonic()
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            self._save(population)
+
+    def _save(self, population: Population) -> None:
+        if self._keep is not None:
+            self._keep(population.annealers, progress=self.progress())
+        self._saved = time.monotonic()
 
     def _share(self, seconds: float) -> float:
         """Of the budget that is spent, when the present population has spent `seconds` per thread."""
@@ -267,10 +293,6 @@ class _Run:
 def _movable(design: Design) -> int:
     """Macros that are not fixed, hard and soft."""
     return len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
-
-
-def _maker(design: Design, config: AnnealConfig, weights: CostWeights) -> Callable[[Placement, int], Annealer]:
-    return lambda start, seed: Annealer(design, start, config=config, weights=weights, seed=seed)
 
 
 def _about(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:

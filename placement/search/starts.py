@@ -5,7 +5,7 @@ Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.search.config import STARTS, AnnealConfig
-from placement.search.legaliser import NoRoom, legalise
+from placement.search.legaliser import Blockage, NoRoom, legalise
 
 STRETCHES = (1.0, 1.15, 1.3, 1.45)
 """Pitch of the macros on a shelf over their widths."""
@@ -53,6 +53,40 @@ def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
     return [Start(start.name, _with_soft(design, start.placement, config.soft_placer)) for start in found]
 
 
+def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
+    """`placement`, its hard macros moved off each other and off what `config` has them keep clear of.
+
+    Raises:
+        NoRoom: no legal placement was found; there may be one.
+        DesignError: a hard macro is not placed.
+    """
+    return legalise(design, placement, spacing=config.spacing, blockages=blockages(config))
+
+
+def refinable(design: Design, starts: Sequence[Start], config: AnnealConfig, seed: int) -> list[Start]:
+    """A policy's samples, the best first, with room made for spacing and blockages, and the best one on shelves.
+
+    Raises:
+        DesignError: there is room for none of them.
+    """
+    found = []
+    for start in starts:
+        try:
+            found.append(Start(start.name, legal(design, start.placement, config)))
+        except NoRoom:
+            continue
+    if config.shelve and starts:
+        found += shelved(design, starts[0], config, seed)
+    if not found:
+        raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
+    return found
+
+
+def blockages(config: AnnealConfig) -> tuple[Blockage, ...]:
+    """The rectangles that hard macros keep off."""
+    return tuple(Blockage(*corners) for corners in config.blockages)
+
+
 def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
     return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
@@ -66,7 +100,7 @@ def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generato
         yield Start("fixed", design.initial)
         return
     for stretch in STRETCHES:
-        placement = shelves(design, stretch, config.spacing, generator)
+        placement = shelves(design, stretch, config, generator)
         if placement is not None:
             yield Start(f"shelves {stretch:g}", placement)
 
@@ -84,7 +118,7 @@ def shelved(design: Design, start: Start, config: AnnealConfig, seed: int) -> li
     """
     found = []
     for stretch in STRETCHES:
-        placement = shelves(design, stretch, config.spacing, np.random.default_rng(seed), like=start.placement)
+        placement = shelves(design, stretch, config, np.random.default_rng(seed), like=start.placement)
         if placement is not None:
             name = f"{start.name}, shelves {stretch:g}"
             found.append(Start(name, _with_soft(design, placement, config.soft_placer)))
@@ -94,7 +128,7 @@ def shelved(design: Design, start: Start, config: AnnealConfig, seed: int) -> li
 def shelves(
     design: Design,
     stretch: float,
-    spacing: float,
+    config: AnnealConfig,
     generator: np.random.Generator,
     *,
     like: Placement | None = None,
@@ -104,14 +138,15 @@ def shelves(
     Args:
         design: whose macros.
         stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
-        spacing: µm that macros keep from each other.
+        config: what macros keep clear of.
         generator: of the order.
         like: macros of equal size change places so that the sum of their squared distances to where they stand here is
             the least.
 
     Returns:
-        None where they do not fit, or fixed macros are in the way.
+        None where they do not fit, or what they must keep off is in the way.
     """
+    spacing = config.spacing
     canvas, initial = design.canvas, design.initial
     order = generator.permutation(design.placing_order)
     height = _sides(design)[1]
@@ -131,10 +166,8 @@ def shelves(
     if like is not None:
         _exchange(design, x, y, like)
     try:
-        return legalise(
-            design,
-            initial.moved(design.placing_order, x[design.placing_order], y[design.placing_order]),
-            spacing=spacing,
+        return legal(
+            design, initial.moved(design.placing_order, x[design.placing_order], y[design.placing_order]), config
         )
     except NoRoom:
         return None
@@ -194,11 +227,10 @@ def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
             state.place(int(row), int(column))
         centres = state.centres()
         placement = design.initial.moved(design.placing_order, centres[:, 0], centres[:, 1])
-        if config.spacing > 0:
-            try:
-                placement = legalise(design, placement, spacing=config.spacing)
-            except NoRoom:
-                return
+        try:
+            placement = legal(design, placement, config)
+        except NoRoom:
+            return
         yield Start(name, placement)
 
     return make
@@ -228,7 +260,7 @@ def _initial(design: Design, config: AnnealConfig, generator: np.random.Generato
     if not design.initial.placed[design.placing_order].all():
         return
     try:
-        yield Start("initial", legalise(design, design.initial, spacing=config.spacing))
+        yield Start("initial", legal(design, design.initial, config))
     except NoRoom:
         return
 

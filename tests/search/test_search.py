@@ -8,13 +8,15 @@ import pytest
 from placement.config import ConfigError
 from placement.engine.costs import CostWeights, legality, proxy_cost
 from placement.netlist.design import NodeKind
+from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.netlist.plc import read_placement
 from placement.search import saved
 from placement.search.config import AnnealConfig, Budget
+from placement.search.legaliser import Blockage, fits
 from placement.search.schedule import Adaptive, Geometric
 from placement.search.search import Watch, search
-from placement.search.starts import Start, make_starts, shelves
+from placement.search.starts import Start, make_starts, refinable, shelves
 from placement.testing.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
@@ -46,14 +48,17 @@ def test_cost_falls_well_below_the_starts(design):
     assert costs[-1] == result.costs.proxy_cost
 
 
+@pytest.mark.parametrize("schedule", ["geometric", "adaptive"])
+@pytest.mark.parametrize("after", [2, 12])  # rounds: while the starts are raced, and later
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads):
-    arguments = {"config": QUICK, "budget": Budget(moves=16_000), "threads": threads, "seed": 5}
+def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, after, schedule):
+    config = dataclasses.replace(QUICK, race=0.5, schedule=schedule, round_moves=500)
+    arguments = {"config": config, "budget": Budget(moves=16_000), "threads": threads, "seed": 5}
     whole = search(design, **arguments)
     rounds = []
 
     def stopped() -> bool:
-        return len(rounds) >= 8
+        return len(rounds) >= after
 
     watch = Watch(tmp_path, stopped, lambda progress, point: rounds.append(progress))
     first = search(design, **arguments, watch=watch)
@@ -131,11 +136,40 @@ def test_schedules_fall_from_hot_to_cold():
         ({"without": ("hard_fly",)}, "anneal.without='hard_fly': must be one of hard_shift"),
         ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of shelves"),
         ({"soft_placer": "none"}, "anneal.soft_placer='none': must be one of"),
+        ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, low, right, high\\] in µm"),
+        ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
+        ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
         AnnealConfig(**settings)
+
+
+@pytest.mark.parametrize("kind", ["shelves", "greedy", "random"])
+def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
+    corner = (0.0, 0.0, design.canvas.width / 6, design.canvas.height / 6)
+    config = dataclasses.replace(QUICK, starts=(kind,), blockages=(corner,), spacing=1.0, grid=0.5)
+    found = search(design, config=config, budget=Budget(moves=20_000)).placement
+    assert legality(design, found) == (0, 0)
+    assert fits(design, found, spacing=1.0, blockages=(Blockage(*corner),))
+    assert not fits(design, found, blockages=(Blockage(0.0, 0.0, design.canvas.width, design.canvas.height),))
+    hard = design.placing_order
+    corners = np.stack([found.x - design.netlist.width / 2, found.y - design.netlist.height / 2])[:, hard] / 0.5
+    assert np.abs(corners - np.round(corners)).max() < 1e-6
+    assert kind in make_starts(design, config, 0)[0].name
+
+
+def test_a_policys_samples_are_given_room_before_they_are_refined(design):
+    sample = make_starts(design, QUICK, 0)[0]
+    config = dataclasses.replace(QUICK, shelve=False, blockages=((0.0, 0.0, 40.0, 40.0),))
+    assert not fits(design, sample.placement, blockages=(Blockage(*config.blockages[0]),))
+    (start,) = refinable(design, [sample], config, 0)
+    assert start.name == sample.name
+    assert fits(design, start.placement, blockages=(Blockage(*config.blockages[0]),))
+    everything = (0.0, 0.0, design.canvas.width, design.canvas.height)
+    with pytest.raises(DesignError, match="no sample of the policy could be made legal"):
+        refinable(design, [sample], dataclasses.replace(config, blockages=(everything,)), 0)
 
 
 def test_a_budget_is_either_of_moves_or_of_seconds():
@@ -153,7 +187,7 @@ def test_starts_of_another_kind_are_made_where_the_wanted_ones_find_no_room():
     ]
     nets = [Net([("tall", 0, 0), ("wide", 0, 0)]), Net([("small", 0, 0), ("cluster", 0, 0)])]
     design = build("l_shape", square_canvas(7, 7), nodes, nets)
-    assert shelves(design, 1.0, 0.0, np.random.default_rng(0)) is None
+    assert shelves(design, 1.0, AnnealConfig(), np.random.default_rng(0)) is None
     starts = make_starts(design, AnnealConfig(soft_placer="analytic_fast"), 0)
     assert starts
     for start in starts:

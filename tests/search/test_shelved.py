@@ -23,7 +23,7 @@ def test_macros_of_equal_size_stand_as_near_as_they_can_to_where_they_stood() ->
 
     for one, stretch in zip(found, (1.0, 1.15, 1.3, 1.45), strict=False):
         assert not legality(design, one.placement).overlaps and not legality(design, one.placement).outside
-        plain = shelves(design, stretch, 0.0, np.random.default_rng(0))
+        plain = shelves(design, stretch, config, np.random.default_rng(0))
         assert plain is not None
         assert distance(one.placement.x, one.placement.y) < 0.9 * distance(plain.x, plain.y)
 
