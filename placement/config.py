@@ -323,7 +323,7 @@ class RuntimeConfig:
     wire_dtype: str = "float32"
     staleness: str = "wait"
     evaluator: bool = False
-    start_timeout: float = 180.0
+    start_timeout: float = 300.0
     report_seconds: float = 1.0
     poll_seconds: float = 0.02
     shard_checkpoint_seconds: float = 30.0

@@ -1,0 +1,123 @@
+"""What an episode costs in replay: as its actions, played again by the learner, beside all that was observed in it.
+
+    python benchmarks/bench_observations.py [--design ariane133_ng45] [--episodes 32] [--rounds 3]
+
+The choice that is measured: an episode travels as actions, and the learner's engine makes the observations from them
+again (`EnvironmentPool.render_episodes`); or everything that was observed travels with it. Both ways go through a
+Reverb server in this process (which is spared a network): write, confirm, take. CPU time is of the whole process, the server's threads included;
+medians over rounds in which both take turns. Episodes are random legal ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.config import EnvConfig
+from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.ppo.trajectory import Episode, side_by_side
+from placement.testing.episodes import played_episodes
+from placement.transport.reverb_server import reverb, start_server, tf
+
+DEADLINE = 60_000  # ms
+
+
+class Way(NamedTuple):
+    """Arrays of an episode, by name, and what one of them weighs."""
+
+    name: str
+    arrays: list[dict[str, np.ndarray]]
+
+    @property
+    def kilobytes(self) -> float:
+        return sum(array.nbytes for array in self.arrays[0].values()) / 1e3
+
+
+def ways(episodes: list[Episode], seen: Observation) -> tuple[Way, Way]:
+    """The same episodes as actions alone, and with their observations."""
+    actions = [dict(episode._asdict()) for episode in episodes]
+    rows = [Observation(*(array[index] for array in seen)) for index in range(len(episodes))]
+    whole = [
+        plain | {f"seen_{name}": value for name, value in row._asdict().items()}
+        for plain, row in zip(actions, rows, strict=True)
+    ]
+    return Way("actions", actions), Way("observations", whole)
+
+
+def through_reverb(way: Way) -> float:
+    """CPU seconds of an episode, written, confirmed and taken."""
+    specs = {name: tf.TensorSpec(array.shape, array.dtype) for name, array in way.arrays[0].items()}
+    server = start_server([reverb.Table.queue(way.name, len(way.arrays), signature=specs)])
+    try:
+        with server.client.trajectory_writer(num_keep_alive_refs=1) as writer:
+            used = time.process_time()
+            for arrays in way.arrays:
+                writer.append(arrays)
+                trajectory = {name: column[-1] for name, column in writer.history.items()}
+                writer.create_item(way.name, 1.0, trajectory)
+                writer.flush(timeout_ms=DEADLINE)
+            dataset = reverb.TrajectoryDataset.from_table_signature(server.client.server_address, way.name, 4)
+            for count, _ in enumerate(dataset, 1):
+                if count == len(way.arrays):
+                    break
+            return (time.process_time() - used) / len(way.arrays)
+    finally:
+        server.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--design", default="ariane133_ng45")
+    parser.add_argument("--episodes", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    try:
+        design = load(options.design)
+    except DesignError as error:
+        sys.exit(str(error))
+    env = EnvConfig()
+    episodes = played_episodes([design], options.episodes, 0, env=env)
+    pool = EnvironmentPool([design], 1, env=env)
+    seen = pool.rendered_arrays(options.episodes, pool.steps)
+    batch = side_by_side(episodes)
+
+    def played_again() -> float:
+        used = time.process_time()
+        pool.render_episodes(
+            batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=seen
+        )
+        return (time.process_time() - used) / options.episodes
+
+    again = [played_again() for _ in range(options.rounds)]
+    both = ways(episodes, seen)
+    taken: dict[str, list[float]] = {way.name: [] for way in both}
+    for _ in range(options.rounds + 1):  # the first one warms up
+        for way in both:
+            taken[way.name].append(through_reverb(way))
+    cpu = {name: statistics.median(found[1:]) for name, found in taken.items()}
+    print(
+        f"{design.name}, {options.episodes} episodes of {pool.steps} steps, medians of {options.rounds}; per episode:"
+    )
+    for way in both:
+        print(
+            f"  {way.name:<12}  {way.kilobytes:10,.1f} kB  Reverb {1e3 * cpu[way.name]:7.2f} ms CPU,"
+            f" 1 Gbit/s carries {125_000 / way.kilobytes:10,.0f} episodes/s"
+        )
+    replayed, saved = statistics.median(again), cpu["observations"] - cpu["actions"]
+    print(f"  playing again: {1e3 * replayed:.2f} ms CPU")
+    print(
+        f"observations that travel are {both[1].kilobytes / both[0].kilobytes:,.0f} times the bytes, and"
+        f" {saved / replayed:.2f} times the CPU of playing again beside it"
+    )
+
+
+if __name__ == "__main__":
+    main()
