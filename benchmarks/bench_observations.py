@@ -4,8 +4,8 @@
 
 The choice that is measured: an episode travels as actions, and the learner's engine makes the observations from them
 again (`EnvironmentPool.render_episodes`); or everything that was observed travels with it. Both ways go through a
-Reverb server in this process (which is spared a network): write, confirm, take. CPU time is of the whole process, the server's threads included;
-medians over rounds in which both take turns. Episodes are random legal ones.
+Reverb server in this process (which is spared a network): write, confirm, take. CPU time is of the whole process, the
+server's threads included; medians over rounds in which both take turns. Episodes are random legal ones.
 """
 
 from __future__ import annotations
