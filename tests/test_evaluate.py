@@ -17,7 +17,7 @@ from placement.search.legaliser import Blockage, fits
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYS = ["wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
-SECONDS = 120
+SECONDS = 300
 
 
 def run(*arguments: str, folder: Path, script: str = "evaluate.py") -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from placement.netlist.load import load
 from placement.netlist.plc import read_placement
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 240
+SECONDS = 480
 
 
 def train(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

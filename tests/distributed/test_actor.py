@@ -25,7 +25,7 @@ from placement.replay.memory import MemoryReplay
 from placement.replay.validation import Schema
 from placement.testing.fakes import FakeAgent
 
-LONG = 30.0
+LONG = 90.0
 KEY = jax.random.key(0)
 
 

@@ -32,7 +32,7 @@ def _config(folder: Path, **ppo: Any) -> TrainConfig:
         design=("toy6",),
         run_dir=str(folder),
         ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, "max_skipped_steps": 5, **ppo}),
-        replay=ReplayConfig(name="memory", timeout=30.0),
+        replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=8, checkpoint_every=1, evaluate_every=0),
     )
 

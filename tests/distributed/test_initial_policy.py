@@ -26,7 +26,7 @@ def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any
         "run_dir": str(folder),
         "policy": POLICY,
         "ppo": PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
-        "replay": ReplayConfig(name="memory", timeout=60.0),
+        "replay": ReplayConfig(name="memory", timeout=180.0),
         "runtime": RuntimeConfig(envs_per_actor=8, evaluate_every=0),
     }
     return TrainConfig(**{**settings, **changes})

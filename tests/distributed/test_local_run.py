@@ -69,7 +69,7 @@ def _config(folder: Path, *, iterations: int = 4, **changes: Any) -> TrainConfig
         "run_dir": str(folder),
         "seed": 5,
         "ppo": PPOConfig(iterations=iterations, episodes_per_iteration=8),
-        "replay": ReplayConfig(name="memory", timeout=30.0),
+        "replay": ReplayConfig(name="memory", timeout=180.0),
         "runtime": RuntimeConfig(envs_per_actor=4, max_staleness=0, checkpoint_every=2, evaluate_every=2),
     }
     return TrainConfig(**{**settings, **changes})

@@ -146,7 +146,7 @@ def test_evaluate_py_refuses_the_checkpoint_of_another_network(tmp_path):
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, str(root / "evaluate.py"), "checkpoint=other", "design=toy6", "json=true"]
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert result.returncode == 2
     assert "another network" in result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr

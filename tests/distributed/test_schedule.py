@@ -11,7 +11,7 @@ import pytest
 from placement.distributed.schedule import EpisodeSchedule, ScheduleClosed, Turn
 from placement.distributed.seeds import Role, role_key, role_seed
 
-LONG = 20.0
+LONG = 90.0
 
 
 @pytest.mark.parametrize(

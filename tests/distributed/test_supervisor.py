@@ -9,7 +9,7 @@ import pytest
 
 from placement.distributed.supervisor import Supervisor, WorkerFailed, WorkerStuck
 
-LONG = 20.0
+LONG = 90.0
 
 
 def test_an_error_reaches_the_parent_with_its_cause_and_stops_the_others() -> None:

@@ -89,7 +89,7 @@ def test_asynchronous_episodes_are_those_played_alone() -> None:
         seen: dict[int, list[dict[str, np.ndarray]]] = {env: [] for env in range(7)}
         sent: dict[int, list[int]] = {env: [] for env in range(7)}
         for _ in range(60):
-            result = flat(pool.recv(timeout=30))
+            result = flat(pool.recv(timeout=120))
             assert len(result["env_id"]) == 3 and pool.in_flight == 4
             for row, env in enumerate(result["env_id"]):
                 seen[env].append({name: array[row : row + 1] for name, array in result.items()})
@@ -287,7 +287,7 @@ def test_any_traffic_keeps_every_environment_whole(envs: int, data, threads: int
         resting: list[int] = []
         for _ in range(40):
             while pool.in_flight >= (1 if pool.synchronous else batch):
-                result = flat(pool.recv(timeout=30))
+                result = flat(pool.recv(timeout=120))
                 for row, env in enumerate(result["env_id"]):
                     assert result["elapsed_step"][row] == expected[env]
                     ended[env] = result["terminated"][row]

@@ -330,7 +330,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     """
     script = textwrap.dedent(preamble) + textwrap.dedent(code)
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from placement.modelcache.base import StoreClosed, StoreTimeout
 from placement.modelcache.store import MemoryStore
 
-LONG = 20.0
+LONG = 90.0
 
 
 def test_the_newest_snapshot_is_read() -> None:

@@ -15,7 +15,7 @@ os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={2 // COUNT} 
 
 from placement.ppo.hosts import Hosts, join_hosts  # noqa: E402
 
-HOSTS = join_hosts(f"127.0.0.1:{PORT}", index=INDEX, count=COUNT, timeout=60) if COUNT > 1 else Hosts()
+HOSTS = join_hosts(f"127.0.0.1:{PORT}", index=INDEX, count=COUNT, timeout=240) if COUNT > 1 else Hosts()
 
 import jax  # noqa: E402
 
@@ -38,10 +38,10 @@ def read_own(shard: ReplayShard, episodes: list[Episode], steps: int) -> list[Ep
     mine = episodes[HOSTS.index * SHARE :][:SHARE]
     writer = ShardWriter(lambda: (shard.address,), home=0, steps=steps)
     for one in mine:
-        writer.write(one, timeout=60)
+        writer.write(one, timeout=240)
     writer.close()
     replay = ShardedReplay(lambda: (shard.address,), steps=steps)
-    got = replay.read(len(mine), timeout=60)
+    got = replay.read(len(mine), timeout=240)
     replay.close()
     return got
 

@@ -18,7 +18,7 @@ from placement.ppo.hosts import Hosts
 from placement.testing.episodes import episode
 
 WORKER = Path(__file__).with_name("host_worker.py")
-SECONDS = 240
+SECONDS = 480
 
 
 def _free_port() -> int:

@@ -18,7 +18,7 @@ from placement.testing.episodes import STEPS, counts, episode
 
 CAPACITY = 4
 PREFETCH = {"memory": 0, "reverb": 2}  # episodes held beyond the capacity once reading has begun
-LONG = 20.0
+LONG = 90.0
 
 
 def _make(kind: str) -> Replay:

@@ -19,7 +19,7 @@ shard_items = pytest.importorskip(
 )
 from placement.testing.by_hand import write_item  # noqa: E402
 
-LONG = 20.0
+LONG = 90.0
 
 
 @pytest.fixture

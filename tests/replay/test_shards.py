@@ -20,7 +20,7 @@ from placement.replay.shard import ReplayShard
 from placement.replay.sharded import ShardedReplay, ShardMismatch, ShardWriter
 from placement.testing.by_hand import write_item
 
-LONG = 20.0
+LONG = 90.0
 Make = Callable[..., tuple[list[ReplayShard], Addresses]]
 
 

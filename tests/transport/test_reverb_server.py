@@ -122,5 +122,5 @@ def test_a_process_that_starts_and_ends_prints_nothing() -> None:
         "server = start_server([reverb.Table.queue('numbers', 4)])\n"
         "server.stop()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
     assert (done.stdout, done.stderr) == ("", "")

@@ -29,7 +29,7 @@ from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.memory import MemoryReplay
 from placement.testing.fakes import FakeAgent
 
-LONG = 30.0
+LONG = 90.0
 
 
 @pytest.fixture(scope="module")
