@@ -1,6 +1,8 @@
 #include "annealer.hpp"
 
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "check.hpp"
 #include "cost.hpp"
@@ -77,6 +79,27 @@ TEST(annealer_keeps_the_exact_cost_and_the_placement_legal) {
   const auto best = evaluator.evaluate(annealer.best_x().data(), annealer.best_y().data(),
                                        annealer.best_orientation().data(), {});
   CHECK(best.proxy_cost == annealer.best_cost() && best.proxy_cost < before);
+}
+
+TEST(annealers_in_threads_share_a_design_and_find_what_each_finds_alone) {
+  const auto design = toy_design();
+  const Places places;
+  const auto search = [&](std::uint64_t seed) {
+    Annealer annealer(design, places.x.data(), places.y.data(), places.orientation.data(), {}, MoveOptions(), seed);
+    const auto placer = placement::make_soft_placer("analytic_fast", design);
+    for (int round = 0; round < 5; ++round) {
+      annealer.run(1000, 1e-2, 1e-4);
+      annealer.replace_soft(*placer);
+    }
+    return annealer.best_cost();
+  };
+  std::vector<double> together(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    threads.emplace_back([&, i] { together[i] = search(i); });
+  }
+  for (auto& thread : threads) thread.join();
+  for (std::size_t i = 0; i < together.size(); ++i) CHECK(together[i] == search(i));
 }
 
 TEST(annealer_refuses_an_illegal_start) {
