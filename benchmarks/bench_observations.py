@@ -64,7 +64,9 @@ def through_reverb(way: Way) -> float:
                 trajectory = {name: column[-1] for name, column in writer.history.items()}
                 writer.create_item(way.name, 1.0, trajectory)
                 writer.flush(timeout_ms=DEADLINE)
-            dataset = reverb.TrajectoryDataset.from_table_signature(server.client.server_address, way.name, 4)
+            dataset = reverb.TrajectoryDataset.from_table_signature(
+                server.client.server_address, way.name, 4, rate_limiter_timeout_ms=DEADLINE
+            )
             for count, _ in enumerate(dataset, 1):
                 if count == len(way.arrays):
                     break
