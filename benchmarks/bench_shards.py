@@ -1,6 +1,7 @@
 """Latency of writing episodes: one replay shard beside two and four. Bar: growth from 4 to 64 writers k → at most k/3.
 
     python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 20 100 200] [--shards 1 2 4] [--json FILE]
+                                      [--seconds 12] [--writes 0] [--most 200]
     python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is what is measured
 
 Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py); the shards' links are
@@ -10,7 +11,9 @@ takes on a link, give or take half (so 64 writers ask 64/21 of what one link car
 does). The learner draws from all shards meanwhile. Payloads are episodes whose numbers of steps are chosen to fit, of
 random numbers, which do not compress. Each writer's first write, which connects, is done before the time begins and is
 left out. A link lets 128 kB pass at once, so that small payloads arrive faster than its rate while it is not busy. "±"
-is the standard error of the mean, from the differences between writers.
+is the standard error of the mean, from the differences between writers. A point takes `--seconds`, or as long as
+`--writes` would take that need not wait (few writers make few), but no more than `--most`; and at least as long as each
+writer needs for two. Points that FILE already has are not measured again.
 """
 
 from __future__ import annotations
@@ -200,7 +203,8 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
         for number in range(shards)
     ]
     parts["learner"].do(do="open", addresses=addresses, steps=steps)
-    seconds = max(point["seconds"], 2.2 * max(making + link_seconds, writers / shards * link_seconds))
+    wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
+    seconds = max(wanted, 2.2 * max(making + link_seconds, writers / shards * link_seconds))
     groups = {f"writers{group}": list(range(group, writers, GROUPS)) for group in range(min(GROUPS, writers))}
     for host, actors in groups.items():
         parts[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
@@ -216,7 +220,8 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
     return {
         "shards": shards,
         "writers": writers,
-        **point,
+        **{name: point[name] for name in ("megabytes", "megabits", "making")},
+        "seconds": seconds,
         "writes": len(latencies),
         "warm": True,
         "mean": float(latencies.mean()),
@@ -243,7 +248,7 @@ def cpu_seconds() -> float:
 
 
 def run(arguments: argparse.Namespace) -> list[dict]:
-    points = []
+    points = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else []
     most = max(arguments.shards)
     for megabytes, megabits in zip(arguments.payloads, arguments.megabits, strict=True):
         hosts = {f"shard{number}": megabits for number in range(most)}
@@ -257,9 +262,16 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                 "megabits": megabits,
                 "making": arguments.making,
                 "seconds": arguments.seconds,
+                "asked": arguments.writes,
+                "most": arguments.most,
             }
             for shards in arguments.shards:
                 for writers in arguments.writers:
+                    if any(
+                        (one["megabytes"], one["shards"], one["writers"]) == (megabytes, shards, writers)
+                        for one in points
+                    ):
+                        continue
                     found = measure(parts, network, shards, writers, point)
                     print(
                         f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} "
@@ -296,6 +308,8 @@ def main() -> None:
     parser.add_argument("--writers", type=int, nargs="+", default=[4, 16, 64])
     parser.add_argument("--making", type=float, default=20.0, help="link times that an episode takes to be made")
     parser.add_argument("--seconds", type=float, default=12.0, help="of each point, at least")
+    parser.add_argument("--writes", type=int, default=0, help="of each point, about")
+    parser.add_argument("--most", type=float, default=200.0, help="seconds that --writes may make of a point")
     parser.add_argument("--json", type=Path, help="file for the points")
     parser.add_argument("--no-netns", action="store_true")
     parser.add_argument("--role", choices=ROLES, help=argparse.SUPPRESS)

@@ -15,8 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from placement.distributed.cluster import processes, session
+from placement.testing.recording import RECORD
 
 WATCH = "WATCH "
+LAST_WORDS = 30
+LONG = 400.0
+"""Seconds to wait for anything: a fresh process of a role imports for up to a minute where processors are shared."""
+EPISODES = 8
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import json, os, sys
@@ -27,7 +32,7 @@ from placement.distributed.cluster.role import Makers
 def watch(view):
     seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, **one.measures}
             for one in view.reports}
-    print("WATCH " + json.dumps(seen), flush=True)
+    print("WATCH " + json.dumps({"board": view.board, "seen": seen}), flush=True)
 
 values = json.loads(sys.argv[1])
 result = driver.run(build(TrainConfig, values["config"]), makers=Makers(**values["makers"]), watch=watch)
@@ -66,6 +71,7 @@ class RayRun:
         )
         self.lines: list[str] = []
         self.seen: dict[str, dict[str, Any]] = {}
+        self.board = 0
         self._below: dict[int, processes.Process] = {}
         self._changed = threading.Condition()
         self._ended = False
@@ -103,7 +109,7 @@ class RayRun:
                     return found
                 left = deadline - time.monotonic()
                 if self._ended or left <= 0:
-                    raise AssertionError(f"{what}: did not happen; the run said:\n{self.output()}")
+                    raise AssertionError(f"{what}: did not happen; {self._last_words()}")
                 self._changed.wait(left)
 
     def pid(self, name: str) -> int:
@@ -143,7 +149,7 @@ class RayRun:
         try:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the run did not end within {timeout:g} s; it said:\n{self.output()}") from None
+            raise AssertionError(f"the run did not end within {timeout:g} s; {self._last_words()}") from None
         self._reader.join(timeout)
         return code
 
@@ -151,12 +157,17 @@ class RayRun:
         """What the run said, the watching left out."""
         return "".join(line for line in self.lines if not line.startswith(WATCH))
 
+    def _last_words(self) -> str:
+        """For an error: few enough that a log which keeps only its end still names the test."""
+        return "the run's last words:\n" + "".join(self.output().splitlines(keepends=True)[-LAST_WORDS:])
+
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             with self._changed:
                 if line.startswith(WATCH):
-                    self.seen = json.loads(line.removeprefix(WATCH))
+                    watched = json.loads(line.removeprefix(WATCH))
+                    self.seen, self.board = watched["seen"], watched["board"]
                 else:
                     self.lines.append(line)
                 self._changed.notify_all()
@@ -166,7 +177,7 @@ class RayRun:
             self._changed.notify_all()
 
 
-def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes: int = 8) -> dict[str, Any]:
+def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes: int = EPISODES) -> dict[str, Any]:
     """Settings of a run on the toy design that is all about its processes."""
     return {
         "design": ["toy6"],
@@ -186,6 +197,12 @@ def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes:
             **runtime,
         },
     }
+
+
+def endless(folder: Path) -> RayRun:
+    """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
+    config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
+    return RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""})
 
 
 def recorded(path: Path) -> Sequence[dict[str, Any]]:

@@ -18,10 +18,9 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.distributed.cluster import processes
-from placement.testing.ray_run import FAKES, RayRun, toy
+from placement.testing.ray_run import FAKES, LONG, RayRun, toy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-LONG = 400.0  # a fresh process of a role imports for up to a minute where processors are shared
 TOKEN = secrets.token_hex(16)
 VARIABLES = {
     "RAY_AUTH_MODE": "token",
@@ -44,8 +43,8 @@ def _answers(port: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a head node of ten processors."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of a head node of ten processors, and its process."""
     folder = Path("/tmp") / f"test-ray-{secrets.token_hex(4)}"  # short, for sockets' paths
     port = _free_port()
     options = ["--head", "--block", f"--port={port}", "--num-cpus=10", "--include-dashboard=false"]
@@ -58,7 +57,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         while not _answers(port):
             assert head.poll() is None and time.monotonic() < deadline, "the cluster did not start"
             time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{port}", head.pid
     finally:
         below = processes.descendants(head.pid)
         head.send_signal(signal.SIGTERM)
@@ -71,16 +70,27 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
-def test_a_run_joins_trains_and_leaves(cluster: str, tmp_path: Path) -> None:
-    for attempt in range(2):  # the second one finds the cluster as the first one left it
-        config = toy(tmp_path / str(attempt), iterations=30, runtime={"address": cluster, "bind": "node"})
-        with RayRun(config, makers=FAKES, environment=VARIABLES) as run:
-            assert run.end(timeout=LONG) == 0, run.output()
-            assert run.lines[-1] == "complete 30\n"
+def _of_runs(head: int) -> list[processes.Process]:
+    """Processes of roles below that node; Ray names processes after what they run."""
+    titles = {process: Path(f"/proc/{process.pid}/cmdline") for process in processes.descendants(head)}
+    return [process for process, title in titles.items() if title.exists() and b"Process" in title.read_bytes()]
 
 
-def test_without_the_token_it_is_told_in_one_line(cluster: str, tmp_path: Path) -> None:
-    config = toy(tmp_path, iterations=30, runtime={"address": cluster})
+def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path) -> None:
+    address, head = cluster
+    config = toy(tmp_path, iterations=10**6, runtime={"address": address, "bind": "node", "actors": 1})
+    with RayRun(config, makers=FAKES, environment=VARIABLES) as run:
+        run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
+        below = _of_runs(head)
+        assert {one["pid"] for one in run.seen.values()} <= {process.pid for process in below}
+        run.send(signal.SIGINT)
+        assert run.end(timeout=LONG) == 0, run.output()
+        assert not processes.wait_for_end(below, timeout=LONG), "processes of the run live on"
+    assert not _of_runs(head)
+
+
+def test_without_the_token_it_is_told_in_one_line(cluster: tuple[str, int], tmp_path: Path) -> None:
+    config = toy(tmp_path, iterations=30, runtime={"address": cluster[0]})
     with RayRun(config, makers=FAKES, environment={**VARIABLES, "RAY_AUTH_TOKEN": "0" * 32}) as run:
         assert run.end(timeout=LONG) != 0
         assert "no Ray cluster can be used there" in run.output()

@@ -13,10 +13,9 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.distributed.cluster import processes
-from placement.testing.ray_run import FAKES, ROOT, RayRun, toy
+from placement.testing.ray_run import FAKES, LONG, ROOT, RayRun, toy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-LONG = 400.0  # a fresh process of a role imports for up to a minute where processors are shared
 
 
 @pytest.mark.parametrize("missing", ["ray", "reverb"])
@@ -40,7 +39,7 @@ def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> Non
 
 
 def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> None:
-    config = toy(tmp_path, iterations=10**6, runtime={"actors": 1})
+    config = toy(tmp_path, iterations=10**6, runtime={"actors": 1, "caches": 0})
     makers = {**FAKES, "agent": "placement.testing.fakes:NoSuchAgent"}
     with RayRun(config, makers=makers, environment={"XLA_FLAGS": ""}) as run:
         below = run.until(run.below, "processes are started", timeout=LONG)
@@ -50,7 +49,7 @@ def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> Non
 
 
 def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:
-    runtime = {"actors": 1, "roles": {"actor": {"memory_mb": 150}}}
+    runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
     config = toy(tmp_path, iterations=10**6, runtime=runtime)
     with RayRun(config, makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
         run.until(lambda: "more than its 150 MB" in run.output(), "it says so", timeout=LONG)

@@ -6,10 +6,8 @@ import csv
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +18,9 @@ pytest.importorskip("reverb")
 
 from placement.netlist.load import load
 from placement.ppo.trajectory import signature
-from placement.testing.ray_run import FAKES, RayRun, toy
+from placement.testing.ray_run import LONG, RayRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-LONG = 400.0  # a fresh process of a role imports for up to a minute where processors are shared
 CONNECT = """
 import os, sys
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -35,18 +32,6 @@ except Exception as error:
     print("refused", type(error).__name__)
 os._exit(0)
 """
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayRun]:
-    folder = tmp_path_factory.mktemp("security")
-    config = toy(folder / "run", iterations=10**6, runtime={"shards": 1, "caches": 1})
-    with RayRun(config, makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
-        run.until(lambda: run.iteration() > 5, "training has begun", timeout=LONG)
-        run.folder = folder / "run"  # type: ignore[attr-defined]
-        yield run
-        run.send(signal.SIGINT)
-        run.end(timeout=LONG)
 
 
 def _listeners(run: RayRun) -> list[tuple[str, int, int]]:
@@ -97,12 +82,12 @@ def test_nobody_joins_without_the_token(run: RayRun, token: str, tmp_path: Path)
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
 
 
-def test_other_users_cannot_look_into_its_files(run: RayRun) -> None:
-    session = Path((run.folder / ".ray-session").read_text())  # type: ignore[attr-defined]
+def test_other_users_cannot_look_into_its_files(run: RayRun, folder: Path) -> None:
+    session = Path((folder / "run" / ".ray-session").read_text())
     assert session.stat().st_mode & 0o077 == 0, "others may look into Ray's folder"
 
 
-def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRun) -> None:
+def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRun, folder: Path) -> None:
     from placement.replay.shard_items import ItemWriter
 
     steps = len(load("toy6").placing_order)
@@ -121,7 +106,7 @@ def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRu
         writer.close()
 
     def refused() -> float:
-        with (run.folder / "metrics.csv").open(newline="") as stream:  # type: ignore[attr-defined]
+        with (folder / "run" / "metrics.csv").open(newline="") as stream:
             return float(list(csv.DictReader(stream))[-1]["refused_episodes"])
 
     run.until(lambda: refused() >= len(bad), "they are counted", timeout=LONG)

@@ -46,7 +46,7 @@ def test_the_cpp_unit_tests_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("UBSAN_OPTIONS", "halt_on_error=1")
     run(
         cmake, "-S", str(ROOT), "-B", str(BUILD), "-DPLACEMENT_NATIVE_TESTS=ON", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", f"-DPLACEMENT_SANITIZE={sanitizers}",
+        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0", f"-DPLACEMENT_SANITIZE={sanitizers}",
         f"-DPython_EXECUTABLE={sys.executable}",
     )  # fmt: skip
     run(cmake, "--build", str(BUILD), "--target", "native_tests", "--parallel", "2")

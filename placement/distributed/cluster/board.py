@@ -6,6 +6,7 @@ Nothing but these few numbers passes through it: no parameters, no episodes.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -98,7 +99,7 @@ class Board:
     def view(self) -> View:
         """What is to be shown; rows and notes are handed out once."""
         self._forget_the_lost()
-        view = View(tuple(self._reports.values()), tuple(self._rows), tuple(self._notes))
+        view = View(tuple(self._reports.values()), tuple(self._rows), tuple(self._notes), os.getpid())
         self._rows.clear()
         self._notes.clear()
         return view

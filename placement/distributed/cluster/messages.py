@@ -132,8 +132,10 @@ class View:
         reports: the newest of each process that lives.
         rows: the learner's rows of metrics that were not shown yet.
         notes: lines for people that were not shown yet.
+        board: the process number of the board that tells this.
     """
 
     reports: tuple[Report, ...]
     rows: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
+    board: int
