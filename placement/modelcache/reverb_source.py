@@ -47,7 +47,7 @@ class Source:
     """The caches that one reader, or one cache below them, may use. Not for several threads at once, but for `close`.
 
     Args:
-        addresses: asked at the start, after every failure, and now and then.
+        addresses: asked at the start, after every failure, while none of them can be used, and now and then.
         patience: how long to wait.
     """
 
@@ -115,13 +115,11 @@ class Source:
 
     def _first(self, ask: Callable[[Line], _Answer]) -> _Answer:
         """The answer of the nearest cache that gives one."""
-        if time.monotonic() - self._looked_up > self._patience.addresses:
+        if time.monotonic() - self._looked_up > self._patience.addresses or not self._usable():
             self._look_up()
         told: dict[str, str] = {}
         while True:
-            now = time.monotonic()
-            usable = [each for each in self._addresses if each and self._rested.get(each, now) <= now]
-            usable = [each for each in usable if each not in told]
+            usable = [each for each in self._usable() if each not in told]
             if not usable:
                 raise SourceFailed(self._why(told))
             try:
@@ -129,6 +127,11 @@ class Source:
             except (SourceFailed, SnapshotDamaged) as error:
                 told[usable[0]] = str(error)
                 self._give_up(usable[0], error)
+
+    def _usable(self) -> list[str]:
+        """The known addresses that do not rest after a failure, nearest first."""
+        now = time.monotonic()
+        return [each for each in self._addresses if each and self._rested.get(each, now) <= now]
 
     def _why(self, told: dict[str, str]) -> str:
         if told:

@@ -272,6 +272,26 @@ def _wait_until(done: Callable[[], bool]) -> None:
     raise AssertionError("did not come about")
 
 
+def test_who_finds_nobody_looks_again_at_once(make: Make) -> None:
+    """With the patience of a real run, in which caches and actors may start before the learner, or outlive it."""
+    addresses: list[str] = []
+    reader = store_module.CacheReader(lambda: tuple(addresses), LAYOUT, poll_seconds=0.01)
+    try:
+        with pytest.raises(StoreTimeout, match="no cache to ask: none known"):
+            reader.wait_for(0, timeout=0.1)
+        for version in (1, 2):
+            cache = make("cache")
+            _publish(cache, version, incarnation=version)
+            addresses[:] = [cache.address]
+            assert reader.wait_for(version, timeout=line_module.Patience.retry).version == version
+            addresses.clear()
+            cache.close()
+            with pytest.raises(StoreTimeout):
+                reader.wait_for(version + 1, timeout=0.1)
+    finally:
+        reader.close()
+
+
 def test_without_any_cache_what_is_held_is_given_and_more_is_waited_for(make: Make) -> None:
     cache = make("cache")
     reader = make("reader", cache, "", "127.0.0.1:9")
