@@ -13,7 +13,8 @@ random numbers, which do not compress. Each writer's first write, which connects
 left out. A link lets 128 kB pass at once, so that small payloads arrive faster than its rate while it is not busy. "±"
 is the standard error of the mean, from the differences between writers. A point takes `--seconds`, or as long as
 `--writes` would take that need not wait (few writers make few), but no more than `--most`; and at least as long as each
-writer needs for two. Points that FILE already has are not measured again.
+writer needs for two. Points that FILE already has are not measured again. "Taken away" is what the machine's host gave
+to others (steal): where it is more than some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations
@@ -205,14 +206,16 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
     parts["learner"].do(do="open", addresses=addresses, steps=steps)
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
     seconds = max(wanted, 2.2 * max(making + link_seconds, writers / shards * link_seconds))
-    groups = {f"writers{group}": list(range(group, writers, GROUPS)) for group in range(min(GROUPS, writers))}
+    groups: dict[str, list[int]] = {}
+    for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
+        groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
     for host, actors in groups.items():
         parts[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
-    busy = cpu_seconds()
+    before = cpu_seconds()
     for host, actors in groups.items():
         parts[host].ask(do="write", actors=actors, steps=steps, making=making, seconds=seconds)
     of_writers = [np.array(found) for host in groups for found in parts[host].answer()]
-    busy = cpu_seconds() - busy
+    busy, stolen = (after - at_first for after, at_first in zip(cpu_seconds(), before, strict=True))
     latencies = np.concatenate(of_writers)
     taken = parts["learner"].do(do="close")
     for number in range(shards):
@@ -230,6 +233,7 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
         "p99": float(np.percentile(latencies, 99)),
         "taken": taken,
         "cpu": busy / seconds,
+        "stolen": stolen / seconds,
     }
 
 
@@ -241,10 +245,10 @@ def standard_error(of_writers: list[np.ndarray]) -> float:
     return float(np.sqrt((residuals**2).sum() / max(len(counts) - 1, 1) * len(counts)) / counts.sum())
 
 
-def cpu_seconds() -> float:
-    """Of the whole machine, since it started."""
+def cpu_seconds() -> tuple[float, float]:
+    """Of the whole machine, since it started: used, and wanted but taken away by its host."""
     ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100
+    return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100, int(ticks[7]) / 100
 
 
 def run(arguments: argparse.Namespace) -> list[dict]:
@@ -277,7 +281,7 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                         f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} "
                         f"± {found['error'] * 1e3:,.1f} ms, "
                         f"p50 {found['p50'] * 1e3:,.1f}, p99 {found['p99'] * 1e3:,.1f} ({found['writes']} writes; "
-                        f"{found['cpu']:.2f} cores busy in all)",
+                        f"{found['cpu']:.2f} cores busy in all, {found['stolen']:.2f} taken away)",
                         flush=True,
                     )
                     points.append(found)
