@@ -72,8 +72,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
 
 def _of_runs(head: int) -> list[processes.Process]:
     """Processes of roles below that node; Ray names processes after what they run."""
-    titles = {process: Path(f"/proc/{process.pid}/cmdline") for process in processes.descendants(head)}
-    return [process for process, title in titles.items() if title.exists() and b"Process" in title.read_bytes()]
+    return [process for process in processes.descendants(head) if b"Process" in _title(process.pid)]
+
+
+def _title(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""
 
 
 def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path) -> None:
