@@ -1,20 +1,21 @@
 """Latency of writing episodes: one replay shard beside two and four. Bar: growth from 4 to 64 writers k → at most k/3.
 
     python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 20 100 200] [--shards 1 2 4] [--json FILE]
-                                      [--seconds 12] [--writes 0] [--most 200]
+                                      [--seconds 12] [--writes 0] [--most 200] [--unread]
     python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is what is measured
 
 Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py); the shards' links are
 limited to `--megabits`, one figure for each payload, the others not. A writer is a thread that makes an episode, writes
 it to its shard, waits for the confirmation, and begins anew: making one takes `--making` times as long as one payload
 takes on a link, give or take half (so 64 writers ask 64/21 of what one link carries, and 16/21 of what each of four
-does). The learner draws from all shards meanwhile. Payloads are episodes whose numbers of steps are chosen to fit, of
-random numbers, which do not compress. Each writer's first write, which connects, is done before the time begins and is
-left out. A link lets 128 kB pass at once, so that small payloads arrive faster than its rate while it is not busy. "±"
-is the standard error of the mean, from the differences between writers. A point takes `--seconds`, or as long as
-`--writes` would take that need not wait (few writers make few), but no more than `--most`; and at least as long as each
-writer needs for two. Points that FILE already has are not measured again. "Taken away" is what the machine's host gave
-to others (steal): where it is more than some hundredths of a core, the latencies are the host's and not the shards'.
+does). The learner draws from all shards meanwhile (not with `--unread`, which shows what its reading costs the
+writers). Payloads are episodes whose numbers of steps are chosen to fit, of random numbers, which do not compress. Each
+writer's first write, which connects, is done before the time begins and is left out. A link lets 128 kB pass at once,
+so that small payloads arrive faster than its rate while it is not busy. "±" is the standard error of the mean, from the
+differences between writers. A point takes `--seconds`, or as long as `--writes` would take that need not wait (few
+writers make few), but no more than `--most`; and at least as long as each writer needs for four. Points that FILE
+already has are not measured again. "Taken away" is what the machine's host gave to others (steal): where it is more
+than some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ from placement.ppo.trajectory import Episode, signature
 BYTES_PER_STEP = 12
 GROUPS = 4
 CAPACITY = 64
+UNREAD_CAPACITY = 5000
 BAR = 3.0
+ROUNDS = 4.0
+"""Writes that each writer's time is enough for, also where the link is busy: the first ones find it empty."""
 ANSWER_SECONDS = 900.0
 
 
@@ -71,8 +75,8 @@ def shard_role() -> None:
 
     held: list[ReplayShard] = []
 
-    def open_shard(number: int, steps: int, bind: str) -> str:
-        held.append(ReplayShard(number=number, capacity=CAPACITY, steps=steps, bind=bind))
+    def open_shard(number: int, steps: int, bind: str, capacity: int) -> str:
+        held.append(ReplayShard(number=number, capacity=capacity, steps=steps, bind=bind))
         return held[-1].address
 
     def close() -> int:
@@ -195,17 +199,27 @@ class Part:
         return self.answer()
 
 
-def measure(parts: dict[str, Part], network: Network, shards: int, writers: int, point: dict[str, float]) -> dict:
-    """One point: `shards` shards, `writers` writers, payload and rate of `point`."""
+def measure(
+    parts: dict[str, Part],
+    network: Network,
+    shards: int,
+    writers: int,
+    point: dict[str, float],
+    *,
+    read: bool,
+) -> dict:
+    """One point: `shards` shards, `writers` writers, payload and rate of `point`; whether a learner reads."""
     steps, link_seconds = steps_of(point["megabytes"]), point["megabytes"] * 8 / point["megabits"]
     making = point["making"] * link_seconds
+    shape = {"steps": steps, "capacity": CAPACITY if read else UNREAD_CAPACITY}
     addresses = [
-        parts[f"shard{number}"].do(do="open", number=number, steps=steps, bind=network.hosts[f"shard{number}"].address)
+        parts[f"shard{number}"].do(do="open", number=number, bind=network.hosts[f"shard{number}"].address, **shape)
         for number in range(shards)
     ]
-    parts["learner"].do(do="open", addresses=addresses, steps=steps)
+    if read:
+        parts["learner"].do(do="open", addresses=addresses, steps=steps)
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
-    seconds = max(wanted, 2.2 * max(making + link_seconds, writers / shards * link_seconds))
+    seconds = max(wanted, ROUNDS * max(making + link_seconds, writers / shards * link_seconds))
     groups: dict[str, list[int]] = {}
     for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
         groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
@@ -217,7 +231,7 @@ def measure(parts: dict[str, Part], network: Network, shards: int, writers: int,
     of_writers = [np.array(found) for host in groups for found in parts[host].answer()]
     busy, stolen = (after - at_first for after, at_first in zip(cpu_seconds(), before, strict=True))
     latencies = np.concatenate(of_writers)
-    taken = parts["learner"].do(do="close")
+    taken = parts["learner"].do(do="close") if read else []
     for number in range(shards):
         parts[f"shard{number}"].do(do="close")
     return {
@@ -276,7 +290,7 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                         for one in points
                     ):
                         continue
-                    found = measure(parts, network, shards, writers, point)
+                    found = measure(parts, network, shards, writers, point, read=not arguments.unread)
                     print(
                         f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} "
                         f"± {found['error'] * 1e3:,.1f} ms, "
@@ -314,6 +328,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=12.0, help="of each point, at least")
     parser.add_argument("--writes", type=int, default=0, help="of each point, about")
     parser.add_argument("--most", type=float, default=200.0, help="seconds that --writes may make of a point")
+    parser.add_argument("--unread", action="store_true", help="no learner takes the episodes (they stay in memory)")
     parser.add_argument("--json", type=Path, help="file for the points")
     parser.add_argument("--no-netns", action="store_true")
     parser.add_argument("--role", choices=ROLES, help=argparse.SUPPRESS)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.distributed.simulation import Clock, Costs, Link, Process, QueuedLink, Signal, Store
+from placement.distributed.simulation import Clock, Costs, Link, Naps, Process, QueuedLink, Signal, Store
 from placement.modelcache.tree import ROOT, plan_tree
 
 WARM_UP = 2
@@ -109,7 +109,7 @@ class _Run:
 
     def _actor(self, store: Store, shard: QueuedLink) -> Process:
         fleet, costs, version = self.fleet, self.costs, -1
-        share = 0
+        share, naps = 0, Naps(self.clock)
         megabytes = fleet.episode_mb * fleet.episodes
         fixed = fleet.episodes * (costs.write_seconds + fleet.episode_mb * costs.write_seconds_per_mb)
         while True:
@@ -120,8 +120,7 @@ class _Run:
                 self.reads.append((version, self.clock.now - start))
             yield fleet.round_seconds * self.chance.uniform(0.9, 1.1)
             start = self.clock.now
-            yield fixed
-            yield shard.send(megabytes)
+            yield from naps.write(fixed, shard.send(megabytes))
             self.writes.append((version, self.clock.now - start))
             self.clock.start(self._fetch(megabytes))
             share += 1
@@ -153,6 +152,7 @@ class Pace(NamedTuple):
         making: seconds between a write and the next, give or take half.
         burst: megabytes that a link lets pass at once.
         warm: whether each writer's first write, which does not count, is done before.
+        processes: that the writers of every shard are spread over.
     """
 
     writers: int
@@ -162,6 +162,7 @@ class Pace(NamedTuple):
     making: float
     burst: float = 0.0
     warm: bool = False
+    processes: int = 1
 
 
 def simulate_writes(pace: Pace, costs: Costs, *, seconds: float, seed: int = 0) -> np.ndarray:
@@ -171,22 +172,23 @@ def simulate_writes(pace: Pace, costs: Costs, *, seconds: float, seed: int = 0) 
     """
     clock, chance = Clock(), random.Random(seed)
     shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
+    naps = [Naps(clock) for _ in range(pace.processes)]
     latencies: list[float] = []
 
-    def writer(shard: QueuedLink) -> Process:
+    def writer(shard: QueuedLink, naps: Naps) -> Process:
         yield pace.making * chance.random()
         written = int(pace.warm)
         while clock.now < seconds or written < 2:
             start = clock.now
-            yield costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
-            yield shard.send(pace.megabytes)
+            fixed = costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
+            yield from naps.write(fixed, shard.send(pace.megabytes))
             written += 1
             if written > 1:
                 latencies.append(clock.now - start)
             yield pace.making * chance.uniform(0.5, 1.5)
 
     for number in range(pace.writers):
-        clock.start(writer(shards[number % pace.shards]))
+        clock.start(writer(shards[number % pace.shards], naps[number // pace.shards % pace.processes]))
     clock.run(float("inf"))
     return np.array(latencies)
 

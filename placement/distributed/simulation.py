@@ -21,10 +21,12 @@ Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 """A generator that yields seconds to wait, or a function that is given what to call when to go on."""
 
-CROWD = 64
-"""Beyond so many transfers at once a link gets no slower: no more were measured."""
+CROWD = 16
+"""Beyond so many transfers at once a link gets no slower: measured with 16 to 49."""
 PIECES = 64
 """Into which a transfer is cut at most, to save time."""
+IDLE_SECONDS, NAP_SECONDS = 1.0, 0.1
+"""gRPC's threads that call back sleep so long after so long without an event (its `CallbackAlternativeCQ`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Costs:
         write_seconds, write_seconds_per_mb: of one write of an episode.
         write_goodput: share of a link's rate that carries episodes.
         write_window: megabytes of an episode that stand in a link's queue at once; infinite = all of it.
-        write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way (what
-            is lost in a full queue is sent again).
+        write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way
+            (acknowledgements stand behind what the learner fetches).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
@@ -173,7 +175,7 @@ class QueuedLink:
         passing = min(left, piece)
         at_once = min(self._tokens, passing)
         self._tokens -= at_once
-        further = min(len(self._waiting), CROWD - 1)
+        further = min(len(self._waiting), CROWD)
         seconds = (passing - at_once) / self._rate * (1 + self._costs.write_crowding * further**2)
         self._clock.after(seconds, lambda: self._passed(left - passing, piece, resume))
 
@@ -186,6 +188,33 @@ class QueuedLink:
             self._serve()
         else:
             self._busy, self._at = False, self._clock.now
+
+
+class Naps:
+    """When the threads of a process's Reverb client sleep: for a tenth of a second after each second without an event.
+
+    What arrives meanwhile is seen only when they wake up.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._event = clock, 0.0
+
+    def until_awake(self) -> float:
+        """Seconds until they would see an event; 0 = at once."""
+        phase = (self._clock.now - self._event) % (IDLE_SECONDS + NAP_SECONDS)
+        return max(IDLE_SECONDS + NAP_SECONDS - phase, 0.0) if phase >= IDLE_SECONDS else 0.0
+
+    def stay_awake(self) -> None:
+        """Notes an event."""
+        self._event = self._clock.now
+
+    def write(self, seconds: float, send: Callable[[Resume], None]) -> Process:
+        """A write that takes so long beside its transfer; its confirmation waits until the threads are awake."""
+        awake = self._clock.now + self.until_awake()
+        yield seconds
+        yield send
+        yield max(awake - self._clock.now, 0.0)
+        self.stay_awake()
 
 
 class Signal:

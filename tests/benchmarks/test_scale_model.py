@@ -41,13 +41,6 @@ def test_reads_are_compared_as_soon_as_they_are_measured(capsys: pytest.CaptureF
     assert "all points within 20%: 0 of 2 (0%)" in capsys.readouterr().out
 
 
-def test_measured_points_that_contradict_each_other_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"megabytes": 0.1, "megabits": 20.0, "making": 20.0, "seconds": 2.0, "warm": True}
-    rows = [{**row, "shards": 1, "writers": 4, "mean": 0.004}, {**row, "shards": 4, "writers": 16, "mean": 0.008}]
-    scale_model.contradictions(scale_model.write_points(rows))
-    assert "0.1 MB, 4 writers for each shard: 0.0040 to 0.0080 s, +100% (of 2 points)" in capsys.readouterr().out
-
-
 def test_the_error_of_a_mean_counts_writers_not_writes() -> None:
     alike = [np.array([1.0, 2.0]), np.array([2.0, 1.0])]
     assert bench_shards.standard_error(alike) == pytest.approx(0.0)

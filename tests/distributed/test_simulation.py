@@ -8,7 +8,7 @@ import pytest
 from placement.config import ConfigError
 from placement.distributed import plan
 from placement.distributed.fleet import Fleet, Pace, simulate, simulate_reads, simulate_writes
-from placement.distributed.simulation import Clock, Costs, Link, Process, QueuedLink
+from placement.distributed.simulation import Clock, Costs, Link, Naps, Process, QueuedLink
 
 SHARED = Costs(write_window=1.0)  # episodes share a link, as long ones do
 
@@ -69,6 +69,31 @@ def test_further_transfers_slow_a_link_as_much_as_crowding_says() -> None:
     clock = Clock()
     link = QueuedLink(clock, 8.0, Costs(write_crowding=0.25))
     assert _ends(link, clock, [(0, 1), (0, 1), (0, 1), (0, 1)]) == pytest.approx([1.0, 3.0, 4.25, 5.25])
+
+
+def test_a_confirmation_waits_for_threads_that_sleep_after_a_second_without_an_event() -> None:
+    clock = Clock()
+    naps, link, ends = Naps(clock), QueuedLink(clock, 8.0, Costs()), []
+
+    def writer(begins: list[tuple[float, float]]) -> Process:
+        for begin, megabytes in begins:
+            yield begin - clock.now
+            yield from naps.write(0.01, link.send(megabytes))
+            ends.append(clock.now)
+
+    # Asleep from 1.0 to 1.1; awake after half a second; asleep 1.0 to 1.1 and 2.1 to 2.2 after the last event, but a
+    # transfer that takes longer than they sleep is not held up.
+    clock.start(writer([(1.05, 0.0), (1.6, 0.0), (2.63, 0.0), (4.86, 0.0), (6.0, 0.0), (7.05, 0.5)]))
+    clock.run(1e9)
+    assert ends == pytest.approx([1.1, 1.61, 2.71, 4.91, 6.01, 7.56])
+
+
+def test_writers_of_a_process_keep_each_other_awake() -> None:
+    pace = Pace(writers=4, shards=1, megabytes=0.0, megabits=8.0, making=0.8, processes=4)
+    apart = simulate_writes(pace, Costs(write_seconds=0.002), seconds=400)
+    assert apart.max() > 0.09 and np.median(apart) == pytest.approx(0.002)  # some gaps are longer than a second
+    together = simulate_writes(pace._replace(processes=1), Costs(write_seconds=0.002), seconds=400)
+    assert np.percentile(together, 99) == pytest.approx(0.002)
 
 
 def test_a_saturated_shard_makes_each_writer_wait_for_all_others() -> None:
