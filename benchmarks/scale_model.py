@@ -4,11 +4,10 @@
 
 The files are what `bench_shards.py --json` and `bench_caches.py --json` wrote; default: those in benchmarks/measured.
 Few constants are fitted to some of the points, which are marked (fixed time and time per megabyte of a write that is
-alone, how much of an episode stands in a link's queue at once, the share of a busy link that carries payload, and how
-it falls with more writers); all other points are predicted. Beside each point stands how far single runs of the
-simulation lie apart (their standard deviation). The predictions for more actors use the constants in
-placement/distributed/plan.py, which are to be kept at what is fitted here. With --plots it draws measured
-beside simulated, and the predictions with and without caches and shards.
+alone, the share of a busy link that carries payload, and how it falls with more writers); all other points are
+predicted. Beside each point stands how far single runs of the simulation lie apart (their standard deviation). The
+predictions for more actors use the constants in placement/distributed/plan.py, which are to be kept at what is fitted
+here. With --plots it draws measured beside simulated, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from placement.report import style
 
 MEASURED = Path(__file__).parent / "measured"
 BAR = 0.2
+NOTHING = Costs()
 ACTORS = (16, 64, 256, 1024, 4096)
 SEEDS = 5
 """Simulations of writers that are averaged."""
@@ -102,7 +102,7 @@ def read_points(found: dict) -> list[Point]:
     return points
 
 
-def fit(points: list[Point], first: dict[str, tuple[float, float]]) -> Costs:
+def fit(points: list[Point], first: dict[str, tuple[float, float]], base: Costs = NOTHING) -> Costs:
     """Constants of `Costs` that bring the fitted points nearest: the sum of the fourth powers of how far they are off.
 
     (Of the logarithm; fourth powers, because the bar is on the worst.)
@@ -110,11 +110,12 @@ def fit(points: list[Point], first: dict[str, tuple[float, float]]) -> Costs:
     Args:
         points: of which the fitted ones count.
         first: of each constant a first guess and the most that it may be; the least is 0.
+        base: has the other constants.
     """
     used = [point for point in points if point.fitted]
 
     def misses(values: np.ndarray) -> float:
-        costs = Costs(**dict(zip(first, map(float, values), strict=True)))
+        costs = dataclasses.replace(base, **dict(zip(first, map(float, values), strict=True)))
         return sum(float(np.log(max(point.simulate(costs).mean(), 1e-9) / point.measured)) ** 4 for point in used)
 
     found = minimize(
@@ -122,9 +123,10 @@ def fit(points: list[Point], first: dict[str, tuple[float, float]]) -> Costs:
         [guess for guess, _ in first.values()],
         method="Nelder-Mead",
         bounds=[(0, most) for _, most in first.values()],
-        options={"maxfev": 400, "xatol": 1e-5, "fatol": 1e-5, "adaptive": True},
+        options={"maxfev": 400, "xatol": 1e-5, "fatol": 1e-6, "adaptive": True},
     )
-    return Costs(**{name: float(f"{value:.3g}") for name, value in zip(first, found.x, strict=True)})
+    found_costs = {name: float(f"{value:.3g}") for name, value in zip(first, found.x, strict=True)}
+    return dataclasses.replace(base, **found_costs)
 
 
 def compare(points: list[Point], costs: Costs) -> None:
@@ -246,10 +248,9 @@ def main() -> None:
         "write_seconds": (0.0015, 1.0),
         "write_seconds_per_mb": (0.006, 1.0),
         "write_goodput": (0.97, 1.0),
-        "write_window": (0.2, 16.0),
         "write_crowding": (0.0012, 0.01),
     }
-    of_writes = fit(writes, guesses)
+    of_writes = fit(writes, guesses, Costs(write_parts=MEASURED_COSTS.write_parts))
     of_reads = fit(reads, {"read_goodput": (0.94, 1.0)}) if reads else MEASURED_COSTS
     costs = dataclasses.replace(
         of_writes, read_goodput=of_reads.read_goodput, ingest_seconds=MEASURED_COSTS.ingest_seconds

@@ -120,7 +120,7 @@ class _Run:
                 self.reads.append((version, self.clock.now - start))
             yield fleet.round_seconds * self.chance.uniform(0.9, 1.1)
             start = self.clock.now
-            yield from naps.write(fixed, shard.send(megabytes))
+            yield from naps.write(fixed, shard.send(megabytes, episodes=fleet.episodes))
             self.writes.append((version, self.clock.now - start))
             self.clock.start(self._fetch(megabytes))
             share += 1

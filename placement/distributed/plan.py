@@ -28,11 +28,11 @@ from placement.distributed.simulation import Costs
 
 MEASURED = Costs(
     read_goodput=0.96,
-    write_seconds=0.0059,
-    write_seconds_per_mb=0.0071,
-    write_goodput=1.0,
-    write_window=0.195,
-    write_crowding=0.00016,
+    write_seconds=0.00163,
+    write_seconds_per_mb=0.00565,
+    write_goodput=0.973,
+    write_parts=3,
+    write_crowding=0.0013,
     ingest_seconds=0.0004,
 )
 """What transfers take beside their share of a link; docs/scaling.md says how it was measured."""

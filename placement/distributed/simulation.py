@@ -2,7 +2,7 @@
 
 Models pass over a `Link`, which serves all its transfers at once, each at an equal share of its rate (processor
 sharing, which is what TCP comes to over a long enough time). Episodes, many of which are as small as what a connection
-may have under way, pass over a `QueuedLink`, where pieces of them stand in a queue. Everything else is a fixed time.
+may have under way, pass over a `QueuedLink`, where parts of them stand in a queue. Everything else is a fixed time.
 The constants are measured by benchmarks/bench_caches.py and benchmarks/bench_shards.py; benchmarks/scale_model.py shows
 how well it gives their figures back.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
-import math
 from collections import deque
 from collections.abc import Callable, Generator
 from typing import TypeAlias
@@ -23,8 +22,6 @@ Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 
 CROWD = 16
 """Beyond so many transfers at once a link gets no slower: measured with 16 to 49."""
-PIECES = 64
-"""Into which a transfer is cut at most, to save time."""
 IDLE_SECONDS, NAP_SECONDS = 1.0, 0.1
 """gRPC's threads that call back sleep so long after so long without an event (its `CallbackAlternativeCQ`)."""
 
@@ -38,7 +35,7 @@ class Costs:
         read_goodput: share of a link's rate that carries models.
         write_seconds, write_seconds_per_mb: of one write of an episode.
         write_goodput: share of a link's rate that carries episodes.
-        write_window: megabytes of an episode that stand in a link's queue at once; infinite = all of it.
+        write_parts: of an episode, each of which stands in a link's queue as a whole; one after another.
         write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way
             (acknowledgements stand behind what the learner fetches).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
@@ -50,7 +47,7 @@ class Costs:
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
     write_goodput: float = 1.0
-    write_window: float = math.inf
+    write_parts: int = 1
     write_crowding: float = 0.0
     ingest_seconds: float = 0.0
 
@@ -141,7 +138,7 @@ class Link:
 
 
 class QueuedLink:
-    """One direction of a host's link with a queue, in which pieces of transfers stand: first come, first served.
+    """One direction of a host's link with a queue, in which parts of episodes stand: first come, first served.
 
     Args:
         clock: simulated time.
@@ -153,35 +150,34 @@ class QueuedLink:
     def __init__(self, clock: Clock, megabits: float, costs: Costs, *, burst: float = 0.0) -> None:
         self._clock, self._rate, self._burst = clock, megabits / 8 * costs.write_goodput, burst
         self._costs = costs
-        self._waiting: deque[tuple[float, float, Resume]] = deque()  # megabytes left, of a piece at most, what then
+        self._waiting: deque[tuple[int, float, Resume]] = deque()  # parts left, megabytes of each, what then
         self._busy = False
         self._tokens, self._at = burst, 0.0
 
-    def send(self, megabytes: float) -> Callable[[Resume], None]:
-        """What a process yields to send so much."""
-        return lambda resume: self._begin(megabytes, resume)
+    def send(self, megabytes: float, *, episodes: int = 1) -> Callable[[Resume], None]:
+        """What a process yields to send so much, which is so many episodes."""
+        parts = self._costs.write_parts * episodes
+        return lambda resume: self._begin(parts, megabytes / parts, resume)
 
-    def _begin(self, megabytes: float, resume: Resume) -> None:
-        piece = max(self._costs.write_window, megabytes / PIECES)
-        self._waiting.append((megabytes, piece, resume))
+    def _begin(self, parts: int, megabytes: float, resume: Resume) -> None:
+        self._waiting.append((parts, megabytes, resume))
         if not self._busy:
             self._busy = True
             self._tokens = min(self._burst, self._tokens + (self._clock.now - self._at) * self._rate)
             self._serve()
 
     def _serve(self) -> None:
-        """Lets the first piece pass."""
-        left, piece, resume = self._waiting.popleft()
-        passing = min(left, piece)
-        at_once = min(self._tokens, passing)
+        """Lets the first part pass."""
+        parts, megabytes, resume = self._waiting.popleft()
+        at_once = min(self._tokens, megabytes)
         self._tokens -= at_once
         further = min(len(self._waiting), CROWD)
-        seconds = (passing - at_once) / self._rate * (1 + self._costs.write_crowding * further**2)
-        self._clock.after(seconds, lambda: self._passed(left - passing, piece, resume))
+        seconds = (megabytes - at_once) / self._rate * (1 + self._costs.write_crowding * further**2)
+        self._clock.after(seconds, lambda: self._passed(parts - 1, megabytes, resume))
 
-    def _passed(self, left: float, piece: float, resume: Resume) -> None:
-        if left > 0:
-            self._waiting.append((left, piece, resume))
+    def _passed(self, parts: int, megabytes: float, resume: Resume) -> None:
+        if parts:
+            self._waiting.append((parts, megabytes, resume))
         else:
             resume()
         if self._waiting:

@@ -10,7 +10,7 @@ from placement.distributed import plan
 from placement.distributed.fleet import Fleet, Pace, simulate, simulate_reads, simulate_writes
 from placement.distributed.simulation import Clock, Costs, Link, Naps, Process, QueuedLink
 
-SHARED = Costs(write_window=1.0)  # episodes share a link, as long ones do
+SHARED = Costs(write_parts=10)  # episodes share a link
 
 
 def _ends(link: Link | QueuedLink, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
@@ -35,19 +35,19 @@ def test_transfers_share_a_link_equally() -> None:
     assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0])
 
 
-def test_pieces_stand_in_a_queue() -> None:
+def test_parts_stand_in_a_queue() -> None:
     clock = Clock()
     whole = QueuedLink(clock, 8.0, Costs())  # 1 MB/s, and whatever is sent stands in the queue at once
     assert _ends(whole, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([3.0, 4.0, 6.0])
     clock = Clock()
-    pieces = QueuedLink(clock, 8.0, Costs(write_window=1.0))  # A, A, B, C, A, C
-    assert _ends(pieces, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([5.0, 3.0, 6.0])
+    parts = QueuedLink(clock, 8.0, Costs(write_parts=3))  # A, A, B, C, A, B, C, B, C
+    assert _ends(parts, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([4.0, 16 / 3, 6.0])
 
 
-def test_small_pieces_are_equal_shares() -> None:
+def test_small_parts_are_equal_shares() -> None:
     clock = Clock()
-    link = QueuedLink(clock, 8.0, Costs(write_window=0.05))
-    assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0], abs=0.15)
+    link = QueuedLink(clock, 8.0, Costs(write_parts=50))
+    assert _ends(link, clock, [(0, 2), (1, 2), (6, 2), (6, 2)]) == pytest.approx([3.0, 4.0, 10.0, 10.0], abs=0.1)
 
 
 def test_a_burst_passes_at_once_and_fills_again_while_the_link_is_idle() -> None:
