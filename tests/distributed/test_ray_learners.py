@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -72,9 +73,11 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
     assert run.kill(name, timeout=LONG) == before[name]
     for each, pid in before.items():
         run.until(lambda each=each, pid=pid: run.pid(each) not in (0, pid), f"{each} is started anew", timeout=LONG)
-    assert f"{name} died and is started anew" in run.output()
-    assert "is started anew with the others" in run.output()
-    assert run.output().count("goes on after iteration") == {"learner 1": 1, "learner": 2}[name]
+    times = {"learner 1": 1, "learner": 2}[name]
+    # The one that lost the other ends itself; which of them Ray reports first is a matter of chance.
+    assert len(re.findall(r"learner(?: 1)? died and is started anew", run.output())) == times, run.output()
+    assert len(re.findall(r"learner(?: 1)? is started anew with the others", run.output())) == times, run.output()
+    assert run.output().count("goes on after iteration") == times
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     _check(folder)
