@@ -37,7 +37,7 @@ class Costs:
         write_goodput: share of a link's rate that carries episodes.
         write_parts: of an episode, each of which stands in a link's queue as a whole; one after another.
         write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way
-            (acknowledgements stand behind what the learner fetches).
+            (as measured while a learner reads).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
