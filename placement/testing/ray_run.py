@@ -32,7 +32,8 @@ from placement.distributed.cluster.role import Makers
 def watch(view):
     seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, **one.measures}
             for one in view.reports}
-    print("WATCH " + json.dumps({"board": view.board, "seen": seen}), flush=True)
+    sys.stdout.write("WATCH " + json.dumps({"board": view.board, "seen": seen}) + "\n")  # in one: others write, too
+    sys.stdout.flush()
 
 values = json.loads(sys.argv[1])
 result = driver.run(build(TrainConfig, values["config"]), makers=Makers(**values["makers"]), watch=watch)
@@ -165,8 +166,8 @@ class RayRun:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             with self._changed:
-                if line.startswith(WATCH):
-                    watched = json.loads(line.removeprefix(WATCH))
+                watched = _watched(line)
+                if watched:
                     self.seen, self.board = watched["seen"], watched["board"]
                 else:
                     self.lines.append(line)
@@ -175,6 +176,17 @@ class RayRun:
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+
+def _watched(line: str) -> dict[str, Any] | None:
+    """What a line of the watching says; None if it is another one, or one that another process wrote into."""
+    if not line.startswith(WATCH):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(line.removeprefix(WATCH))
+    except ValueError:
+        return None
+    return found
 
 
 def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes: int = EPISODES) -> dict[str, Any]:
