@@ -23,7 +23,7 @@ LONG = 400.0
 """Seconds to wait for anything: a fresh process of a role imports for up to a minute where processors are shared."""
 EPISODES = 8
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = """
+SCRIPT = r"""
 import json, os, sys
 from placement.config import TrainConfig, build
 from placement.distributed.cluster import driver
