@@ -189,7 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--design", default="planted20")
-    parser.add_argument("--iterations", type=int, default=4000, help="that the schedules of the run are made for")
+    parser.add_argument("--iterations", type=int, default=4000, help="of the schedules; more than are done in the time")
     parser.add_argument("--episodes", type=int, default=48, help="per iteration")
     parser.add_argument("--envs", type=int, default=24, help="per actor")
     parser.add_argument("--minibatch", type=int, default=240)
@@ -202,9 +202,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.references < 2:
         parser.error("--references must be at least 2: how far runs differ by themselves is the measure")
-    if options.folder:
-        options.folder.mkdir(parents=True)
+    if options.folder and options.folder.exists():
+        parser.error(f"--folder {options.folder} exists; name one that does not")
     folder = options.folder or Path(tempfile.mkdtemp(prefix="soak-"))
+    folder.mkdir(parents=True, exist_ok=True)
     soak = Soak(options, folder / "disturbed")
     try:
         soak.go()
