@@ -175,6 +175,7 @@ def judge(disturbed: Path, references: Sequence[Path], iterations: int) -> bool:
         each = " ".join(f"{cost:.4f}" for cost in others)
         end = iterations * moment // MOMENTS
         print(f"{end:10}  {one:9.4f}  {each}, {mean:.4f}, {spread:.4f}; {one / mean:.4f}")
+    # What the loop leaves is of the last moment, the end.
     count = len(others)
     reach = float(student.ppf(CONFIDENCE, count - 1)) * spread * (1 + 1 / count) ** 0.5 / mean
     print(f"one more undisturbed run would end at most {reach:.1%} above the mean ({CONFIDENCE:.0%} sure)")
