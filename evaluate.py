@@ -14,9 +14,9 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from placement.command_line import MISTAKES, refuse, run
+from placement.cli.entry import MISTAKES, refuse, run
 from placement.config import build
-from placement.report.evaluation import EvaluateConfig, evaluate_placement, print_json
+from placement.evaluation.placement_evaluation import EvaluateConfig, evaluate_placement, print_json
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="evaluate")
@@ -27,18 +27,18 @@ def main(settings: DictConfig) -> float:
         config = build(EvaluateConfig, values)
         logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
         if config.placers:
-            from placement.distributed.comparison import compare
+            from placement.evaluation.comparison import compare
 
             metrics = compare(config, Console())
         elif config.search is not None:
-            from placement.distributed.search_evaluation import evaluate_search
+            from placement.evaluation.search_evaluation import evaluate_search
 
             metrics = evaluate_search(config, Console())
         elif config.checkpoint is None:
             metrics = evaluate_placement(config, Console())
         else:
             # late: JAX takes seconds to import, and a placement does not need it
-            from placement.distributed.policy_evaluation import evaluate_policy
+            from placement.evaluation.policy_evaluation import evaluate_policy
 
             metrics = evaluate_policy(config, Console())
         if config.json:

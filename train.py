@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from placement.command_line import INTERRUPTED, MISTAKES, refuse, run
+from placement.cli import sweep
+from placement.cli.entry import INTERRUPTED, MISTAKES, refuse, run
 from placement.config import TrainConfig, build
-from placement.distributed import run_folder, sweep
+from placement.training import run_folder
 
 if TYPE_CHECKING:
-    from placement.distributed.local import RunResult
+    from placement.runtimes.local import RunResult
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="config")
@@ -35,13 +36,13 @@ def main(settings: DictConfig) -> float:
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
-    from placement.checkpoint import CheckpointError
-    from placement.distributed.divergence import Diverged
-    from placement.distributed.supervisor import WorkerFailed
     from placement.engine.costs import CostWeights
     from placement.netlist.load import load
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
+    from placement.training.checkpoint import CheckpointError
+    from placement.training.divergence import Diverged
+    from placement.training.supervisor import WorkerFailed
 
     try:
         result = _run(config)
@@ -62,10 +63,10 @@ def train(config: TrainConfig) -> float:
 def _run(config: TrainConfig) -> RunResult:
     """Trains on the runtime that the configuration names."""
     if config.runtime.name == "ray":
-        from placement.distributed.cluster import driver
+        from placement.runtimes.ray import driver
 
         return driver.run(config)
-    from placement.distributed import local
+    from placement.runtimes import local
 
     return local.run(config)
 

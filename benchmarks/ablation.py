@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 from placement.netlist.mirrored import AXES, mirrored
-from placement.netlist.shipped import save
 from placement.report import curves, style
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -81,7 +81,7 @@ class Role:
         said.put((self, None))
 
     def go(self) -> None:
-        """Sends one line."""
+        """Sends one connection."""
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
 

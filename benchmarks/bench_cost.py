@@ -17,8 +17,8 @@ import time
 from placement.engine.costs import proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import find, load
-from placement.netlist.plc import read_placement
 
 ARIANE = "ariane133_ng45"
 OPEN_EVALUATOR = 13.0  # seconds per evaluation, MacroPlacement's Python evaluator

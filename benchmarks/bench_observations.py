@@ -23,9 +23,9 @@ from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.ppo.trajectory import Episode, side_by_side
-from placement.testing.episodes import played_episodes
+from placement.ppo.trajectory import Episode, stack_episodes
 from placement.transport.reverb_server import reverb, start_server, tf
+from tests.support.episodes import played_episodes
 
 DEADLINE = 60_000  # ms
 
@@ -89,7 +89,7 @@ def main() -> None:
     episodes = played_episodes([design], options.episodes, 0, env=env)
     pool = EnvironmentPool([design], 1, env=env)
     seen = pool.rendered_arrays(options.episodes, pool.steps)
-    batch = side_by_side(episodes)
+    batch = stack_episodes(episodes)
 
     def played_again() -> float:
         used = time.process_time()

@@ -29,7 +29,7 @@ from placement.policy.agent import Agent
 from placement.policy.policy import Embeddings
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode, signature
-from placement.testing.observations import random_observation
+from tests.support.observations import random_observation
 
 ARIANE = "ariane133_ng45"
 CT_STEP = (0.190, 0.290)  # seconds per step as its collector runs its policy

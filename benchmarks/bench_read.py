@@ -13,8 +13,8 @@ import statistics
 import time
 
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.load import find
-from placement.netlist.protobuf import read_netlist
 
 ARIANE = "ariane133_ng45"
 BAR = 2.0  # seconds, on Ariane

@@ -25,8 +25,8 @@ from placement.engine.soft import SOFT_PLACERS
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import find, load
-from placement.netlist.plc import read_placement
 
 ARIANE = "ariane133_ng45"
 PUBLIC_SECONDS = 0.165  # one force-directed placement, MacroPlacement's C++ (150 to 180 ms)

@@ -28,14 +28,14 @@ import numpy as np
 from bench_cost import default_design
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.distributed.compilation import keep_compilations
-from placement.distributed.rollout import Network, play
 from placement.engine.pool import EnvironmentPool
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode, signature
+from placement.training.compilation import keep_compilations
+from placement.training.rollout import EmbeddedParameters, play
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR_EPISODES, BAR_SAMPLES, BAR_SHARE, BAR_BYTES = 15.0, 1000.0, 0.5, 200_000
@@ -80,7 +80,7 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
     """(episodes by actors, episodes by environments alone, decisions by the network alone, some of the episodes)."""
     agent = Agent(PolicyConfig(), [design])
     params = agent.init(0)
-    network = Network(params, agent.embed(params))
+    network = EmbeddedParameters(params, agent.embed(params))
     pools = [EnvironmentPool([design], options.envs, env=EnvConfig(), seed=n) for n in range(options.actors)]
     observations = [pool.reset() for pool in pools]
     kept: list[Episode] = []

@@ -24,7 +24,7 @@ from placement.policy.graph_inputs import GraphInputs
 from placement.policy.policy import Embeddings
 from placement.ppo.gradient_step import IterationData, Minibatch, minibatch_gradient
 from placement.ppo.loss import Coefficients, Samples
-from placement.testing.observations import random_observation
+from tests.support.observations import random_observation
 
 CHUNK = 32  # as the learner's on a CPU
 FEWER = 32  # the minibatch of what costs the same per sample whatever its size

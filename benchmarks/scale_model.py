@@ -6,7 +6,7 @@ The files are what `bench_shards.py --json` and `bench_caches.py --json` wrote; 
 Few constants are fitted to some of the points, which are marked (fixed time and time per megabyte of a write that is
 alone, the share of a busy link that carries payload, and how it falls with more writers); all other points are
 predicted. Beside each point stands how far single runs of the simulation lie apart (their standard deviation). The
-predictions for more actors use the constants in placement/distributed/plan.py, which are to be kept at what is fitted
+predictions for more actors use the constants in placement/capacity/plan.py, which are to be kept at what is fitted
 here. With --plots it draws measured beside simulated, and the predictions with and without caches and shards.
 """
 
@@ -27,14 +27,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 from scipy.optimize import minimize
 
-from placement.distributed.fleet import Fleet, Outcome, Pace, simulate, simulate_reads, simulate_writes
-from placement.distributed.plan import MEASURED as MEASURED_COSTS
-from placement.distributed.simulation import Costs
+from placement.capacity.fleet import Fleet, FleetOutcome, Pace, simulate, simulate_reads, simulate_writes
+from placement.capacity.plan import MEASURED as MEASURED_COSTS
+from placement.capacity.simulation import TransferCosts
 from placement.report import style
 
 MEASURED = Path(__file__).parent / "measured"
 BAR = 0.2
-NOTHING = Costs()
+NOTHING = TransferCosts()
 ACTORS = (16, 64, 256, 1024, 4096)
 SEEDS = 5
 """Simulations of writers that are averaged."""
@@ -46,7 +46,7 @@ class Point(NamedTuple):
     name: str
     fitted: bool
     measured: float
-    simulate: Callable[[Costs], np.ndarray]
+    simulate: Callable[[TransferCosts], np.ndarray]
 
 
 def write_points(rows: list[dict]) -> list[Point]:
@@ -77,7 +77,7 @@ def write_points(rows: list[dict]) -> list[Point]:
     return points
 
 
-def mean_writes(pace: Pace, costs: Costs, seconds: float) -> np.ndarray:
+def mean_writes(pace: Pace, costs: TransferCosts, seconds: float) -> np.ndarray:
     return np.array([simulate_writes(pace, costs, seconds=seconds, seed=seed).mean() for seed in range(SEEDS)])
 
 
@@ -92,7 +92,7 @@ def read_points(found: dict) -> list[Point]:
             fan_out=options["fan_out"],
         )
 
-        def mean(costs: Costs, fleet: Fleet = fleet) -> np.ndarray:
+        def mean(costs: TransferCosts, fleet: Fleet = fleet) -> np.ndarray:
             return np.array([simulate_reads(fleet, costs, period=options["period"], reads=options["reads"]).mean()])
 
         measured = float(np.mean(found[name]["latencies"]))
@@ -102,8 +102,8 @@ def read_points(found: dict) -> list[Point]:
     return points
 
 
-def fit(points: list[Point], first: dict[str, tuple[float, float]], base: Costs = NOTHING) -> Costs:
-    """Constants of `Costs` that bring the fitted points nearest: the sum of the fourth powers of how far they are off.
+def fit(points: list[Point], first: dict[str, tuple[float, float]], base: TransferCosts = NOTHING) -> TransferCosts:
+    """The `TransferCosts` with the least sum of the fourth powers of how far the fitted points are off.
 
     (Of the logarithm; fourth powers, because the bar is on the worst.)
 
@@ -129,7 +129,7 @@ def fit(points: list[Point], first: dict[str, tuple[float, float]], base: Costs 
     return dataclasses.replace(base, **found_costs)
 
 
-def compare(points: list[Point], costs: Costs) -> None:
+def compare(points: list[Point], costs: TransferCosts) -> None:
     """Prints measured and simulated beside each other, and how many points are within the bar."""
     offs: dict[bool, list[float]] = {True: [], False: []}
     for point in points:
@@ -147,7 +147,7 @@ def compare(points: list[Point], costs: Costs) -> None:
     print(f"worst deviation {worst:.0%} (bar {BAR:.0%}: {'met' if worst <= BAR else 'NOT met'})")
 
 
-def predictions(costs: Costs) -> dict[str, list[Outcome]]:
+def predictions(costs: TransferCosts) -> dict[str, list[FleetOutcome]]:
     """For each arrangement, one outcome for each of ACTORS."""
     base = Fleet(episode_mb=0.5)
     arrangements = {
@@ -164,7 +164,7 @@ def predictions(costs: Costs) -> dict[str, list[Outcome]]:
     }
 
 
-def draw_predictions(found: dict[str, list[Outcome]]) -> Figure:
+def draw_predictions(found: dict[str, list[FleetOutcome]]) -> Figure:
     figure = style.new_figure(13.0, 4.6)
     panels = (
         ("read", "model read (mean), seconds", True),
@@ -199,7 +199,7 @@ def draw_predictions(found: dict[str, list[Outcome]]) -> Figure:
     return figure
 
 
-def draw_comparison(points: list[Point], costs: Costs) -> Figure:
+def draw_comparison(points: list[Point], costs: TransferCosts) -> Figure:
     figure = style.new_figure(6.4, 5.6)
     axes = figure.add_axes((0.15, 0.12, 0.8, 0.72))
     for fitted, colour, label in ((True, style.ORANGE, "fitted"), (False, style.BLUE, "predicted")):
@@ -250,7 +250,7 @@ def main() -> None:
         "write_goodput": (0.97, 1.0),
         "write_crowding": (0.0012, 0.01),
     }
-    of_writes = fit(writes, guesses, Costs(write_parts=MEASURED_COSTS.write_parts))
+    of_writes = fit(writes, guesses, TransferCosts(write_parts=MEASURED_COSTS.write_parts))
     of_reads = fit(reads, {"read_goodput": (0.94, 1.0)}) if reads else MEASURED_COSTS
     costs = dataclasses.replace(
         of_writes, read_goodput=of_reads.read_goodput, ingest_seconds=MEASURED_COSTS.ingest_seconds

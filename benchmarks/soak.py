@@ -33,7 +33,7 @@ from typing import Any
 
 from scipy.stats import t as student
 
-from placement.testing.ray_run import RayRun
+from tests.support.ray_run import RayRun
 
 START_SECONDS = 240.0
 EVERYTHING = "everything"

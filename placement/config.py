@@ -300,7 +300,7 @@ class RuntimeConfig:
             wait and the learner drops episodes that are too old.
         evaluator: whether evaluations, save the last one, have a process of their own.
         start_timeout: seconds within which every role must have started.
-        report_seconds: between two reports of a role.
+        heartbeat_seconds: between two heartbeats of a process.
         poll_seconds: between two questions for newer parameters.
         shard_checkpoint_seconds: between two checkpoints of a shard; 0 = none.
         shard_silence_seconds: a shard that takes connections, but has answered nothing for so long, counts as down.
@@ -324,7 +324,7 @@ class RuntimeConfig:
     staleness: str = "wait"
     evaluator: bool = False
     start_timeout: float = 300.0
-    report_seconds: float = 1.0
+    heartbeat_seconds: float = 1.0
     poll_seconds: float = 0.02
     shard_checkpoint_seconds: float = 30.0
     shard_silence_seconds: float = 30.0
@@ -345,7 +345,7 @@ class RuntimeConfig:
         _require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
         for key in ("max_staleness", "evaluate_every", "minutes", "caches", "shard_checkpoint_seconds"):
             _require(getattr(self, key) >= 0, f"runtime.{key}", getattr(self, key), "at least 0")
-        for key in ("start_timeout", "report_seconds", "poll_seconds", "shard_silence_seconds"):
+        for key in ("start_timeout", "heartbeat_seconds", "poll_seconds", "shard_silence_seconds"):
             _require(getattr(self, key) > 0, f"runtime.{key}", getattr(self, key), "above 0 seconds")
         for key in ("address", "bind"):
             _require(bool(getattr(self, key)), f"runtime.{key}", getattr(self, key), "an address")

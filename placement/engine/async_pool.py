@@ -12,7 +12,7 @@ import dataclasses
 import weakref
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,13 @@ from placement.engine.arrays import checked_ids, int32_array
 from placement.engine.native_design import native_design
 from placement.engine.observation import MAPS, Observation
 from placement.engine.pool import refusing_unplayable
+from placement.engine.pool_types import ArraySpec, PoolConfig, PoolSpec, Result
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
 _OBSERVATION = len(Observation._fields)
 _INFO = ("dead_end", "costs", "elapsed_step", "env_id", "rows", "columns", "macros")
-
-Result = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
-"""observation, reward, terminated, truncated, info."""
 
 
 class WorkerError(RuntimeError):
@@ -40,45 +38,6 @@ class WorkerError(RuntimeError):
     def __init__(self, env_id: int, message: str) -> None:
         super().__init__(message)
         self.env_id = env_id
-
-
-class ArraySpec(NamedTuple):
-    """Shape and type of one array of a batch, without the batch axis."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-class PoolSpec(NamedTuple):
-    """What goes into a pool and what comes out.
-
-    Attributes:
-        observation: by name, as in `placement.engine.observation.Observation`.
-        action: int32 [], row · C + column.
-        num_actions: R · C.
-        rows, columns, steps: R, C and T.
-    """
-
-    observation: dict[str, ArraySpec]
-    action: ArraySpec
-    num_actions: int
-    rows: int
-    columns: int
-    steps: int
-
-
-@dataclasses.dataclass(frozen=True)
-class PoolConfig:
-    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
-
-    designs: tuple[str, ...]
-    design_of_env: tuple[int, ...]
-    num_envs: int
-    batch_size: int
-    num_threads: int
-    thread_affinity_offset: int
-    seed: int
-    env: EnvConfig
 
 
 _OPEN: weakref.WeakSet[AsyncPool] = weakref.WeakSet()
@@ -157,6 +116,11 @@ class AsyncPool:
     def synchronous(self) -> bool:
         """Whether a batch answers a call."""
         return self.batch_size == self.num_envs
+
+    @property
+    def number(self) -> int:
+        """By which the engine finds it, in `xla`."""
+        return self._native.number
 
     @property
     def closed(self) -> bool:

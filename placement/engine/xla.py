@@ -6,21 +6,51 @@ Axis legend: B environments in a batch. JAX is imported when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from placement.engine import _native
+from placement.engine.pool_types import PoolSpec, Result
 
 if TYPE_CHECKING:
     import jax
-
-    from placement.engine.async_pool import AsyncPool
 
 TIMEOUT = 600.0
 _OBSERVATION = ("design", "step", "mask", "maps", "x", "y")
 _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed_step", "env_id")
 _registered = False
+
+
+class Pool(Protocol):
+    """What is needed of `placement.engine.async_pool.AsyncPool`."""
+
+    spec: PoolSpec
+
+    @property
+    def number(self) -> int:
+        """By which the engine finds it."""
+
+    @property
+    def num_envs(self) -> int:
+        """How many environments there are."""
+
+    @property
+    def batch_size(self) -> int:
+        """Results in a batch."""
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether a batch answers a call."""
+
+    def send(self, actions: np.ndarray, env_id: np.ndarray | None = None) -> None:
+        """Takes actions."""
+
+    def recv(self, timeout: float | None = None) -> Result:
+        """The next batch."""
+
+    def step(self, actions: np.ndarray, env_id: np.ndarray | None = None, *, timeout: float | None = None) -> Result:
+        """Both."""
 
 
 class PoolFunctions(NamedTuple):
@@ -42,7 +72,7 @@ class PoolFunctions(NamedTuple):
     step: Callable[..., Any]
 
 
-def pool_functions(pool: AsyncPool, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
+def pool_functions(pool: Pool, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
     """The functions for `pool`, for use inside `jax.jit` and control flow.
 
     Args:
@@ -73,7 +103,7 @@ def pool_functions(pool: AsyncPool, *, callback: bool | None = None, timeout: fl
         size = chosen.shape[0] if pool.synchronous else pool.batch_size
         return _structured(calls.step(handle, _int32(actions), chosen, size))
 
-    return PoolFunctions(jax.numpy.array([pool._native.number, 0], np.uint32), recv, send, step)
+    return PoolFunctions(jax.numpy.array([pool.number, 0], np.uint32), recv, send, step)
 
 
 def _int32(array: Any) -> Any:
@@ -99,7 +129,7 @@ def _structured(outputs: Any) -> Any:
     return handle, (observation, reward, terminated, jax.numpy.zeros_like(terminated), named)
 
 
-def _result_shapes(pool: AsyncPool, size: int) -> list[jax.ShapeDtypeStruct]:
+def _result_shapes(pool: Pool, size: int) -> list[jax.ShapeDtypeStruct]:
     import jax
 
     shapes: dict[str, tuple[Any, Any]] = {
@@ -114,7 +144,7 @@ def _result_shapes(pool: AsyncPool, size: int) -> list[jax.ShapeDtypeStruct]:
 class _ForeignCalls:
     """Calls through XLA's foreign function interface, on the CPU."""
 
-    def __init__(self, pool: AsyncPool, timeout: float) -> None:
+    def __init__(self, pool: Pool, timeout: float) -> None:
         global _registered
         import jax
 
@@ -148,7 +178,7 @@ class _ForeignCalls:
 class _CallbackCalls:
     """Calls through the host, on any backend."""
 
-    def __init__(self, pool: AsyncPool, timeout: float) -> None:
+    def __init__(self, pool: Pool, timeout: float) -> None:
         self._pool, self._timeout = pool, timeout
 
     def send(self, handle: Any, actions: Any, env_id: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.async_pool import AsyncPool, Result
+from placement.engine.async_pool import AsyncPool
 from placement.engine.observation import MAPS
+from placement.engine.pool_types import Result
 
 try:
     import dm_env

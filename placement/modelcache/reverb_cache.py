@@ -14,8 +14,7 @@ import uuid
 import numpy as np
 
 from placement.modelcache.base import StoreClosed
-from placement.modelcache.header import NOTHING, SIZE, SnapshotMismatch, Stamp, check
-from placement.modelcache.reverb_line import (
+from placement.modelcache.connection import (
     SNAPSHOT_TABLE,
     STARTED,
     VERSION_TABLE,
@@ -23,6 +22,7 @@ from placement.modelcache.reverb_line import (
     SourceClosed,
     SourceFailed,
 )
+from placement.modelcache.header import NOTHING, SIZE, SnapshotMismatch, Stamp, check
 from placement.modelcache.reverb_source import Addresses, Counts, Source
 from placement.transport.reverb_server import reverb, start_server
 
@@ -79,9 +79,9 @@ class ModelCache:
         self._closed = threading.Event()
         self._poll_seconds = poll_seconds
         self._source = Source(parents, patience=patience) if parents is not None else None
-        self._follower = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
+        self._reader = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
         if self._source is not None:
-            self._follower.start()
+            self._reader.start()
 
     @property
     def address(self) -> str:
@@ -130,8 +130,8 @@ class ModelCache:
         self._closed.set()
         if self._source is not None:
             self._source.close()
-            if threading.current_thread() is not self._follower:
-                self._follower.join(CLOSE_SECONDS)
+            if threading.current_thread() is not self._reader:
+                self._reader.join(CLOSE_SECONDS)
         with self._publishing:
             self._server.stop()
 

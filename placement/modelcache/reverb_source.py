@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from placement.modelcache.connection import SNAPSHOT_TABLE, CacheConnection, Patience, SourceClosed, SourceFailed
 from placement.modelcache.header import SnapshotDamaged, Stamp, check
-from placement.modelcache.reverb_line import SNAPSHOT_TABLE, Line, Patience, SourceClosed, SourceFailed
 from placement.transport.latencies import Latencies, Summary
 
 __all__ = ["Addresses", "Counts", "Patience", "Source", "SourceClosed", "SourceFailed"]
@@ -56,7 +56,7 @@ class Source:
         self._addresses: tuple[str, ...] = ()
         self._looked_up = -math.inf
         self._rested: dict[str, float] = {}  # address → when it may be asked again
-        self._lines: dict[str, Line] = {}
+        self._connections: dict[str, CacheConnection] = {}
         self._closed = threading.Event()
         self._latencies = Latencies()
         self._bytes = self._questions = self._failures = self._damaged = self._abandoned = 0
@@ -78,7 +78,7 @@ class Source:
             SourceClosed: closed meanwhile.
             SnapshotMismatch: a snapshot of a format that this program does not know.
         """
-        return self._first(lambda line: self._move(line, than))
+        return self._first(lambda connection: self._move(connection, than))
 
     def close(self) -> None:
         """Ends what is under way in another thread, within a second or so. May be called twice."""
@@ -99,21 +99,21 @@ class Source:
         """Seconds that each of the last reads took, from the first byte asked for to the checksum."""
         return self._latencies.values()
 
-    def _ask(self, line: Line) -> Stamp:
+    def _ask(self, connection: CacheConnection) -> Stamp:
         self._questions += 1
-        return line.stamp()
+        return connection.stamp()
 
-    def _move(self, line: Line, than: Stamp) -> np.ndarray | None:
-        if self._ask(line) <= than:
+    def _move(self, connection: CacheConnection, than: Stamp) -> np.ndarray | None:
+        if self._ask(connection) <= than:
             return None
         start = time.perf_counter()
-        buffer = line.sample(SNAPSHOT_TABLE, self._patience.read)
+        buffer = connection.sample(SNAPSHOT_TABLE, self._patience.read)
         stamp = check(buffer).stamp
         self._latencies.record(time.perf_counter() - start)
         self._bytes += buffer.size
         return buffer if stamp > than else None
 
-    def _first(self, ask: Callable[[Line], _Answer]) -> _Answer:
+    def _first(self, ask: Callable[[CacheConnection], _Answer]) -> _Answer:
         """The answer of the nearest cache that gives one."""
         if time.monotonic() - self._looked_up > self._patience.addresses or not self._usable():
             self._look_up()
@@ -123,7 +123,7 @@ class Source:
             if not usable:
                 raise SourceFailed(self._why(told))
             try:
-                return ask(self._line(usable[0]))
+                return ask(self._connection(usable[0]))
             except (SourceFailed, SnapshotDamaged) as error:
                 told[usable[0]] = str(error)
                 self._give_up(usable[0], error)
@@ -138,16 +138,16 @@ class Source:
             return "; ".join(told.values())
         return f"no cache to ask: {', '.join(each or 'down' for each in self._addresses) or 'none known'}"
 
-    def _line(self, address: str) -> Line:
-        if address not in self._lines:
-            self._lines[address] = Line(address, self._patience, self._closed)
-        return self._lines[address]
+    def _connection(self, address: str) -> CacheConnection:
+        if address not in self._connections:
+            self._connections[address] = CacheConnection(address, self._patience, self._closed)
+        return self._connections[address]
 
     def _give_up(self, address: str, error: Exception) -> None:
         """Lets a cache rest after a failure, and looks up where the others are now."""
         self._failures += 1
         self._damaged += isinstance(error, SnapshotDamaged)
-        self._abandoned += self._lines.pop(address).abandoned
+        self._abandoned += self._connections.pop(address).abandoned
         self._rested[address] = time.monotonic() + self._patience.retry
         self._look_up()
 
@@ -155,4 +155,4 @@ class Source:
         self._addresses = tuple(self._lookup())
         self._looked_up = time.monotonic()
         self._rested = {each: when for each, when in self._rested.items() if each in self._addresses}
-        self._lines = {each: line for each, line in self._lines.items() if each in self._addresses}
+        self._connections = {each: line for each, line in self._connections.items() if each in self._addresses}

@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 from placement.modelcache.base import Snapshot, StoreClosed, StoreTimeout
+from placement.modelcache.connection import Patience, SourceClosed, SourceFailed
 from placement.modelcache.header import NOTHING, Stamp, read
 from placement.modelcache.reverb_cache import ModelCache
-from placement.modelcache.reverb_line import Patience, SourceClosed, SourceFailed
 from placement.modelcache.reverb_source import Addresses, Counts, Source
 from placement.modelcache.wire import Layout
 

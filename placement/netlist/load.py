@@ -11,8 +11,8 @@ from pathlib import Path
 
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.plc import read_placement_lines
-from placement.netlist.protobuf import read_located_netlist
+from placement.netlist.formats.plc import read_placement_lines
+from placement.netlist.formats.protobuf import read_located_netlist
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"

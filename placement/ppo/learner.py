@@ -37,9 +37,9 @@ from placement.ppo.gradient_step import (
 from placement.ppo.hosts import Hosts
 from placement.ppo.loss import Coefficients, Samples
 from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
-from placement.ppo.minibatches import shared_out
+from placement.ppo.minibatches import split_minibatches
 from placement.ppo.targets import Targets, targets, wire_shares
-from placement.ppo.trajectory import Episode, side_by_side
+from placement.ppo.trajectory import Episode, stack_episodes
 
 
 class LearnerState(NamedTuple):
@@ -179,7 +179,7 @@ class Learner:
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
         """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
         self._check(episodes)
-        batch = side_by_side(episodes)
+        batch = stack_episodes(episodes)
         rows = Observation(*(array[at : at + len(episodes)] for array in buffer))
         self._pool.render_episodes(
             batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=rows
@@ -188,7 +188,7 @@ class Learner:
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
         """Moves the rendered buffer to the devices; it must stay as it is until `learn` is done with it."""
         flat = jax.tree.map(_joined, Observation(*buffer))
-        return Prepared(side_by_side(episodes), put(flat, replicated(self._mesh)))
+        return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)))
 
     def learn(self, prepared: Prepared, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """One iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
@@ -212,8 +212,8 @@ class Learner:
         elites = updated_elites(self.state.elites, batch) if self._config.self_imitation > 0 else self.state.elites
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(self._config.iterations - 1, 1), elapsed), 1.0)
-        learning_rate = self._config.learning_rate * _fall(self._config.final_learning_rate_fraction, progress)
-        entropy = self._config.entropy_coefficient * _fall(self._config.final_entropy_fraction, progress)
+        learning_rate = self._config.learning_rate * _linear_decay(self._config.final_learning_rate_fraction, progress)
+        entropy = self._config.entropy_coefficient * _linear_decay(self._config.final_entropy_fraction, progress)
         coefficients = Coefficients(
             np.float32(self._config.clip), np.float32(self._config.value_coefficient), np.float32(entropy)
         )
@@ -260,7 +260,7 @@ class Learner:
     def teach(self, episodes: list[Episode]) -> None:
         """Adds whole episodes from elsewhere, of better placements, to those that are imitated; raises as `prepare`."""
         self._check(episodes)
-        self.state = self.state._replace(elites=updated_elites(self.state.elites, side_by_side(episodes)))
+        self.state = self.state._replace(elites=updated_elites(self.state.elites, stack_episodes(episodes)))
 
     def _inside(self, lengths: np.ndarray) -> np.ndarray:
         """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
@@ -317,7 +317,7 @@ class Learner:
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
         """The samples `order` (int32 [samples]) of so many episodes, shared out."""
         most = episodes * self._pool.steps
-        return shared_out(order, most, size=self._config.minibatch_size, mesh=self._mesh)
+        return split_minibatches(order, most, size=self._config.minibatch_size, mesh=self._mesh)
 
     def _traced_step(
         self,
@@ -340,7 +340,7 @@ def _joined(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, *array.shape[2:])
 
 
-def _fall(final: float, progress: float) -> float:
+def _linear_decay(final: float, progress: float) -> float:
     """From 1 at the start linearly to `final`."""
     return 1 + (final - 1) * progress
 

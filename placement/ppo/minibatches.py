@@ -17,7 +17,7 @@ CHUNK_ON_CPU = 32
 """Samples per device that pass through the decoder at once on a CPU (measured: activations fit the caches)."""
 
 
-def shared_out(order: np.ndarray, most: int, *, size: int, mesh: Mesh) -> list[Minibatch]:
+def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh) -> list[Minibatch]:
     """Minibatches of one shape on the mesh's devices; what little is left over is left out.
 
     Args:

@@ -56,6 +56,6 @@ def signature(steps: int) -> Episode:
     )
 
 
-def side_by_side(episodes: Sequence[Episode]) -> Episode:
+def stack_episodes(episodes: Sequence[Episode]) -> Episode:
     """Episodes of one T as one, axis B before each field's own; at least one."""
     return Episode(*(np.stack(values) for values in zip(*episodes, strict=True)))

@@ -54,7 +54,7 @@ class ShardStatistics:
 
 
 @dataclasses.dataclass(frozen=True)
-class Surroundings:
+class ReaderContext:
     """What all of a learner's shard readers share.
 
     Attributes:
@@ -81,20 +81,20 @@ class ShardReader:
         number: the shard's.
         address: says where the shard is at present; empty = down.
         schema: what episodes must look like.
-        surroundings: shared with the other readers.
+        context: shared with the other readers.
 
     Attributes:
-        ready: fetched episodes; `surroundings.changed` guards it.
+        ready: fetched episodes; `context.changed` guards it.
         taken, refused, duplicates, failures, connected, waiting, error: as in `ShardStatistics`.
         address: as in `ShardStatistics`.
     """
 
-    def __init__(self, number: int, address: Callable[[], str], schema: Schema, *, surroundings: Surroundings) -> None:
+    def __init__(self, number: int, address: Callable[[], str], schema: Schema, *, context: ReaderContext) -> None:
         self.number, self.address, self.error = number, "", ""
         self.ready: collections.deque[Episode] = collections.deque()
         self.taken = self.refused = self.duplicates = self.failures = self.waiting = 0
         self.connected = False
-        self._address_now, self._schema, self._around = address, schema, surroundings
+        self._address_now, self._schema, self._context = address, schema, context
         self._items: ItemReader | None = None
         self._waited, self._waiting_since, self._heard = 0.0, 0.0, 0.0
         self._thread = threading.Thread(target=self._run, name=f"replay shard {number} reader", daemon=True)
@@ -119,7 +119,7 @@ class ShardReader:
         info = probe(self.address, timeout=PROBE_SECONDS) if stays else None
         if info is not None:
             self.waiting, self._heard = int(info.current_size), time.monotonic()
-        elif not stays or time.monotonic() - self._heard > self._around.silence or gone(self.address):
+        elif not stays or time.monotonic() - self._heard > self._context.silence or gone(self.address):
             self.connected = False
             items.cancel()
 
@@ -129,11 +129,11 @@ class ShardReader:
             items.cancel()
 
     def join(self, timeout: float) -> None:
-        """Waits for the thread to end, after `surroundings.stop` was set."""
+        """Waits for the thread to end, after `context.stop` was set."""
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        stop = self._around.stop
+        stop = self._context.stop
         try:
             while not stop.is_set():
                 if not self._open():
@@ -146,7 +146,7 @@ class ShardReader:
                 finally:
                     self._items, self.connected = None, False
         except Exception as error:  # noqa: BLE001  handed to whoever reads
-            self._around.fail(error)
+            self._context.fail(error)
 
     def _open(self) -> bool:
         """Whether the shard answers; a reader of its items is then open."""
@@ -161,26 +161,26 @@ class ShardReader:
         except ItemsEnded as error:
             self._lose(str(error))
             return False
-        with self._around.changed:
+        with self._context.changed:
             self.address, self.connected, self._heard = address, True, time.monotonic()
-            self._around.changed.notify_all()
+            self._context.changed.notify_all()
         return True
 
     def _lose(self, error: str) -> None:
-        if not self._around.stop.is_set():
+        if not self._context.stop.is_set():
             self.failures += 1
             self.error = error
             self.waiting = 0
 
     def _receive(self) -> None:
         """Fetches what is wanted; raises ItemsEnded when the connection is lost."""
-        around, items, repeated = self._around, self._items, 0
+        context, items, repeated = self._context, self._items, 0
         assert items is not None
         while repeated < REPEATED_REFUSALS:
-            with around.changed:
-                while not around.stop.is_set() and self.connected and not around.wants(self.number):
-                    around.changed.wait(0.1)
-            if around.stop.is_set():
+            with context.changed:
+                while not context.stop.is_set() and self.connected and not context.wants(self.number):
+                    context.changed.wait(0.1)
+            if context.stop.is_set():
                 return
             self._waiting_since = time.monotonic()
             try:
@@ -192,9 +192,9 @@ class ShardReader:
             finally:
                 self._waited, self._waiting_since = self.wait_seconds(), 0.0
             repeated = 0
-            with around.changed:
-                if around.accept(episode):
+            with context.changed:
+                if context.accept(episode):
                     self.ready.append(episode)
-                    around.changed.notify_all()
+                    context.changed.notify_all()
                 else:
                     self.duplicates += 1

@@ -15,9 +15,9 @@ import numpy as np
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayTimeout
 from placement.replay.delivery import Delivery
-from placement.replay.seen import SeenEpisodes
+from placement.replay.interval_set import EpisodeIntervalSet
 from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
-from placement.replay.shard_reader import ShardReader, ShardStatistics, Surroundings
+from placement.replay.shard_reader import ReaderContext, ShardReader, ShardStatistics
 from placement.replay.shard_writer import ShardWriter, WriterStatistics
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
@@ -57,12 +57,12 @@ class ShardedReplay:
         name: str = "the replay shards",
     ) -> None:
         self._ahead = ahead
-        self._fetched, self._taken = SeenEpisodes(seen), SeenEpisodes(seen)
+        self._fetched, self._taken = EpisodeIntervalSet(seen), EpisodeIntervalSet(seen)
         self._turn = 0
         self._began = time.monotonic()
         self._stop = threading.Event()
         self._delivery = Delivery(name, available=self._available, take=self._take, explain=self._explain)
-        around = Surroundings(
+        context = ReaderContext(
             self._delivery.changed, self._stop, self._wants, self._accept, self._delivery.fail, silence
         )
         self._readers: list[ShardReader] = []
@@ -73,7 +73,7 @@ class ShardedReplay:
                         number,
                         lambda place=place: addresses()[place],  # type: ignore[misc]
                         Schema(steps, designs),
-                        surroundings=around,
+                        context=context,
                     )
                 )
         self._watcher = threading.Thread(target=self._watch, name="replay shards watcher", daemon=True)

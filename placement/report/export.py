@@ -1,4 +1,4 @@
-"""Files that a placement is handed on in: `.plc` (by `placement.netlist.plc`) and a CSV of the hard macros."""
+"""Files that a placement is handed on in: `.plc` (by `placement.netlist.formats.plc`) and a CSV of the hard macros."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import numpy as np
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.netlist.design import Design
 from placement.netlist.files import write_whole
-from placement.netlist.plc import read_placement
+from placement.netlist.formats.plc import read_placement
 from placement.report import animation, curves, html, plots, style
 
 SUMMARY = {

@@ -15,12 +15,12 @@ import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
 from placement.netlist.design import Design, Placement
-from placement.search import saved
+from placement.search import search_checkpoint
 from placement.search.annealer import Annealer, Tally
 from placement.search.config import AnnealConfig, Budget
+from placement.search.cooling import make_schedule
 from placement.search.legaliser import legalise
 from placement.search.population import Population
-from placement.search.schedule import make_schedule
 from placement.search.starts import Start, blockages, make_starts
 
 FINAL_SHARE = 0.04
@@ -121,9 +121,9 @@ def search(
     """
     about = _about(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
     folder = watch.folder
-    keep = None if folder is None else partial(saved.save, folder, design, about=about)
-    run = _Run(design, config, budget, watch, keep)
-    found = saved.load(folder, design, about) if folder is not None else None
+    keep = None if folder is None else partial(search_checkpoint.save, folder, design, about=about)
+    run = _SearchRun(design, config, budget, watch, keep)
+    found = search_checkpoint.load(folder, design, about) if folder is not None else None
     make = partial(Annealer, design, config=config, weights=weights)
     *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
     if found is not None:
@@ -142,13 +142,13 @@ def search(
     if config.grid > 0:
         best = legalise(design, best, spacing=config.spacing, blockages=blockages(config), grid=config.grid)
     if run.finished and folder is not None:
-        saved.forget(folder)
+        search_checkpoint.forget(folder)
     costs = proxy_cost(design, best, weights=weights)
     tallies = _summed([annealer.tallies for annealer in annealers])
     return SearchResult(best, costs, run.start, tuple(run.history), tallies, run.finished)
 
 
-def _resumed(run: _Run, found: saved.Saved, make: Callable[..., Annealer]) -> list[Annealer]:
+def _resumed(run: _SearchRun, found: search_checkpoint.Saved, make: Callable[..., Annealer]) -> list[Annealer]:
     """Annealers as they were when the search was stopped."""
     annealers = [make(best, seed=0) for best in found.best]
     for annealer, current, state in zip(annealers, found.current, found.states, strict=True):
@@ -158,7 +158,7 @@ def _resumed(run: _Run, found: saved.Saved, make: Callable[..., Annealer]) -> li
     return annealers
 
 
-class _Run:
+class _SearchRun:
     """The course of one search."""
 
     def __init__(

@@ -63,7 +63,7 @@ def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placeme
     return legalise(design, placement, spacing=config.spacing, blockages=blockages(config))
 
 
-def refinable(design: Design, starts: Sequence[Start], config: AnnealConfig, seed: int) -> list[Start]:
+def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig, seed: int) -> list[Start]:
     """A policy's samples, the best first, with room made for spacing and blockages, and the best one on shelves.
 
     Raises:
@@ -76,7 +76,7 @@ def refinable(design: Design, starts: Sequence[Start], config: AnnealConfig, see
         except NoRoom:
             continue
     if config.shelve and starts:
-        found += shelved(design, starts[0], config, seed)
+        found += repacked(design, starts[0], config, seed)
     if not found:
         raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
     return found
@@ -100,12 +100,12 @@ def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generato
         yield Start("fixed", design.initial)
         return
     for stretch in STRETCHES:
-        placement = shelves(design, stretch, config, generator)
+        placement = pack_rows(design, stretch, config, generator)
         if placement is not None:
             yield Start(f"shelves {stretch:g}", placement)
 
 
-def shelved(design: Design, start: Start, config: AnnealConfig, seed: int) -> list[Start]:
+def repacked(design: Design, start: Start, config: AnnealConfig, seed: int) -> list[Start]:
     """A placement's macros set out on shelves of each pitch, every macro as near to where it stood as its like let it.
 
     What is known of who belongs where is kept, and the gaps come to it that the density cost pays for.
@@ -118,14 +118,14 @@ def shelved(design: Design, start: Start, config: AnnealConfig, seed: int) -> li
     """
     found = []
     for stretch in STRETCHES:
-        placement = shelves(design, stretch, config, np.random.default_rng(seed), like=start.placement)
+        placement = pack_rows(design, stretch, config, np.random.default_rng(seed), like=start.placement)
         if placement is not None:
             name = f"{start.name}, shelves {stretch:g}"
             found.append(Start(name, _with_soft(design, placement, config.soft_placer)))
     return found
 
 
-def shelves(
+def pack_rows(
     design: Design,
     stretch: float,
     config: AnnealConfig,

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.distributed.fleet import Fleet, simulate_reads
-from placement.distributed.simulation import Costs
+from placement.capacity.fleet import Fleet, simulate_reads
+from placement.capacity.simulation import TransferCosts
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 bench_shards, scale_model = map(importlib.import_module, ("bench_shards", "scale_model"))
@@ -21,7 +21,7 @@ bench_shards, scale_model = map(importlib.import_module, ("bench_shards", "scale
 def _caches(goodput: float) -> dict:
     """What bench_caches.py would write if the model were true."""
     options = {"readers": 8, "megabytes": 4.0, "megabits": 50.0, "caches": 2, "fan_out": 2, "period": 3.0, "reads": 2}
-    costs = Costs(read_goodput=goodput)
+    costs = TransferCosts(read_goodput=goodput)
     found: dict = {"options": options}
     for name, caches in (("straight", 0), ("tree", 2)):
         fleet = Fleet(actors=8, model_mb=4.0, megabits=50.0, caches=caches, fan_out=2)

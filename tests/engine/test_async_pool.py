@@ -215,7 +215,7 @@ def test_a_snapshot_of_a_finished_episode_holds_its_placement() -> None:
 
 
 def test_the_snapshot_format_stays_as_it_is() -> None:
-    """Version 1, byte by byte as placement/engine/native/snapshot.hpp says, of an episode's second step."""
+    """Version 1, byte by byte as placement/engine/native/env/snapshot.hpp says, of an episode's second step."""
     with make_pool(four_macros(), 1, num_threads=1, seed=9) as pool:
         pool.reset()
         pool.step(np.array([12], np.int32))

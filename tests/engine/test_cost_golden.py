@@ -9,8 +9,8 @@ import pytest
 
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.design import Design, Netlist
-from placement.netlist.plc import read_placement
-from placement.netlist.protobuf import read_netlist
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.formats.protobuf import read_netlist
 
 REFERENCE = ("legalized.plc", "initial.plc")
 CASES = tuple(f"golden/case_{number}.plc" for number in range(100, 112))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
-from placement.distributed import local
 from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
+from placement.runtimes import local
 
 POLICIES = [
     PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2),

@@ -9,9 +9,9 @@ import pytest
 
 import placement.netlist.load as netlists
 from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
-from placement.distributed import local
 from placement.engine.costs import CostWeights, legality, proxy_cost
-from placement.netlist.plc import read_placement
+from placement.netlist.formats.plc import read_placement
+from placement.runtimes import local
 
 WEIGHTS = CostWeights(wirelength=1.0, density=0.0, congestion=0.0)
 

@@ -19,7 +19,7 @@ from placement.modelcache.header import SIZE, SnapshotDamaged, SnapshotMismatch,
 from placement.modelcache.wire import Layout, pack
 
 cache_module = pytest.importorskip("placement.modelcache.reverb_cache", reason="no Reverb", exc_type=ImportError)
-line_module = pytest.importorskip("placement.modelcache.reverb_line")
+line_module = pytest.importorskip("placement.modelcache.connection")
 store_module = pytest.importorskip("placement.modelcache.reverb_store")
 
 LONG = 60.0
@@ -378,7 +378,7 @@ def test_a_cache_process_that_is_really_killed_or_stopped(make: Make, number: si
         process.communicate(timeout=LONG)
 
 
-def test_a_cache_whose_follower_fails_ends_so_that_its_readers_go_on(
+def test_a_cache_whose_reader_fails_ends_so_that_its_readers_go_on(
     make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = make("cache")
@@ -390,7 +390,7 @@ def test_a_cache_whose_follower_fails_ends_so_that_its_readers_go_on(
     with caplog.at_level(logging.ERROR):
         _publish(root, 2)
         assert reader.wait_for(2, timeout=LONG).version == 2
-        leaf._follower.join(LONG)
+        leaf._reader.join(LONG)
     assert "cannot go on" in caplog.text and "ZeroDivisionError" in caplog.text
 
 

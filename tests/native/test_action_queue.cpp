@@ -1,4 +1,4 @@
-#include "action_queue.hpp"
+#include "pool/action_queue.hpp"
 
 #include <array>
 #include <thread>

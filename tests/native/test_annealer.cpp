@@ -1,12 +1,12 @@
-#include "annealer.hpp"
+#include "search/annealer.hpp"
 
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "check.hpp"
-#include "cost.hpp"
-#include "legality.hpp"
+#include "cost/cost.hpp"
+#include "cost/legality.hpp"
 #include "toy_design.hpp"
 
 using placement::Annealer;

@@ -1,4 +1,4 @@
-#include "async_pool.hpp"
+#include "pool/async_pool.hpp"
 
 #include <numeric>
 

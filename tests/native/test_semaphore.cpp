@@ -1,4 +1,4 @@
-#include "semaphore.hpp"
+#include "pool/semaphore.hpp"
 
 #include <thread>
 

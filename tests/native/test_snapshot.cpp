@@ -1,4 +1,4 @@
-#include "snapshot.hpp"
+#include "env/snapshot.hpp"
 
 #include "check.hpp"
 #include "toy_design.hpp"

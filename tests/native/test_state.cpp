@@ -1,4 +1,4 @@
-#include "state.hpp"
+#include "env/state.hpp"
 
 #include "check.hpp"
 #include "toy_design.hpp"

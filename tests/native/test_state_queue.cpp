@@ -1,4 +1,4 @@
-#include "state_queue.hpp"
+#include "pool/state_queue.hpp"
 
 #include <thread>
 

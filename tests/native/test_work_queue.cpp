@@ -1,4 +1,4 @@
-#include "work_queue.hpp"
+#include "pool/work_queue.hpp"
 
 #include <array>
 #include <atomic>

@@ -10,12 +10,15 @@ import pytest
 from test_native import ROOT, run, tool
 
 NATIVE = Path("placement/engine/native")
-COST = ("cost", "incremental", "compact_nets", "net_points", "macro_cover", "grid_cost", "largest")
+COST = tuple(
+    f"cost/{name}"
+    for name in ("cost", "incremental", "compact_nets", "net_points", "macro_cover", "grid_cost", "largest")
+)
 
 TERM_MAIN = """
 #include <cassert>
 #include <cmath>
-#include "incremental.hpp"
+#include "cost/incremental.hpp"
 #include "toy_design.hpp"
 int main() {
   using namespace placement;
@@ -44,7 +47,7 @@ int main() {
 MAP_MAIN = """
 #include <cassert>
 #include <cmath>
-#include "observation.hpp"
+#include "env/observation.hpp"
 #include "toy_design.hpp"
 int main() {
   using namespace placement;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "design.hpp"
+#include "common/design.hpp"
 
 inline std::shared_ptr<const placement::Design> toy_design(int columns = 8, int rows = 6) {
   placement::Design design;

@@ -10,8 +10,8 @@ import pytest
 import placement
 from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.netlist.plc import read_placement, write_placement
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,18 @@ import networkx
 import numpy as np
 import pytest
 from PIL import Image
+from placement.cli.netlists import main
 from rich.console import Console
 
-from placement.netlist.__main__ import main
 from placement.netlist.builder import NetlistBuilder
-from placement.netlist.describe import plot, print_description
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.generate import ClusteredOptions, clustered
+from placement.netlist.generators.clustered import ClusteredOptions, clustered
 from placement.netlist.graph import graph_arrays, to_networkx
 from placement.netlist.load import load
 from placement.netlist.rent import rent_fit
 from placement.netlist.statistics import statistics
+from placement.report.describe import plot, print_description
 
 
 @pytest.fixture

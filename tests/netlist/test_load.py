@@ -12,7 +12,7 @@ import pytest
 import placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import available, find, load
-from placement.testing.small_files import NETLIST, PLACEMENT
+from tests.support.small_files import NETLIST, PLACEMENT
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from placement.policy.agent import Agent
 from placement.policy.precision import product_dtype
 from placement.ppo.learner import Learner
 from placement.testing.designs import four_macros, random_design, square_canvas
-from placement.testing.episodes import played_episodes
-from placement.testing.observations import random_observation
+from tests.support.episodes import played_episodes
+from tests.support.observations import random_observation
 
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
 CONFIGS = [

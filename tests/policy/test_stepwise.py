@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from placement.checkpoint import CheckpointMismatch, Checkpoints
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.policy.agent import Agent, Params
@@ -21,8 +20,9 @@ from placement.policy.stepwise_graph import node_features
 from placement.policy.upsampling import MAP_CELLS, Doubling, _places
 from placement.ppo.learner import Learner
 from placement.testing.designs import four_macros, random_design, square_canvas
-from placement.testing.episodes import played_episodes
-from placement.testing.observations import random_observation
+from placement.training.checkpoint import CheckpointMismatch, Checkpoints
+from tests.support.episodes import played_episodes
+from tests.support.observations import random_observation
 
 CONFIG = PolicyConfig(name="edge_gnn_stepwise", node_width=8, rounds=2)
 DESIGNS = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]

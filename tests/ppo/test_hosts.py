@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.checkpoint import Checkpoints
 from placement.config import ConfigError
 from placement.ppo.hosts import Hosts
-from placement.testing.episodes import episode
+from placement.training.checkpoint import Checkpoints
+from tests.support.episodes import episode
 
 WORKER = Path(__file__).with_name("host_worker.py")
 SECONDS = 480

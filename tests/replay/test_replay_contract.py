@@ -14,7 +14,7 @@ import pytest
 from placement.replay.base import Replay, ReplayClosed, ReplayTimeout
 from placement.replay.memory import MemoryReplay
 from placement.replay.validation import MalformedEpisode
-from placement.testing.episodes import STEPS, counts, episode
+from tests.support.episodes import STEPS, counts, episode
 
 CAPACITY = 4
 PREFETCH = {"memory": 0, "reverb": 2}  # episodes held beyond the capacity once reading has begun

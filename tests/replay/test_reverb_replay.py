@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.testing.episodes import STEPS, counts, episode
 from placement.transport.loopback import _socket_descriptors
+from tests.support.episodes import STEPS, counts, episode
 
 reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
 shard_items = pytest.importorskip(
     "placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError
 )
-from placement.testing.by_hand import write_item  # noqa: E402
+from tests.support.by_hand import write_item  # noqa: E402
 
 LONG = 90.0
 

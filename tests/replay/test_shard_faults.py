@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from placement.replay.base import ReplayTimeout
-from placement.testing.episodes import STEPS, counts, episode
-from placement.testing.shard_process import ShardProcess
+from tests.support.episodes import STEPS, counts, episode
+from tests.support.shard_process import ShardProcess
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.sharded import ShardedReplay, ShardWriter

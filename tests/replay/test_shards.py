@@ -12,13 +12,13 @@ import pytest
 
 from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.validation import MalformedEpisode
-from placement.testing.episodes import STEPS, counts, episode
 from placement.transport.addresses import Addresses, fixed
+from tests.support.episodes import STEPS, counts, episode
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.shard import ReplayShard
 from placement.replay.sharded import ShardedReplay, ShardMismatch, ShardWriter
-from placement.testing.by_hand import write_item
+from tests.support.by_hand import write_item
 
 LONG = 90.0
 Make = Callable[..., tuple[list[ReplayShard], Addresses]]

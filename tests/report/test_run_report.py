@@ -7,7 +7,7 @@ import re
 import pytest
 
 from placement.engine.costs import proxy_cost
-from placement.netlist.plc import write_placement
+from placement.netlist.formats.plc import write_placement
 from placement.report import html as report_html
 from placement.report.run_report import write_report
 from placement.testing.designs import four_macros, random_design

@@ -9,14 +9,14 @@ from placement.config import ConfigError
 from placement.engine.costs import CostWeights, legality, proxy_cost
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
-from placement.netlist.plc import read_placement
-from placement.search import saved
+from placement.search import search_checkpoint
 from placement.search.config import AnnealConfig, Budget
+from placement.search.cooling import Adaptive, Geometric
 from placement.search.legaliser import Blockage, fits
-from placement.search.schedule import Adaptive, Geometric
 from placement.search.search import Watch, search
-from placement.search.starts import Start, make_starts, refinable, shelves
+from placement.search.starts import Start, make_starts, pack_rows, refinement_starts
 from placement.testing.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
@@ -63,14 +63,14 @@ def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, aft
     watch = Watch(tmp_path, stopped, lambda progress, point: rounds.append(progress))
     first = search(design, **arguments, watch=watch)
     assert not first.finished
-    assert (tmp_path / saved.STATE_NAME).is_file()
-    _, kept = read_placement(tmp_path / saved.BEST_NAME, design.netlist)
+    assert (tmp_path / search_checkpoint.STATE_NAME).is_file()
+    _, kept = read_placement(tmp_path / search_checkpoint.BEST_NAME, design.netlist)
     assert proxy_cost(design, kept).proxy_cost == first.costs.proxy_cost
     second = search(design, **arguments, watch=Watch(tmp_path))
     assert second.finished
     assert second.placement == whole.placement
     assert [point.moves for point in second.history] == [point.moves for point in whole.history]
-    assert not (tmp_path / saved.STATE_NAME).exists()
+    assert not (tmp_path / search_checkpoint.STATE_NAME).exists()
 
 
 def test_a_search_of_other_settings_or_a_damaged_state_is_not_gone_on_from(design, tmp_path):
@@ -82,7 +82,7 @@ def test_a_search_of_other_settings_or_a_damaged_state_is_not_gone_on_from(desig
     other = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
     assert other.placement == search(design, config=QUICK, budget=budget, seed=2).placement
     search(design, config=QUICK, budget=budget, seed=1, watch=stopped_after([]))
-    state = tmp_path / saved.STATE_NAME
+    state = tmp_path / search_checkpoint.STATE_NAME
     state.write_bytes(state.read_bytes()[:-100])
     again = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
     assert again.placement == other.placement
@@ -164,12 +164,12 @@ def test_a_policys_samples_are_given_room_before_they_are_refined(design):
     sample = make_starts(design, QUICK, 0)[0]
     config = dataclasses.replace(QUICK, shelve=False, blockages=((0.0, 0.0, 40.0, 40.0),))
     assert not fits(design, sample.placement, blockages=(Blockage(*config.blockages[0]),))
-    (start,) = refinable(design, [sample], config, 0)
+    (start,) = refinement_starts(design, [sample], config, 0)
     assert start.name == sample.name
     assert fits(design, start.placement, blockages=(Blockage(*config.blockages[0]),))
     everything = (0.0, 0.0, design.canvas.width, design.canvas.height)
     with pytest.raises(DesignError, match="no sample of the policy could be made legal"):
-        refinable(design, [sample], dataclasses.replace(config, blockages=(everything,)), 0)
+        refinement_starts(design, [sample], dataclasses.replace(config, blockages=(everything,)), 0)
 
 
 def test_a_budget_is_either_of_moves_or_of_seconds():
@@ -187,7 +187,7 @@ def test_starts_of_another_kind_are_made_where_the_wanted_ones_find_no_room():
     ]
     nets = [Net([("tall", 0, 0), ("wide", 0, 0)]), Net([("small", 0, 0), ("cluster", 0, 0)])]
     design = build("l_shape", square_canvas(7, 7), nodes, nets)
-    assert shelves(design, 1.0, AnnealConfig(), np.random.default_rng(0)) is None
+    assert pack_rows(design, 1.0, AnnealConfig(), np.random.default_rng(0)) is None
     starts = make_starts(design, AnnealConfig(soft_placer="analytic_fast"), 0)
     assert starts
     for start in starts:

@@ -7,14 +7,14 @@ import numpy as np
 from placement.engine.costs import legality
 from placement.netlist.load import load
 from placement.search.config import AnnealConfig
-from placement.search.starts import Start, make_starts, shelved, shelves
+from placement.search.starts import Start, make_starts, pack_rows, repacked
 
 
 def test_macros_of_equal_size_stand_as_near_as_they_can_to_where_they_stood() -> None:
     design = load("clustered40")
     config = AnnealConfig(soft_placer="analytic_fast", starts=("random",))
     start = make_starts(design, config, 3)[0]
-    found = shelved(design, start, config, 0)
+    found = repacked(design, start, config, 0)
     assert found[0].name == "random, shelves 1"
     order = design.placing_order
 
@@ -23,7 +23,7 @@ def test_macros_of_equal_size_stand_as_near_as_they_can_to_where_they_stood() ->
 
     for one, stretch in zip(found, (1.0, 1.15, 1.3, 1.45), strict=False):
         assert not legality(design, one.placement).overlaps and not legality(design, one.placement).outside
-        plain = shelves(design, stretch, config, np.random.default_rng(0))
+        plain = pack_rows(design, stretch, config, np.random.default_rng(0))
         assert plain is not None
         assert distance(one.placement.x, one.placement.y) < 0.9 * distance(plain.x, plain.y)
 
@@ -32,4 +32,4 @@ def test_the_name_says_where_it_came_from() -> None:
     design = load("toy6")
     start = Start("sample 0", design.initial) if design.initial.placed[design.placing_order].all() else None
     start = start or make_starts(design, AnnealConfig(starts=("greedy",)), 0)[0]
-    assert all(one.name.startswith(start.name) for one in shelved(design, start, AnnealConfig(), 0))
+    assert all(one.name.startswith(start.name) for one in repacked(design, start, AnnealConfig(), 0))

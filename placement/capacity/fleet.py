@@ -1,0 +1,235 @@
+"""A simulated run: actors, a tree of caches, replay shards and a learner, on hosts with limited links."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, SharedLink, Signal, Store, TransferCosts
+from placement.modelcache.tree import ROOT, plan_tree
+
+WARM_UP = 2
+"""Iterations that are not counted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fleet:
+    """What is run.
+
+    Attributes:
+        actors: processes that each play rounds of episodes.
+        model_mb: megabytes of a snapshot.
+        episode_mb: megabytes of an episode.
+        episodes: of an actor's round.
+        round_seconds: that a round takes, give or take a tenth.
+        learn_seconds: that the learner takes for an iteration, which is a round of every actor.
+        max_staleness: versions that an actor may be ahead of the learner.
+        caches: in the tree; 0 = actors read from the learner.
+        fan_out: caches that the root or one cache feeds at most.
+        shards: replay shards.
+        megabits: of each host's link in each direction; learner, caches and shards have a host each.
+    """
+
+    actors: int = 64
+    model_mb: float = 16.0
+    episode_mb: float = 0.0022
+    episodes: int = 16
+    round_seconds: float = 60.0
+    learn_seconds: float = 60.0
+    max_staleness: int = 1
+    caches: int = 0
+    fan_out: int = 8
+    shards: int = 1
+    megabits: float = 10_000.0
+
+
+class FleetOutcome(NamedTuple):
+    """What came of it; seconds.
+
+    Attributes:
+        read, read_p99: latency of an actor's read of the model.
+        write, write_p99: latency of writing a round's episodes.
+        iteration: from one publication to the next.
+        idle: share of it that the learner waited for episodes.
+    """
+
+    read: float
+    read_p99: float
+    write: float
+    write_p99: float
+    iteration: float
+    idle: float
+
+
+def simulate(fleet: Fleet, costs: TransferCosts, *, iterations: int = 6, seed: int = 0) -> FleetOutcome:
+    """Runs a fleet for some iterations beyond the first ones, which are not counted."""
+    return _FleetRun(fleet, costs, random.Random(seed)).outcome(WARM_UP + iterations)
+
+
+class _FleetRun:
+    def __init__(self, fleet: Fleet, costs: TransferCosts, chance: random.Random) -> None:
+        self.fleet, self.costs, self.chance = fleet, costs, chance
+        self.clock = Clock()
+        self.root = Store(self.clock, fleet.megabits, costs)
+        tree = plan_tree([f"cache{number}" for number in range(fleet.caches)], fleet.fan_out)
+        caches = [Store(self.clock, fleet.megabits, costs) for _ in range(fleet.caches)]
+        stores = {ROOT: self.root, **dict(enumerate(caches))}
+        for number, parent in enumerate(tree.parents):
+            self.clock.start(caches[number].follow(stores[parent], fleet.model_mb))
+        self.shards = [QueuedLink(self.clock, fleet.megabits, costs) for _ in range(fleet.shards)]
+        # From the shards, over few connections.
+        self.learner_link = SharedLink(self.clock, fleet.megabits, goodput=costs.write_goodput)
+        self.learner_cpu = SharedLink(self.clock, 8.0)  # a megabyte stands for a second of CPU
+        self.rounds = Signal(0)  # that the learner has
+        self.reads: list[tuple[int, float]] = []  # iteration, seconds
+        self.writes: list[tuple[int, float]] = []
+        self.waits: list[float] = []
+        self.published: list[float] = []
+        self.clock.start(self._learner())
+        for actor in range(fleet.actors):
+            store = stores[tree.readable("", actor)[0]]
+            self.clock.start(self._actor(store, self.shards[actor % fleet.shards]))
+
+    def outcome(self, iterations: int) -> FleetOutcome:
+        self.clock.run(float("inf"), done=lambda: len(self.published) > iterations)
+        reads = np.array([seconds for iteration, seconds in self.reads if iteration >= WARM_UP] or [0.0])
+        writes = np.array([seconds for iteration, seconds in self.writes if iteration >= WARM_UP] or [0.0])
+        spans = np.diff(self.published)[WARM_UP:]
+        return FleetOutcome(
+            read=float(reads.mean()),
+            read_p99=float(np.percentile(reads, 99)),
+            write=float(writes.mean()),
+            write_p99=float(np.percentile(writes, 99)),
+            iteration=float(spans.mean()),
+            idle=float(sum(self.waits[WARM_UP : WARM_UP + len(spans)]) / spans.sum()),
+        )
+
+    def _actor(self, store: Store, shard: QueuedLink) -> Process:
+        fleet, costs, version = self.fleet, self.costs, -1
+        share, naps = 0, Naps(self.clock)
+        megabytes = fleet.episode_mb * fleet.episodes
+        fixed = fleet.episodes * (costs.write_seconds + fleet.episode_mb * costs.write_seconds_per_mb)
+        while True:
+            yield store.version.reaches(max(share - fleet.max_staleness, 0))
+            if store.version.value > version:
+                version, start = store.version.value, self.clock.now
+                yield from store.read(fleet.model_mb)
+                self.reads.append((version, self.clock.now - start))
+            yield fleet.round_seconds * self.chance.uniform(0.9, 1.1)
+            start = self.clock.now
+            yield from naps.write(fixed, shard.send(megabytes, episodes=fleet.episodes))
+            self.writes.append((version, self.clock.now - start))
+            self.clock.start(self._fetch(megabytes))
+            share += 1
+
+    def _fetch(self, megabytes: float) -> Process:
+        """The learner takes a round's episodes from a shard."""
+        yield self.learner_link.send(megabytes)
+        yield self.learner_cpu.send(self.fleet.episodes * self.costs.ingest_seconds)
+        self.rounds.raise_to(self.rounds.value + 1)
+
+    def _learner(self) -> Process:
+        version = 0
+        while True:
+            self.root.version.raise_to(version)
+            self.published.append(self.clock.now)
+            yield self.rounds.reaches((version + 1) * self.fleet.actors)
+            self.waits.append(self.clock.now - self.published[-1])
+            yield self.fleet.learn_seconds
+            version += 1
+
+
+class Pace(NamedTuple):
+    """What writers of `simulate_writes` do.
+
+    Attributes:
+        writers, shards: how many.
+        megabytes: of an episode.
+        megabits: of each shard's link.
+        making: seconds between a write and the next, give or take half.
+        burst: megabytes that a link lets pass at once.
+        warm: whether each writer's first write, which does not count, is done before.
+        processes: that the writers of every shard are spread over.
+    """
+
+    writers: int
+    shards: int
+    megabytes: float
+    megabits: float
+    making: float
+    burst: float = 0.0
+    warm: bool = False
+    processes: int = 1
+
+
+def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: int = 0) -> np.ndarray:
+    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them.
+
+    Each begins writes for so many seconds, at least two, of which the first does not count.
+    """
+    clock, chance = Clock(), random.Random(seed)
+    shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
+    naps = [Naps(clock) for _ in range(pace.processes)]
+    latencies: list[float] = []
+
+    def writer(shard: QueuedLink, naps: Naps) -> Process:
+        yield pace.making * chance.random()
+        written = int(pace.warm)
+        while clock.now < seconds or written < 2:
+            start = clock.now
+            fixed = costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
+            yield from naps.write(fixed, shard.send(pace.megabytes))
+            written += 1
+            if written > 1:
+                latencies.append(clock.now - start)
+            yield pace.making * chance.uniform(0.5, 1.5)
+
+    for number in range(pace.writers):
+        clock.start(writer(shards[number % pace.shards], naps[number // pace.shards % pace.processes]))
+    clock.run(float("inf"))
+    return np.array(latencies)
+
+
+def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: int) -> np.ndarray:
+    """Latencies in seconds of the first `reads` reads of actors that only read, as benchmarks/bench_caches.py has them.
+
+    Args:
+        fleet: its actors, model, caches and links count.
+        costs: of reads.
+        period: seconds between two publications.
+        reads: of each actor.
+    """
+    clock = Clock()
+    root = Store(clock, fleet.megabits, costs)
+    tree = plan_tree([f"cache{number}" for number in range(fleet.caches)], fleet.fan_out)
+    caches = [Store(clock, fleet.megabits, costs) for _ in range(fleet.caches)]
+    stores = {ROOT: root, **dict(enumerate(caches))}
+    latencies: list[float] = []
+
+    def learner() -> Process:
+        for version in range(1_000_000):
+            root.version.raise_to(version)
+            yield period
+
+    def reader(store: Store) -> Process:
+        version = -1
+        for _ in range(reads):
+            yield store.version.reaches(version + 1)
+            version, start = store.version.value, clock.now
+            yield from store.read(fleet.model_mb)
+            latencies.append(clock.now - start)
+        while True:  # goes on as long as others have not done theirs
+            yield store.version.reaches(version + 1)
+            version = store.version.value
+            yield from store.read(fleet.model_mb)
+
+    clock.start(learner())
+    for number, parent in enumerate(tree.parents):
+        clock.start(caches[number].follow(stores[parent], fleet.model_mb))
+    for actor in range(fleet.actors):
+        clock.start(reader(stores[tree.readable("", actor)[0]]))
+    clock.run(float("inf"), done=lambda: len(latencies) >= reads * fleet.actors)
+    return np.array(latencies)

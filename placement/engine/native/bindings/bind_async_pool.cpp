@@ -1,0 +1,263 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "pool/async_pool.hpp"
+#include "bindings/batch_views.hpp"
+#include "bindings/bindings.hpp"
+#include "pool/pool_registry.hpp"
+
+namespace nb = nanobind;
+
+namespace placement {
+namespace {
+
+using Ids = InputVector<std::int32_t>;
+
+// Keeps the pool, and so the memory of its blocks, alive for the arrays that look into it.
+struct BlockOwner {
+  std::shared_ptr<AsyncPool> pool;
+};
+
+// A block with its arrays, which are made once and handed out again whenever nobody else holds them any more. (A view of
+// an array, and a consumer of its buffer, holds the array.)
+struct Lending {
+  Block* block;
+  nb::list arrays;
+
+  bool returned() const {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arrays.ptr()); ++i) {
+      if (Py_REFCNT(PyList_GET_ITEM(arrays.ptr(), i)) > 1) return false;
+    }
+    return true;
+  }
+};
+
+// The pool and the blocks of it that Python holds. All but the waiting is done with the interpreter's lock held.
+class PythonPool {
+ public:
+  explicit PythonPool(std::shared_ptr<AsyncPool> pool)
+      : pool_(std::move(pool)), number_(PoolRegistry::instance().add(pool_)) {}
+  ~PythonPool() {
+    if (pool_->forked()) {
+      new std::shared_ptr<AsyncPool>(pool_);  // never to be destroyed,
+      nb::set_leak_warnings(false);           // which is meant
+      return;
+    }
+    PoolRegistry::instance().remove(number_);
+    pool_->close();
+  }
+  PythonPool(const PythonPool&) = delete;
+  PythonPool& operator=(const PythonPool&) = delete;
+
+  AsyncPool& pool() { return *pool_; }
+  std::uint32_t number() const { return number_; }
+
+  using Batch = std::pair<nb::list, int>;  // the arrays, and how many of their rows are in use
+
+  Batch recv(double timeout) {
+    take_back();
+    Block* block = waiting([&] { return pool_->recv(timeout, check_signals); });
+    return lend(block);
+  }
+
+  Batch step(const Ids& actions, const Ids& env_ids, double timeout) {
+    take_back();
+    const std::int32_t *action_data = actions.data(), *id_data = env_ids.data();
+    const int count = static_cast<int>(env_ids.shape(0));
+    return lend(waiting([&] { return pool_->step(action_data, id_data, count, timeout, check_signals); }));
+  }
+
+  Batch observe(const Ids& env_ids) {
+    std::unique_ptr<Block> block = pool_->observe(env_ids.data(), static_cast<int>(env_ids.shape(0)));
+    Block* raw = block.get();
+    nb::capsule owner(block.release(), [](void* data) noexcept { delete static_cast<Block*>(data); });
+    return {batch_views(raw->batch, owner), raw->size};
+  }
+
+ private:
+  template <typename Call>
+  static Block* waiting(Call call) {
+    nb::gil_scoped_release unlocked;
+    return call();
+  }
+
+  static void check_signals() {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  Batch lend(Block* block) {
+    for (std::unique_ptr<Lending>& lending : known_) {
+      if (lending->block == block) {
+        lent_.push_back(lending.get());
+        return {lending->arrays, block->size};
+      }
+    }
+    const nb::object owner = nb::cast(BlockOwner{pool_});
+    known_.push_back(std::make_unique<Lending>(Lending{block, batch_views(block->batch, owner)}));
+    lent_.push_back(known_.back().get());
+    return {known_.back()->arrays, block->size};
+  }
+
+  // Looks at a few lent blocks, the oldest first, and gives those back that nobody holds any more.
+  void take_back() {
+    for (std::size_t i = std::min<std::size_t>(lent_.size(), 4); i > 0; --i) {
+      Lending* lending = lent_.front();
+      lent_.pop_front();
+      if (lending->returned()) {
+        pool_->release(lending->block);
+      } else {
+        lent_.push_back(lending);
+      }
+    }
+  }
+
+  std::shared_ptr<AsyncPool> pool_;
+  std::uint32_t number_;
+  std::vector<std::unique_ptr<Lending>> known_;
+  std::deque<Lending*> lent_;
+};
+
+PyObject* new_exception(nb::module_& m, const char* name, PyObject* base) {
+  PyObject* type = PyErr_NewException((std::string("placement.engine._native.") + name).c_str(), base, nullptr);
+  m.attr(name) = nb::handle(type);
+  return type;
+}
+
+void translate_exceptions(nb::module_& m) {
+  static PyObject* illegal = new_exception(m, "IllegalActionError", PyExc_ValueError);
+  static PyObject* failure = new_exception(m, "WorkerFailure", PyExc_RuntimeError);
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const IllegalAction& error) {
+      const Refusal& refusal = error.refusal;
+      const nb::tuple told = nb::make_tuple(refusal.index, refusal.step, refusal.design_index, refusal.verdict,
+                                            refusal.obstacle);
+      PyErr_SetObject(illegal, nb::make_tuple(error.action, told).ptr());
+    } catch (const WorkerFailure& error) {
+      PyErr_SetObject(failure, nb::make_tuple(error.environment, error.what()).ptr());
+    } catch (const PoolTimeout& error) {
+      PyErr_SetString(PyExc_TimeoutError, error.what());
+    }
+  });
+}
+
+int count_of(const Ids& actions, const Ids& env_ids) {
+  if (actions.shape(0) != env_ids.shape(0)) throw nb::value_error("one action per environment is needed");
+  return static_cast<int>(env_ids.shape(0));
+}
+
+// The engine without a pool: `steps` steps of one environment with random legal actions, observations written.
+void play_alone(std::shared_ptr<Design> design, std::tuple<double, double, double> weights,
+                const std::string& soft_placer, int steps, std::uint64_t seed) {
+  EnvironmentConfig config;
+  config.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
+  config.soft_placer = soft_placer;
+  nb::gil_scoped_release unlocked;
+  const PlanList designs({design});
+  EpisodeScorer scorer(design, config);
+  Environment environment(designs.plans[0], 0, config.dead_end_penalty);
+  environment.seed(seed);
+  ObservationWriter writer(designs.shape);
+  Batch batch(designs.shape, 1);
+  for (int step = 0; step < steps; ++step) {
+    environment.advance(Action(std::max(0, environment.sample_action(designs.shape)), designs.shape), scorer);
+    batch.write(0, 0, environment, writer);
+  }
+}
+
+}  // namespace
+
+void bind_async_pool(nb::module_& m) {
+  translate_exceptions(m);
+  m.def("play_alone", &play_alone, nb::kw_only(), nb::arg("design"), nb::arg("weights"), nb::arg("soft_placer"),
+        nb::arg("steps"), nb::arg("seed"), "For benchmarks: steps of one environment in a plain loop.");
+  nb::class_<BlockOwner>(m, "BlockOwner");
+  nb::class_<PythonPool>(m, "AsyncPool", "Environments stepped by threads; see placement.engine.async_pool.")
+      .def(
+          "__init__",
+          [](PythonPool* self, const std::vector<std::shared_ptr<Design>>& designs,
+             const std::vector<int>& design_of_env, std::tuple<double, double, double> weights,
+             double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
+             int thread_affinity_offset, std::uint64_t seed) {
+            EnvironmentConfig environment;
+            environment.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
+            environment.dead_end_penalty = dead_end_penalty;
+            environment.soft_placer = soft_placer;
+            AsyncPoolConfig config{batch_size, num_threads, thread_affinity_offset, seed};
+            const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
+            for (const int design : design_of_env) {
+              if (design < 0 || design >= static_cast<int>(designs.size())) throw nb::index_error("no such design");
+            }
+            if (design_of_env.empty()) throw nb::value_error("at least one environment is needed");
+            new (self) PythonPool(std::make_shared<AsyncPool>(shared, design_of_env, environment, config));
+          },
+          nb::kw_only(), nb::arg("designs"), nb::arg("design_of_env"), nb::arg("weights"),
+          nb::arg("dead_end_penalty"), nb::arg("soft_placer"), nb::arg("batch_size"), nb::arg("num_threads"),
+          nb::arg("thread_affinity_offset"), nb::arg("seed"))
+      .def_prop_ro("shape",
+                   [](PythonPool& self) {
+                     const ObservationShape& shape = self.pool().shape();
+                     return std::make_tuple(shape.rows, shape.columns, shape.steps);
+                   })
+      .def_prop_ro("number", &PythonPool::number)
+      .def_prop_ro("batch_size", [](PythonPool& self) { return self.pool().batch_size(); })
+      .def_prop_ro("num_threads", [](PythonPool& self) { return self.pool().num_threads(); })
+      .def_prop_ro("closed", [](PythonPool& self) { return self.pool().closed(); })
+      .def_prop_ro("in_flight", [](PythonPool& self) { return self.pool().in_flight(); })
+      .def("send",
+           [](PythonPool& self, Ids actions, Ids env_ids) {
+             self.pool().send(actions.data(), env_ids.data(), count_of(actions, env_ids));
+           })
+      .def("send_reset",
+           [](PythonPool& self, Ids env_ids, std::optional<InputVector<std::uint64_t>> seeds) {
+             if (seeds && seeds->shape(0) != env_ids.shape(0)) throw nb::value_error("one seed per environment is needed");
+             self.pool().send_reset(env_ids.data(), static_cast<int>(env_ids.shape(0)),
+                                    seeds ? seeds->data() : nullptr);
+           },
+           nb::arg("env_ids"), nb::arg("seeds").none())
+      .def("recv", &PythonPool::recv)
+      .def("step",
+           [](PythonPool& self, Ids actions, Ids env_ids, double timeout) {
+             count_of(actions, env_ids);
+             return self.step(actions, env_ids, timeout);
+           })
+      .def("observe", &PythonPool::observe)
+      .def("sample_actions",
+           [](PythonPool& self, Ids env_ids, nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+             if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("one place per environment is needed");
+             self.pool().sample_actions(env_ids.data(), static_cast<int>(env_ids.shape(0)), out.data());
+           })
+      .def("snapshot",
+           [](PythonPool& self, int env_id) {
+             const std::string bytes = self.pool().snapshot(env_id);
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("restore",
+           [](PythonPool& self, int env_id, nb::bytes bytes) {
+             self.pool().restore(env_id, std::string(bytes.c_str(), bytes.size()));
+           })
+      .def("last_placement",
+           [](PythonPool& self, int env_id) -> std::optional<std::tuple<std::vector<double>, std::vector<double>>> {
+             std::vector<double> x, y;
+             if (!self.pool().last_placement(env_id, &x, &y)) return std::nullopt;
+             return std::make_tuple(std::move(x), std::move(y));
+           })
+      .def("disturb_next",
+           [](PythonPool& self, int env_id, double seconds, bool fails) {
+             self.pool().disturb_next(env_id, seconds, fails);
+           })
+      .def_prop_ro("receiving", [](PythonPool& self) { return self.pool().receiving(); })
+      .def("close", [](PythonPool& self) { self.pool().close(); }, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace placement

@@ -1,0 +1,67 @@
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "cost/cost.hpp"
+#include "bindings/cost_bindings.hpp"
+#include "cost/legality.hpp"
+
+namespace nb = nanobind;
+
+namespace placement {
+namespace {
+
+using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+}  // namespace
+
+void bind_cost(nb::module_& m) {
+  nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy cost; one per thread.")
+      .def(nb::init<std::shared_ptr<const Design>>(), nb::arg("design"))
+      .def(
+          "evaluate",
+          [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, double wirelength, double density,
+             double congestion) {
+            require_placement(self.design(), x, y, orientation);
+            Costs costs;
+            {
+              nb::gil_scoped_release unlocked;
+              costs = self.evaluate(x.data(), y.data(), orientation.data(), {wirelength, density, congestion});
+            }
+            return as_tuple(costs);
+          },
+          nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("wirelength"), nb::arg("density"),
+          nb::arg("congestion"))
+      .def(
+          "write_maps",
+          [](const CostEvaluator& self, OutputMap density, OutputMap horizontal, OutputMap vertical) {
+            const Canvas& canvas = self.design().canvas;
+            for (const OutputMap* map : {&density, &horizontal, &vertical}) {
+              if (map->shape(0) != static_cast<std::size_t>(canvas.rows) ||
+                  map->shape(1) != static_cast<std::size_t>(canvas.columns)) {
+                throw nb::value_error("a map must have the shape [rows, columns]");
+              }
+            }
+            std::copy(self.density_map().begin(), self.density_map().end(), density.data());
+            std::copy(self.vertical_map(), self.vertical_map() + canvas.cells(), vertical.data());
+            for (int cell = 0; cell < canvas.cells(); ++cell) {
+              const int row = cell / canvas.columns, column = cell % canvas.columns;
+              horizontal.data()[cell] = self.horizontal_map()[column * canvas.rows + row];
+            }
+          },
+          nb::arg("density"), nb::arg("horizontal"), nb::arg("vertical"));
+
+  m.def(
+      "check_legality",
+      [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
+        require_placement(*design, x, y, orientation);
+        const Legality result = check_legality(*design, x.data(), y.data(), orientation.data());
+        return std::make_tuple(result.overlaps, result.outside);
+      },
+      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+}
+
+}  // namespace placement

@@ -1,0 +1,67 @@
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+#include <string>
+
+#include "bindings/bindings.hpp"
+#include "common/design.hpp"
+
+namespace nb = nanobind;
+
+namespace placement {
+namespace {
+
+template <typename T>
+std::vector<T> copied(const InputVector<T>& array) {
+  return std::vector<T>(array.data(), array.data() + array.shape(0));
+}
+
+}  // namespace
+
+void bind_design(nb::module_& m) {
+  nb::class_<Design>(m, "Design", "A design as the engine sees it; made by placement.engine.native_design.")
+      .def(
+          "__init__",
+          [](Design* self, double width, double height, int columns, int rows, double routes_horizontal,
+             double routes_vertical, double macro_routes_horizontal, double macro_routes_vertical, int smoothing,
+             double overlap_threshold, InputVector<std::int8_t> kind, InputVector<double> node_width,
+             InputVector<double> node_height, InputVector<std::int32_t> pin_node, InputVector<double> pin_dx,
+             InputVector<double> pin_dy, InputVector<double> net_weight, InputVector<std::int32_t> net_start,
+             InputVector<std::int32_t> net_pins, InputVector<double> initial_x, InputVector<double> initial_y,
+             InputVector<std::int8_t> initial_orientation, InputVector<std::uint8_t> placed,
+             InputVector<std::uint8_t> fixed, InputVector<std::int32_t> placing_order) {
+            new (self) Design();
+            self->canvas = Canvas{width,           height,
+                                  columns,         rows,
+                                  routes_horizontal, routes_vertical,
+                                  macro_routes_horizontal, macro_routes_vertical,
+                                  smoothing,       overlap_threshold};
+            self->kind = copied(kind);
+            self->node_width = copied(node_width);
+            self->node_height = copied(node_height);
+            self->pin_node = copied(pin_node);
+            self->pin_dx = copied(pin_dx);
+            self->pin_dy = copied(pin_dy);
+            self->net_weight = copied(net_weight);
+            self->net_start = copied(net_start);
+            self->net_pins = copied(net_pins);
+            self->initial_x = copied(initial_x);
+            self->initial_y = copied(initial_y);
+            self->initial_orientation = copied(initial_orientation);
+            self->placed = copied(placed);
+            self->fixed = copied(fixed);
+            self->placing_order = copied(placing_order);
+          },
+          nb::kw_only(), nb::arg("width"), nb::arg("height"), nb::arg("columns"), nb::arg("rows"),
+          nb::arg("routes_horizontal"), nb::arg("routes_vertical"), nb::arg("macro_routes_horizontal"),
+          nb::arg("macro_routes_vertical"), nb::arg("smoothing"), nb::arg("overlap_threshold"), nb::arg("kind"),
+          nb::arg("node_width"), nb::arg("node_height"), nb::arg("pin_node"), nb::arg("pin_dx"), nb::arg("pin_dy"),
+          nb::arg("net_weight"), nb::arg("net_start"), nb::arg("net_pins"), nb::arg("initial_x"),
+          nb::arg("initial_y"), nb::arg("initial_orientation"), nb::arg("placed"), nb::arg("fixed"),
+          nb::arg("placing_order"))
+      .def_prop_ro("num_nodes", &Design::nodes)
+      .def_prop_ro("num_nets", &Design::nets)
+      .def_prop_ro("num_steps", [](const Design& self) { return static_cast<int>(self.placing_order.size()); });
+}
+
+}  // namespace placement

@@ -1,0 +1,88 @@
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "env/state.hpp"
+
+namespace nb = nanobind;
+
+namespace placement {
+namespace {
+
+using MaskArray = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using DoubleArray = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::ndarray<nb::numpy, double, nb::ndim<2>> grid_copy(const PlacementState& state, const std::vector<double>& values) {
+  const Canvas& canvas = state.plan().design->canvas;
+  auto* copy = new std::vector<double>(values);
+  nb::capsule owner(copy, [](void* data) noexcept { delete static_cast<std::vector<double>*>(data); });
+  return {copy->data(), {static_cast<std::size_t>(canvas.rows), static_cast<std::size_t>(canvas.columns)}, owner};
+}
+
+}  // namespace
+
+void bind_state(nb::module_& m) {
+  nb::enum_<Verdict>(m, "Verdict")
+      .value("legal", Verdict::legal)
+      .value("out_of_range", Verdict::out_of_range)
+      .value("outside_canvas", Verdict::outside_canvas)
+      .value("overlaps", Verdict::overlaps)
+      .value("all_placed", Verdict::all_placed);
+
+  nb::class_<PlacementState>(m, "PlacementState", "Macros placed one by one; see placement.engine.state.")
+      .def("__init__",
+           [](PlacementState* self, std::shared_ptr<const Design> design) {
+             new (self) PlacementState(std::make_shared<const EpisodePlan>(std::move(design)));
+           })
+      .def("reset", &PlacementState::reset)
+      .def("place",
+           [](PlacementState& self, int row, int column) {
+             int obstacle = -1;
+             const Verdict verdict = self.judge(row, column, &obstacle);
+             if (verdict == Verdict::legal) self.place(row, column);
+             return std::make_tuple(verdict, obstacle);
+           })
+      .def("undo",
+           [](PlacementState& self) {
+             if (self.step() == 0) throw nb::value_error("undo: nothing is placed");
+             self.undo();
+           })
+      .def_prop_ro("step", &PlacementState::step)
+      .def_prop_ro("steps", [](const PlacementState& self) { return self.plan().steps(); })
+      .def_prop_ro("legal_cells", &PlacementState::legal_cells)
+      .def("cell",
+           [](const PlacementState& self, int t) {
+             if (t < 0 || t >= self.step()) throw nb::index_error("cell: that macro is not placed");
+             return self.cell(t);
+           })
+      .def("centre",
+           [](const PlacementState& self, int t) {
+             if (t < 0 || t >= self.step()) throw nb::index_error("centre: that macro is not placed");
+             return std::make_tuple(self.x(t), self.y(t));
+           })
+      .def("occupancy", [](const PlacementState& self) { return grid_copy(self, self.occupancy()); })
+      .def("density", [](const PlacementState& self) { return grid_copy(self, self.density()); })
+      .def("write_mask",
+           [](const PlacementState& self, MaskArray mask) {
+             const Canvas& canvas = self.plan().design->canvas;
+             if (mask.shape(0) != static_cast<std::size_t>(canvas.rows) ||
+                 mask.shape(1) != static_cast<std::size_t>(canvas.columns)) {
+               throw nb::value_error("the mask must have the shape [rows, columns]");
+             }
+             self.write_mask(mask.data(), canvas.columns);
+           })
+      .def("write_wire", [](const PlacementState& self, DoubleArray column_wire, DoubleArray row_wire) {
+        const Canvas& canvas = self.plan().design->canvas;
+        if (column_wire.shape(0) != static_cast<std::size_t>(canvas.columns) ||
+            row_wire.shape(0) != static_cast<std::size_t>(canvas.rows)) {
+          throw nb::value_error("column_wire must have one value per column and row_wire one per row");
+        }
+        self.wire_mask(column_wire.data(), row_wire.data());
+        return self.complete() ? 0.0 : self.plan().macros[self.step()].wire_scale;
+      });
+}
+
+}  // namespace placement

@@ -1,0 +1,39 @@
+// What the bindings of the costs share: checks of whole placements, costs as a tuple.
+#pragma once
+
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "cost/cost.hpp"
+
+namespace placement {
+
+using Vector = InputVector<double>;
+using Orientations = InputVector<std::int8_t>;
+
+// The typed faces check with a kinder message; this keeps a slip in them from reading beyond an array.
+inline void require_placement(const Design& design, const Vector& x, const Vector& y, const Orientations& orientation) {
+  const auto nodes = static_cast<std::size_t>(design.nodes());
+  if (x.shape(0) != nodes || y.shape(0) != nodes || orientation.shape(0) != nodes) {
+    throw nanobind::value_error("x, y and orientation must have one value per node");
+  }
+  for (std::size_t node = 0; node < nodes; ++node) {
+    if (orientation.data()[node] < 0 || orientation.data()[node] > 7) {
+      throw nanobind::value_error("every orientation must be in [0, 8)");
+    }
+    if (!std::isfinite(x.data()[node]) || !std::isfinite(y.data()[node])) {
+      throw nanobind::value_error("every coordinate must be finite");
+    }
+  }
+}
+
+using CostTuple = std::tuple<double, double, double, double, double>;
+
+inline CostTuple as_tuple(const Costs& costs) {
+  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
+}
+
+}  // namespace placement

@@ -1,0 +1,59 @@
+// The proxy cost, exactly: wirelength, density and congestion of a placement.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cost/compact_nets.hpp"
+#include "common/design.hpp"
+#include "cost/grid_cost.hpp"
+#include "cost/macro_cover.hpp"
+#include "cost/net_points.hpp"
+#include "cost/routing.hpp"
+
+namespace placement {
+
+struct Weights {
+  double wirelength = 1.0, density = 0.5, congestion = 0.5;
+};
+
+struct Costs {
+  double wirelength = 0;  // µm, weighted half-perimeter sum
+  double wirelength_cost = 0, density_cost = 0, congestion_cost = 0, proxy_cost = 0;
+};
+
+// A pure function of design, placement and weights. Owns its workspace, so one evaluator per thread; no allocation
+// per call.
+class CostEvaluator {
+ public:
+  explicit CostEvaluator(std::shared_ptr<const Design> design);
+
+  // x, y [N] µm, orientation [N]; every node must stand somewhere (finite).
+  Costs evaluate(const double* x, const double* y, const std::int8_t* orientation, const Weights& weights);
+
+  // Maps of the last evaluation. Density [R, C]: area of macros over the gcell's area. Congestion: routing demand over
+  // capacity, vertical [R, C], horizontal [C, R], column by column.
+  const std::vector<double>& density_map() const { return cover_.density(); }
+  const double* vertical_map() const { return grid_.vertical(); }
+  const double* horizontal_map() const { return grid_.horizontal(); }
+
+  const Design& design() const { return *design_; }
+
+ private:
+  // Routes the nets of `size` points from `net` on (of any size when 0); returns their part of the wirelength.
+  template <int size>
+  double route_nets(int& net);
+
+  std::shared_ptr<const Design> design_;
+  CompactNets nets_;
+  PointPlacer placer_;
+  std::vector<std::int32_t> macros_;  // hard and soft
+  std::vector<PointPlace> places_;    // [Q]
+  DistinctCells distinct_;
+  RouteSteps steps_;
+  MacroCover cover_;
+  GridCost grid_;
+};
+
+}  // namespace placement

@@ -1,0 +1,43 @@
+// From the maps to the density and the congestion cost.
+#pragma once
+
+#include <vector>
+
+#include "common/design.hpp"
+#include "cost/largest.hpp"
+#include "cost/macro_cover.hpp"
+#include "cost/routing.hpp"
+
+namespace placement {
+
+// Owns its workspace; a pure function of what it is given.
+class GridCost {
+ public:
+  explicit GridCost(const Canvas& canvas);
+
+  // density [R, C].
+  double density_cost(const std::vector<double>& density);
+  double congestion_cost(const RouteSteps& steps, const MacroCover& cover);
+
+  // Demand over capacity as of the last congestion_cost: vertical [R, C], horizontal [C, R].
+  const double* vertical() const { return congestion_.data(); }
+  const double* horizontal() const { return congestion_.data() + cells_; }
+
+ private:
+  struct Axis {
+    int lines, length;   // the demand runs on from line to line; smoothing is along a line
+    double per_capacity;
+    double block_share;  // of the capacity that a macro over the whole side takes
+  };
+  void fill(const Axis& axis, const double* steps, const double* block, double* map);
+  void smooth(const Axis& axis, const double* demand, double* map);
+
+  int cells_, reach_;
+  Axis vertical_axis_, horizontal_axis_;
+  LargestMean densest_, busiest_;
+  std::vector<double> congestion_;
+  std::vector<double> running_;   // one line
+  std::vector<double> shared_;    // one line with `reach_` empty gcells on each side
+};
+
+}  // namespace placement

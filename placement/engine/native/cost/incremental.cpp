@@ -1,0 +1,186 @@
+#include "cost/incremental.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace placement {
+
+IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const double* x, const double* y,
+                                 const std::int8_t* orientation, const Weights& weights,
+                                 std::shared_ptr<const CompactNets> nets)
+    : design_(std::move(design)),
+      nets_(nets ? std::move(nets) : std::make_shared<const CompactNets>(*design_)),
+      weights_(weights),
+      placer_(*design_, *nets_),
+      x_(design_->nodes()),
+      y_(design_->nodes()),
+      orientation_(design_->nodes()),
+      places_(nets_->points()),
+      net_length_(nets_->nets()),
+      steps_(design_->canvas),
+      cover_(design_->canvas),
+      grid_(design_->canvas),
+      old_steps_(design_->canvas),
+      distinct_(design_->canvas, nets_->points()),
+      net_stamp_(nets_->nets(), 0) {
+  index_nets();
+  reset(x, y, orientation);
+}
+
+void IncrementalCost::index_nets() {
+  const CompactNets& nets = *nets_;
+  std::vector<std::vector<std::int32_t>> nets_of(design_->nodes());
+  for (int net = 0; net < nets.nets(); ++net) {
+    for (int i = nets.net_start[net]; i < nets.net_start[net + 1]; ++i) {
+      auto& found = nets_of[nets.point_node[nets.net_points[i]]];
+      if (found.empty() || found.back() != net) found.push_back(net);
+    }
+  }
+  node_net_start_.push_back(0);
+  for (const auto& found : nets_of) {
+    node_nets_.insert(node_nets_.end(), found.begin(), found.end());
+    node_net_start_.push_back(static_cast<std::int32_t>(node_nets_.size()));
+  }
+}
+
+void IncrementalCost::reset(const double* x, const double* y, const std::int8_t* orientation) {
+  const CompactNets& nets = *nets_;
+  pending_ = false;
+  steps_.clear();
+  cover_.clear();
+  for (int node = 0; node < design_->nodes(); ++node) {
+    x_[node] = x[node];
+    y_[node] = y[node];
+    orientation_[node] = orientation[node];
+    placer_.place(node, x[node], y[node], orientation[node], places_.data());
+    const Kind kind = design_->kind_of(node);
+    if (kind == Kind::hard || kind == Kind::soft) add_cover(at(node), 1.0);
+  }
+  costs_ = Costs();
+  for (int net = 0; net < nets.nets(); ++net) {
+    const int start = nets.net_start[net], count = nets.net_start[net + 1] - start;
+    net_length_[net] = nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, count));
+    costs_.wirelength += net_length_[net];
+    route(net, 1.0);
+  }
+  sum_up(true, true);
+}
+
+const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
+  const CompactNets& nets = *nets_;
+  old_moves_.clear();
+  old_places_.clear();
+  old_lengths_.clear();
+  old_costs_ = costs_;
+  pending_ = true;
+  gather_nets(moves, count);
+
+  bool density = false;
+  steps_changed_ = false;
+  for (int i = 0; i < count; ++i) {
+    const NodeMove old = at(moves[i].node);
+    old_moves_.push_back(old);
+    const bool covers_alike = old.x == moves[i].x && old.y == moves[i].y &&
+                              swaps_sides(old.orientation) == swaps_sides(moves[i].orientation);
+    if (!covers_alike) {
+      add_cover(old, -1.0);
+      add_cover(moves[i], 1.0);
+      density = true;
+    }
+  }
+  old_steps_.copy(steps_);
+  for (const std::int32_t net : touched_) route(net, -1.0);
+  for (int i = 0; i < count; ++i) steps_changed_ |= put(moves[i]);
+  if (!steps_changed_) old_steps_.swap(steps_);  // no point left its gcell: the routes are as they were
+  for (const std::int32_t net : touched_) {
+    const int start = nets.net_start[net], points = nets.net_start[net + 1] - start;
+    const double length =
+        nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, points));
+    old_lengths_.push_back({net, net_length_[net]});
+    costs_.wirelength += length - net_length_[net];
+    net_length_[net] = length;
+    if (steps_changed_) route(net, 1.0);
+  }
+  sum_up(density, density | steps_changed_);
+  return costs_;
+}
+
+void IncrementalCost::undo() {
+  if (!pending_) return;
+  pending_ = false;
+  const PointPlace* old_place = old_places_.data();
+  for (const NodeMove& old : old_moves_) {
+    const NodeMove now = at(old.node);
+    add_cover(now, -1.0);
+    add_cover(old, 1.0);
+    x_[old.node] = old.x;
+    y_[old.node] = old.y;
+    orientation_[old.node] = old.orientation;
+    const int start = nets_->point_start[old.node], points = nets_->point_start[old.node + 1] - start;
+    std::copy_n(old_place, points, places_.begin() + start);
+    old_place += points;
+  }
+  for (const OldLength& old : old_lengths_) net_length_[old.net] = old.length;
+  if (steps_changed_) old_steps_.swap(steps_);
+  costs_ = old_costs_;
+}
+
+// The nets of the moved nodes, each once.
+void IncrementalCost::gather_nets(const NodeMove* moves, int count) {
+  touched_.clear();
+  if (++epoch_ == 0) {
+    std::fill(net_stamp_.begin(), net_stamp_.end(), 0);
+    epoch_ = 1;
+  }
+  for (int i = 0; i < count; ++i) {
+    const int node = moves[i].node;
+    for (int j = node_net_start_[node]; j < node_net_start_[node + 1]; ++j) {
+      const std::int32_t net = node_nets_[j];
+      if (net_stamp_[net] != epoch_) touched_.push_back(net);
+      net_stamp_[net] = epoch_;
+    }
+  }
+}
+
+void IncrementalCost::route(int net, double sign) {
+  const int start = nets_->net_start[net], count = nets_->net_start[net + 1] - start;
+  const std::int32_t* points = nets_->net_points.data() + start;
+  const double weight = sign * nets_->route_weight[net];
+  if (count == 2) {
+    steps_.add_two(places_[points[0]], places_[points[1]], weight);
+  } else {
+    const int distinct = distinct_.find(places_.data(), points, count);
+    steps_.add(distinct_.cells(), distinct, weight);
+  }
+}
+
+// Moves a node and its points; whether one of them left its gcell.
+bool IncrementalCost::put(const NodeMove& move) {
+  x_[move.node] = move.x;
+  y_[move.node] = move.y;
+  orientation_[move.node] = move.orientation;
+  const int start = nets_->point_start[move.node], end = nets_->point_start[move.node + 1];
+  const std::size_t first_old = old_places_.size();
+  old_places_.insert(old_places_.end(), places_.begin() + start, places_.begin() + end);
+  placer_.place(move.node, move.x, move.y, move.orientation, places_.data());
+  bool left = false;
+  for (int point = start; point < end; ++point) {
+    left |= places_[point].cell != old_places_[first_old + (point - start)].cell;
+  }
+  return left;
+}
+
+void IncrementalCost::add_cover(const NodeMove& at, double sign) {
+  cover_.add(at.x, at.y, design_->width_of(at.node, at.orientation), design_->height_of(at.node, at.orientation),
+             design_->kind_of(at.node) == Kind::hard, sign);
+}
+
+void IncrementalCost::sum_up(bool density, bool congestion) {
+  costs_.wirelength_cost = costs_.wirelength * nets_->per_wirelength;
+  if (density) costs_.density_cost = grid_.density_cost(cover_.density());
+  if (congestion) costs_.congestion_cost = grid_.congestion_cost(steps_, cover_);
+  costs_.proxy_cost = weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost +
+                      weights_.congestion * costs_.congestion_cost;
+}
+
+}  // namespace placement

@@ -1,0 +1,44 @@
+// What macros cover of each gcell: the density, and the routes that hard macros block.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "cost/compact_nets.hpp"
+#include "common/design.hpp"
+
+namespace placement {
+
+class MacroCover {
+ public:
+  explicit MacroCover(const Canvas& canvas);
+
+  // Shares of a gcell, summed over macros: of its area, [R, C]; of its height, for horizontal routes, [C, R]; of its
+  // width, for vertical routes, [R, C]. All in multiples of a power of two, so that taking away leaves no trace.
+  const std::vector<double>& density() const { return density_; }
+  const std::vector<double>& horizontal_block() const { return horizontal_block_; }
+  const std::vector<double>& vertical_block() const { return vertical_block_; }
+
+  void clear();
+  // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y; only hard macros block.
+  void add(double x, double y, double width, double height, bool hard, double sign);
+
+ private:
+  struct Span {  // the gcells that a macro meets along one axis
+    int first, last;
+    double first_share, last_share;  // of a gcell's side; the last is 0 where there is only one
+    bool partial;                    // more than one gcell, and the first or the last not covered whole
+  };
+  static Span span(double low, double high, double size, double per_size, int count);
+  static void fill(const Span& span, double* shares);
+  void add_block(const Span& columns, const Span& rows, double sign);
+
+  int columns_, rows_;
+  double width_, height_, cell_width_, cell_height_, per_width_, per_height_;
+  Rounder rounder_;
+  std::vector<double> density_, horizontal_block_, vertical_block_;
+  std::vector<double> share_x_, share_y_;  // of a gcell's width, height that the macro covers, by column, row
+};
+
+}  // namespace placement

@@ -1,0 +1,181 @@
+// One environment: an episode places the macros of one design; the cost of the whole placement ends it. The pools drive
+// environments through `advance` and `write`, whoever's thread they run on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cost/cost.hpp"
+#include "common/random.hpp"
+#include "env/observation.hpp"
+#include "soft/soft_placer.hpp"
+#include "env/state.hpp"
+
+namespace placement {
+
+inline constexpr int kCosts = 5;  // wirelength (µm), wirelength, density, congestion and proxy cost
+
+struct EnvironmentConfig {
+  Weights weights;
+  double dead_end_penalty = -4.0;
+  std::string soft_placer = "force_directed";  // or "none": soft macros stay as in the initial placement
+};
+
+// What the end of an episode needs: the soft placer and the cost. Owns workspace: one per design and thread.
+class EpisodeScorer {
+ public:
+  // Throws std::invalid_argument where the soft placer is unknown, or soft macros would stand nowhere.
+  EpisodeScorer(std::shared_ptr<const Design> design, const EnvironmentConfig& config)
+      : design_(design), weights_(config.weights), costs_(design) {
+    if (config.soft_placer != "none") {
+      soft_placer_ = make_soft_placer(config.soft_placer, design);
+      return;
+    }
+    for (int node = 0; node < design->nodes(); ++node) {
+      if (design->kind_of(node) == Kind::soft && !design->placed[node]) {
+        throw std::invalid_argument("soft macro number " + std::to_string(node) +
+                                    " has no initial position, and the soft placer is 'none'");
+      }
+    }
+  }
+
+  // x, y [N] µm with the hard macros placed; the soft macros' centres are written.
+  Costs score(double* x, double* y) {
+    const std::int8_t* orientation = design_->initial_orientation.data();
+    if (soft_placer_) soft_placer_->place(x, y, orientation);
+    return costs_.evaluate(x, y, orientation, weights_);
+  }
+
+ private:
+  std::shared_ptr<const Design> design_;
+  Weights weights_;
+  CostEvaluator costs_;
+  std::unique_ptr<SoftPlacer> soft_placer_;
+};
+
+// Where an environment writes what a step brought.
+struct StepSlot {
+  float* reward = nullptr;
+  std::uint8_t* terminated = nullptr;
+  std::uint8_t* dead_end = nullptr;
+  double* costs = nullptr;  // [kCosts]
+  std::int32_t* elapsed_step = nullptr;
+
+  StepSlot at(std::size_t index) const {
+    return {reward + index, terminated + index, dead_end + index, costs + index * kCosts, elapsed_step + index};
+  }
+};
+
+// An action is row · columns + column over the grid of the observation, padding included.
+struct Action {
+  int row, column;
+  Action(std::int32_t action, const ObservationShape& shape)
+      : row(action < 0 ? -1 : action / shape.columns), column(action < 0 ? -1 : action % shape.columns) {}
+};
+
+class Environment {
+ public:
+  Environment(std::shared_ptr<const EpisodePlan> plan, int design_index, double dead_end_penalty)
+      : state_(std::move(plan)), design_index_(design_index), dead_end_penalty_(dead_end_penalty) {
+    const auto nodes = static_cast<std::size_t>(state_.plan().design->nodes());
+    last_x_.resize(nodes);
+    last_y_.resize(nodes);
+    reset();
+  }
+
+  void reset() {
+    state_.reset();
+    reward_ = 0;
+    elapsed_step_ = 0;
+    dead_end_ = ended_ = false;
+    costs_.fill(std::numeric_limits<double>::quiet_NaN());
+  }
+
+  // Why the next `advance` may not take this action. An ended episode takes any: it is reset.
+  Verdict judge(const Action& action, int* obstacle) const {
+    return ended_ ? Verdict::legal : state_.judge(action.row, action.column, obstacle);
+  }
+
+  // Takes a legal action; the call after an episode's end ignores the action and begins the next episode.
+  void advance(const Action& action, EpisodeScorer& scorer) {
+    if (ended_) return reset();
+    state_.place(action.row, action.column);
+    ++elapsed_step_;
+    if (state_.complete()) {
+      finish(scorer);
+    } else if (state_.legal_cells() == 0) {
+      ended_ = dead_end_ = true;
+      reward_ = dead_end_penalty_;
+    }
+  }
+
+  // Whether the next `advance` with a legal action places the last macro, and so takes milliseconds.
+  bool ends_next() const { return !ended_ && state_.step() + 1 == state_.plan().steps(); }
+
+  void write(ObservationWriter& writer, const ObservationSlot& observation, const StepSlot& step) const {
+    writer.write(state_, design_index_, observation);
+    if (step.reward == nullptr) return;
+    *step.reward = static_cast<float>(reward_);
+    *step.terminated = ended_;
+    *step.dead_end = dead_end_;
+    std::copy(costs_.begin(), costs_.end(), step.costs);
+    *step.elapsed_step = elapsed_step_;
+  }
+
+  // A legal gcell of the current macro, all equally likely, as an action; -1 where there is none. From the
+  // environment's own stream of random numbers, which `seed` begins anew and which nothing else draws from.
+  void seed(std::uint64_t seed) { random_.seed(seed); }
+  std::int32_t sample_action(const ObservationShape& shape) {
+    if (state_.legal_cells() == 0) return -1;
+    const auto [row, column] = state_.nth_legal(static_cast<int>(random_.below(state_.legal_cells())));
+    return row * shape.columns + column;
+  }
+
+  const PlacementState& state() const { return state_; }
+  int design_index() const { return design_index_; }
+  bool ended() const { return ended_; }
+
+  // The placement of the last episode that placed every macro, [N] µm.
+  bool has_finished() const { return has_finished_; }
+  const std::vector<double>& last_x() const { return last_x_; }
+  const std::vector<double>& last_y() const { return last_y_; }
+
+  // All that the present episode is, as bytes that are the same on any machine; see snapshot.hpp.
+  std::string snapshot() const;
+  // Throws std::invalid_argument, and changes nothing, unless `bytes` is a snapshot of an environment of this design.
+  void restore(const std::string& bytes);
+
+ private:
+  void finish(EpisodeScorer& scorer) {
+    const Design& design = *state_.plan().design;
+    std::copy(design.initial_x.begin(), design.initial_x.end(), last_x_.begin());
+    std::copy(design.initial_y.begin(), design.initial_y.end(), last_y_.begin());
+    for (int t = 0; t < state_.step(); ++t) {
+      const int node = state_.plan().macros[t].node;
+      last_x_[node] = state_.x(t);
+      last_y_[node] = state_.y(t);
+    }
+    const Costs costs = scorer.score(last_x_.data(), last_y_.data());
+    has_finished_ = ended_ = true;
+    costs_ = {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
+    reward_ = -costs.proxy_cost;
+  }
+
+  PlacementState state_;
+  int design_index_;
+  double dead_end_penalty_;
+  double reward_ = 0;
+  int elapsed_step_ = 0;
+  bool ended_ = false, dead_end_ = false, has_finished_ = false;
+  Random random_;
+  std::array<double, kCosts> costs_{};
+  std::vector<double> last_x_, last_y_;
+};
+
+}  // namespace placement

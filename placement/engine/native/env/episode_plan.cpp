@@ -1,0 +1,172 @@
+#include "env/episode_plan.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "env/cell_ranges.hpp"
+#include "cost/legality.hpp"
+#include "env/snapshot.hpp"
+
+namespace placement {
+namespace {
+
+// First and last index whose interval lies inside [0, extent]; first > last where none does.
+std::pair<int, int> inside(const std::vector<double>& centres, double length, double extent) {
+  int first = 0, last = static_cast<int>(centres.size()) - 1;
+  while (first <= last && reaches_beyond(centres[first], length, extent)) ++first;
+  while (last >= first && reaches_beyond(centres[last], length, extent)) --last;
+  return {first, last};
+}
+
+}  // namespace
+
+EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
+    : design(std::move(design_)),
+      cell_width(design->canvas.cell_width()),
+      cell_height(design->canvas.cell_height()),
+      words((design->canvas.columns + 63) / 64),
+      share(static_cast<double>(design->nodes()) + 1),
+      fingerprint(placement::fingerprint(*design)) {
+  const Canvas& canvas = design->canvas;
+  for (int column = 0; column < canvas.columns; ++column) column_x.push_back((column + 0.5) * cell_width);
+  for (int row = 0; row < canvas.rows; ++row) row_y.push_back((row + 0.5) * cell_height);
+  if (design->placing_order.empty()) throw UnplayableDesign(-1, "it has no movable hard macro");
+  for (int node = 0; node < design->nodes(); ++node) {
+    if (stands(node) && !design->placed[node]) {
+      throw UnplayableDesign(node, "never moves, and the initial placement gives it no position");
+    }
+  }
+  for (const int node : design->placing_order) plan_macro(node);
+  plan_nets();
+  plan_standing();
+  plan_shapes();
+}
+
+bool EpisodePlan::stands(int node) const {
+  const Kind kind = design->kind_of(node);
+  return design->fixed[node] || kind == Kind::port || kind == Kind::cell;
+}
+
+void EpisodePlan::plan_macro(int node) {
+  const std::int8_t orientation = design->initial_orientation[node];
+  MacroToPlace macro{};
+  macro.node = node;
+  macro.width = design->width_of(node, orientation);
+  macro.height = design->height_of(node, orientation);
+  std::tie(macro.first_column, macro.last_column) = inside(column_x, macro.width, design->canvas.width);
+  std::tie(macro.first_row, macro.last_row) = inside(row_y, macro.height, design->canvas.height);
+  if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
+    throw UnplayableDesign(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
+  }
+  macros.push_back(macro);
+}
+
+void EpisodePlan::plan_nets() {
+  std::vector<int> step_of(design->nodes(), -1);
+  for (int step = 0; step < steps(); ++step) step_of[macros[step].node] = step;
+  std::vector<std::vector<MacroNet>> nets_of(macros.size());
+  std::vector<double> weight_of(macros.size(), 0.0);
+  std::vector<int> touched;
+  for (int net = 0; net < design->nets(); ++net) {
+    Box standing;
+    std::vector<std::pair<int, MacroNet>> spans;  // by step
+    for (int i = design->net_start[net]; i < design->net_start[net + 1]; ++i) {
+      const int pin = design->net_pins[i], node = design->pin_node[pin];
+      const bool turned = design->kind_of(node) == Kind::hard;
+      const auto& turn = kTurn[turned ? design->initial_orientation[node] : 0];
+      const double dx = turn[0] * design->pin_dx[pin] + turn[1] * design->pin_dy[pin];
+      const double dy = turn[2] * design->pin_dx[pin] + turn[3] * design->pin_dy[pin];
+      const int step = step_of[node];
+      if (step >= 0) {
+        auto span = std::find_if(spans.begin(), spans.end(), [step](const auto& item) { return item.first == step; });
+        if (span == spans.end()) {
+          spans.push_back({step, {0, design->net_weight[net], dx, dx, dy, dy}});
+        } else {
+          MacroNet& pins = span->second;
+          pins = {0, pins.weight, std::min(pins.left, dx), std::max(pins.right, dx), std::min(pins.bottom, dy),
+                  std::max(pins.top, dy)};
+        }
+      } else if (stands(node)) {
+        const double x = design->initial_x[node] + dx, y = design->initial_y[node] + dy;
+        standing.include(x, x, y, y);
+      }
+    }
+    for (const auto& [step, pins] : spans) weight_of[step] += pins.weight;
+    const bool can_grow = spans.size() + (standing.empty() ? 0 : 1) > 1;  // else it never has two ends that stand
+    if (!can_grow || design->net_weight[net] == 0) continue;
+    for (auto& [step, pins] : spans) {
+      pins.net = static_cast<std::int32_t>(standing_boxes.size());
+      nets_of[step].push_back(pins);
+    }
+    standing_boxes.push_back(standing);
+  }
+  for (int step = 0; step < steps(); ++step) {
+    MacroToPlace& macro = macros[step];
+    macro.first_net = static_cast<std::int32_t>(macro_nets.size());
+    macro_nets.insert(macro_nets.end(), nets_of[step].begin(), nets_of[step].end());
+    macro.last_net = static_cast<std::int32_t>(macro_nets.size());
+    const double scale = (design->canvas.width + design->canvas.height) * weight_of[step];
+    macro.wire_scale = scale > 0 ? 1 / scale : 0;
+  }
+}
+
+void EpisodePlan::plan_standing() {
+  standing_occupancy.assign(design->canvas.cells(), 0.0);
+  standing_density.assign(design->canvas.cells(), 0.0);
+  for (int node = 0; node < design->nodes(); ++node) {
+    const Kind kind = design->kind_of(node);
+    if (!design->fixed[node] || (kind != Kind::hard && kind != Kind::soft)) continue;
+    const std::int8_t orientation = design->initial_orientation[node];
+    const Obstacle macro{design->initial_x[node], design->initial_y[node], design->width_of(node, orientation),
+                         design->height_of(node, orientation), node};
+    if (kind == Kind::hard) fixed_macros.push_back(macro);
+    for_covered_cells(*this, macro.x, macro.y, macro.width, macro.height, [this, kind](int cell, double covered) {
+      standing_density[cell] += covered;
+      if (kind == Kind::hard) standing_occupancy[cell] += covered;
+    });
+  }
+}
+
+void EpisodePlan::plan_shapes() {
+  const Canvas& canvas = design->canvas;
+  std::vector<const MacroToPlace*> examples;  // [S]
+  for (MacroToPlace& macro : macros) {
+    const auto same = std::find_if(examples.begin(), examples.end(), [&macro](const MacroToPlace* other) {
+      return other->width == macro.width && other->height == macro.height;
+    });
+    macro.shape = static_cast<std::int32_t>(same - examples.begin());
+    if (same == examples.end()) examples.push_back(&macro);
+  }
+  shapes = static_cast<int>(examples.size());
+  const auto reach = [&canvas](double own, double other, double size, int count) {
+    std::int32_t apart = 0;
+    while (apart < count && intervals_overlap(0, own, apart * size, other, canvas.overlap_threshold)) ++apart;
+    return apart - 1;
+  };
+  const auto set = static_cast<std::size_t>(canvas.rows) * words;
+  free_cells.assign(shapes * set, 0);
+  for (int shape = 0; shape < shapes; ++shape) {
+    const MacroToPlace& macro = *examples[shape];
+    for (const MacroToPlace* other : examples) {
+      const CellReach both{reach(macro.width, other->width, cell_width, canvas.columns),
+                           reach(macro.height, other->height, cell_height, canvas.rows)};
+      reaches.push_back(std::min(both.columns, both.rows) < 0 ? CellReach{} : both);
+    }
+    std::uint64_t* cells = free_cells.data() + shape * set;
+    for (int row = macro.first_row; row <= macro.last_row; ++row) {
+      for (int word = 0; word < words; ++word) {
+        cells[row * words + word] = bits(macro.first_column - 64 * word, macro.last_column - 64 * word);
+      }
+    }
+    for (const Obstacle& fixed : fixed_macros) {
+      const auto [first_row, last_row] = blocked_by(row_y, 1 / cell_height, macro.height, fixed.y, fixed.height,
+                                                    canvas.overlap_threshold);
+      const auto [first_column, last_column] = blocked_by(column_x, 1 / cell_width, macro.width, fixed.x, fixed.width,
+                                                          canvas.overlap_threshold);
+      block_cells(cells, words, first_row, last_row, first_column, last_column);
+    }
+  }
+}
+
+}  // namespace placement

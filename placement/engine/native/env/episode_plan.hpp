@@ -1,0 +1,118 @@
+// What never changes in the episodes of a design, made once and shared by all its environments.
+// Axes: T macros in placing order, D incidences of macros and nets, A nets that an episode can lengthen, R, C grid.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cost/compact_nets.hpp"
+#include "common/design.hpp"
+
+namespace placement {
+
+// Thrown for a design of which no episode can be played.
+struct UnplayableDesign : std::invalid_argument {
+  UnplayableDesign(int node_, const std::string& reason) : std::invalid_argument(reason), node(node_) {}
+  int design = 0;  // its index in a list of designs
+  int node;        // the node that is the reason, or -1
+};
+
+// The box around the placed pins of a net, µm; empty where low > high.
+struct Box {
+  double low_x = std::numeric_limits<double>::infinity(), high_x = -low_x;
+  double low_y = low_x, high_y = high_x;
+
+  bool empty() const { return low_x > high_x; }
+  void include(double left, double right, double bottom, double top) {
+    low_x = std::min(low_x, left);
+    high_x = std::max(high_x, right);
+    low_y = std::min(low_y, bottom);
+    high_y = std::max(high_y, top);
+  }
+};
+
+// The pins that a macro has on a net: the span of their offsets from the macro's centre, turned, µm.
+struct MacroNet {
+  std::int32_t net;
+  double weight;
+  double left, right, bottom, top;
+};
+
+// A macro to be placed, in the orientation of the design's initial placement.
+struct MacroToPlace {
+  std::int32_t node;
+  double width, height;                                        // µm
+  std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
+  double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0
+  std::int32_t shape;                                          // macros of equal width and height share it
+  std::int32_t first_column, last_column, first_row, last_row;  // where it lies inside the canvas
+};
+
+// How many gcells apart, along each axis, two macros on gcell centres still overlap; -1 where they never do.
+struct CellReach {
+  std::int32_t columns = -1, rows = -1;
+};
+
+// A hard macro that stands.
+struct Obstacle {
+  double x, y, width, height;  // µm
+  std::int32_t node;
+};
+
+struct EpisodePlan {
+  // Throws UnplayableDesign where there is no macro to place, one lies inside the
+  // canvas at no gcell's centre, or a port, cell or fixed node stands nowhere.
+  explicit EpisodePlan(std::shared_ptr<const Design> design);
+
+  int steps() const { return static_cast<int>(macros.size()); }
+
+  std::shared_ptr<const Design> design;
+  double cell_width, cell_height;          // µm
+  std::vector<double> column_x, row_y;     // [C], [R] centres of the gcells, µm
+  std::vector<MacroToPlace> macros;        // [T]
+  std::vector<MacroNet> macro_nets;        // [D]
+  std::vector<Box> standing_boxes;         // [A] around ports, cells and fixed nodes
+  std::vector<Obstacle> fixed_macros;      // fixed hard macros
+  std::vector<double> standing_occupancy;  // [R, C] share of the gcell under fixed hard macros
+  std::vector<double> standing_density;    // [R, C] the same with fixed soft macros
+  int shapes = 0;                          // S different sizes of macros
+  int words;                               // 64-bit words in a row of a set of gcells
+  std::vector<CellReach> reaches;          // [S, S]
+  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells inside the canvas and clear of fixed macros
+  Rounder share;                           // keeps sums of shares exact, so that taking away undoes adding
+  std::uint64_t fingerprint;               // of the design
+
+ private:
+  bool stands(int node) const;
+  void plan_nets();
+  void plan_macro(int node);
+  void plan_standing();
+  void plan_shapes();
+};
+
+// Calls visit(cell, share) for every gcell that the rectangle covers, with the rounded share of it that is covered.
+template <typename Visit>
+void for_covered_cells(const EpisodePlan& plan, double x, double y, double width, double height, Visit visit) {
+  const Canvas& canvas = plan.design->canvas;
+  const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
+  if (right <= 0 || top <= 0 || left >= canvas.width || bottom >= canvas.height) return;
+  const int first_column = canvas.column_of(left), last_column = canvas.column_of(right);
+  const int first_row = canvas.row_of(bottom), last_row = canvas.row_of(top);
+  const double cell_width = plan.cell_width, cell_height = plan.cell_height;
+  const double inverse_area = 1 / (cell_width * cell_height);
+  for (int row = first_row; row <= last_row; ++row) {
+    const double covered_y = std::min(top, (row + 1) * cell_height) - std::max(bottom, row * cell_height);
+    if (covered_y <= 0) continue;
+    for (int column = first_column; column <= last_column; ++column) {
+      const double covered_x = std::min(right, (column + 1) * cell_width) - std::max(left, column * cell_width);
+      if (covered_x > 0) visit(row * canvas.columns + column, plan.share(covered_x * covered_y * inverse_area));
+    }
+  }
+}
+
+}  // namespace placement

@@ -1,0 +1,119 @@
+// Where an environment writes what it shows; the arrays are described in placement/engine/observation.py.
+// Axes: K maps, R, C the grid of the largest design in the pool, T its macros to place.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "env/state.hpp"
+
+namespace placement {
+
+inline constexpr int kMaps = 3;  // occupancy, density, wire mask
+
+// Sizes of an observation; smaller designs are padded with zeros at the end of each axis.
+struct ObservationShape {
+  int rows = 0, columns = 0, steps = 0;
+
+  std::size_t cells() const { return static_cast<std::size_t>(rows) * columns; }
+  void include(const EpisodePlan& plan) {
+    rows = std::max(rows, plan.design->canvas.rows);
+    columns = std::max(columns, plan.design->canvas.columns);
+    steps = std::max(steps, plan.steps());
+  }
+  bool holds(const EpisodePlan& plan) const {
+    return rows >= plan.design->canvas.rows && columns >= plan.design->canvas.columns && steps >= plan.steps();
+  }
+};
+
+// One environment's place in a batch.
+struct ObservationSlot {
+  std::int32_t* design = nullptr;
+  std::int32_t* step = nullptr;
+  std::uint8_t* mask = nullptr;  // [R, C]
+  float* maps = nullptr;         // [K, R, C]
+  float* x = nullptr;            // [T]
+  float* y = nullptr;            // [T]
+
+  // The slot `index` places further on, in arrays of this shape.
+  ObservationSlot at(const ObservationShape& shape, std::size_t index) const {
+    return {design + index,
+            step + index,
+            mask + index * shape.cells(),
+            maps + index * shape.cells() * kMaps,
+            x + index * shape.steps,
+            y + index * shape.steps};
+  }
+};
+
+// Writes observations of states; owns its scratch, so one per thread.
+class ObservationWriter {
+ public:
+  explicit ObservationWriter(const ObservationShape& shape)
+      : shape_(shape), column_wire_(shape.columns), row_wire_(shape.rows), wire_(shape.columns) {}
+
+  const ObservationShape& shape() const { return shape_; }
+
+  void write(const PlacementState& state, int design_index, const ObservationSlot& slot) {
+    const Canvas& canvas = state.plan().design->canvas;
+    *slot.design = design_index;
+    *slot.step = state.step();
+    if (canvas.rows < shape_.rows || canvas.columns < shape_.columns) {
+      std::fill_n(slot.mask, shape_.cells(), std::uint8_t{0});
+      std::fill_n(slot.maps, shape_.cells() * kMaps, 0.0f);
+    }
+    state.write_mask(slot.mask, shape_.columns);
+    write_areas(state, slot.maps);
+    write_wire(state, slot.maps + 2 * shape_.cells());
+    for (int t = 0; t < state.step(); ++t) {
+      slot.x[t] = static_cast<float>(state.x(t) / canvas.width);
+      slot.y[t] = static_cast<float>(state.y(t) / canvas.height);
+    }
+    std::fill(slot.x + state.step(), slot.x + shape_.steps, 0.0f);
+    std::fill(slot.y + state.step(), slot.y + shape_.steps, 0.0f);
+  }
+
+  void write_zeros(const ObservationSlot& slot) const {
+    *slot.design = *slot.step = 0;
+    std::fill_n(slot.mask, shape_.cells(), std::uint8_t{0});
+    std::fill_n(slot.maps, shape_.cells() * kMaps, 0.0f);
+    std::fill_n(slot.x, shape_.steps, 0.0f);
+    std::fill_n(slot.y, shape_.steps, 0.0f);
+  }
+
+ private:
+  void write_areas(const PlacementState& state, float* maps) const {
+    const Canvas& canvas = state.plan().design->canvas;
+    const float* shown = state.shown().data();
+    if (canvas.columns == shape_.columns && canvas.rows == shape_.rows) {
+      std::copy_n(shown, 2 * shape_.cells(), maps);
+      return;
+    }
+    for (int map = 0; map < 2; ++map) {
+      for (int row = 0; row < canvas.rows; ++row, shown += canvas.columns) {
+        std::copy_n(shown, canvas.columns, maps + map * shape_.cells() + static_cast<std::size_t>(row) * shape_.columns);
+      }
+    }
+  }
+
+  void write_wire(const PlacementState& state, float* map) {
+    const Canvas& canvas = state.plan().design->canvas;
+    state.wire_mask(column_wire_.data(), row_wire_.data());
+    const double scale = state.complete() ? 0.0 : state.plan().macros[state.step()].wire_scale;
+    for (int column = 0; column < canvas.columns; ++column) {
+      wire_[column] = static_cast<float>(column_wire_[column] * scale);
+    }
+    for (int row = 0; row < canvas.rows; ++row) {
+      const auto added = static_cast<float>(row_wire_[row] * scale);
+      float* out = map + static_cast<std::size_t>(row) * shape_.columns;
+      for (int column = 0; column < canvas.columns; ++column) out[column] = std::min(wire_[column] + added, 1.0f);
+    }
+  }
+
+  ObservationShape shape_;
+  std::vector<double> column_wire_, row_wire_;  // [C], [R] weighted µm
+  std::vector<float> wire_;                     // [C]
+};
+
+}  // namespace placement

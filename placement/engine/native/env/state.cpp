@@ -1,0 +1,208 @@
+#include "env/state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "env/cell_ranges.hpp"
+#include "cost/legality.hpp"
+
+namespace placement {
+namespace {
+
+// Eight bits as eight bytes of 0 or 1, the lowest bit first.
+constexpr auto kSpread = [] {
+  std::array<std::array<std::uint8_t, 8>, 256> table{};
+  for (int byte = 0; byte < 256; ++byte) {
+    for (int bit = 0; bit < 8; ++bit) table[byte][bit] = (byte >> bit) & 1;
+  }
+  return table;
+}();
+
+// Adds Σ weight · distance to the nearest point of [low, high] over the points at `centres`, for many intervals in
+// time linear in intervals plus centres: each adds a line from where its slope begins.
+class Hinges {
+ public:
+  Hinges(const std::vector<double>& centres, double inverse_size, double* slope, double* offset)
+      : count_(static_cast<int>(centres.size())), inverse_size_(inverse_size), slope_(slope), offset_(offset) {
+    std::fill(slope_, slope_ + count_ + 1, 0.0);
+    std::fill(offset_, offset_ + count_ + 1, 0.0);
+  }
+
+  void add(double low, double high, double weight) {
+    const int right = first_beyond(high, inverse_size_, count_);
+    slope_[right] += weight;
+    offset_[right] -= weight * high;
+    const int left = first_beyond(low, inverse_size_, count_);  // centres before it pay weight · (low - centre)
+    slope_[0] -= weight;
+    offset_[0] += weight * low;
+    slope_[left] += weight;
+    offset_[left] -= weight * low;
+  }
+
+  void write(const std::vector<double>& centres, double* out) const {
+    double slope = 0, offset = 0;
+    for (int i = 0; i < count_; ++i) {
+      slope += slope_[i];
+      offset += offset_[i];
+      out[i] = std::max(0.0, slope * centres[i] + offset);
+    }
+  }
+
+ private:
+  int count_;
+  double inverse_size_;
+  double *slope_, *offset_;
+};
+
+}  // namespace
+
+PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(std::move(plan)) {
+  const Canvas& canvas = plan_->design->canvas;
+  words_ = plan_->words;
+  legal_.resize(static_cast<std::size_t>(canvas.rows) * words_);
+  placed_.resize(plan_->macros.size());
+  cells_.resize(plan_->macros.size());
+  saved_boxes_.resize(plan_->macro_nets.size());
+  hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
+  boxes_ = plan_->standing_boxes;
+  occupancy_ = plan_->standing_occupancy;
+  density_ = plan_->standing_density;
+  shown_.resize(2 * occupancy_.size());
+  for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
+  find_legal();
+}
+
+void PlacementState::reset() {
+  step_ = 0;
+  std::copy(plan_->standing_boxes.begin(), plan_->standing_boxes.end(), boxes_.begin());
+  std::copy(plan_->standing_occupancy.begin(), plan_->standing_occupancy.end(), occupancy_.begin());
+  std::copy(plan_->standing_density.begin(), plan_->standing_density.end(), density_.begin());
+  for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
+  find_legal();
+}
+
+void PlacementState::place(int row, int column) {
+  const MacroToPlace& macro = plan_->macros[step_];
+  const Obstacle placed{plan_->column_x[column], plan_->row_y[row], macro.width, macro.height, macro.node};
+  for (int i = macro.first_net; i < macro.last_net; ++i) {
+    const MacroNet& pins = plan_->macro_nets[i];
+    Box& box = boxes_[pins.net];
+    saved_boxes_[i] = box;
+    box.include(placed.x + pins.left, placed.x + pins.right, placed.y + pins.bottom, placed.y + pins.top);
+  }
+  add_area(placed, 1.0);
+  placed_[step_] = placed;
+  cells_[step_] = row * plan_->design->canvas.columns + column;
+  ++step_;
+  find_legal();
+}
+
+void PlacementState::undo() {
+  --step_;
+  const MacroToPlace& macro = plan_->macros[step_];
+  for (int i = macro.first_net; i < macro.last_net; ++i) boxes_[plan_->macro_nets[i].net] = saved_boxes_[i];
+  add_area(placed_[step_], -1.0);
+  find_legal();
+}
+
+void PlacementState::add_area(const Obstacle& macro, double sign) {
+  for_covered_cells(*plan_, macro.x, macro.y, macro.width, macro.height, [this, sign](int cell, double covered) {
+    occupancy_[cell] += sign * covered;
+    density_[cell] += sign * covered;
+    show(cell);
+  });
+}
+
+void PlacementState::find_legal() {
+  const Canvas& canvas = plan_->design->canvas;
+  legal_cells_ = 0;
+  if (complete()) {
+    std::fill(legal_.begin(), legal_.end(), 0);
+    return;
+  }
+  const std::int32_t shape = plan_->macros[step_].shape;
+  std::copy_n(plan_->free_cells.data() + shape * legal_.size(), legal_.size(), legal_.data());
+  const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(shape) * plan_->shapes;
+  for (int t = 0; t < step_; ++t) {
+    const CellReach& reach = reach_of[plan_->macros[t].shape];
+    const int row = cells_[t] / canvas.columns, column = cells_[t] % canvas.columns;
+    block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
+                std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
+  }
+  for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
+}
+
+std::pair<int, int> PlacementState::nth_legal(int n) const {
+  std::size_t index = 0;
+  for (int count; n >= (count = __builtin_popcountll(legal_[index])); ++index) n -= count;
+  std::uint64_t word = legal_[index];
+  for (; n > 0; --n) word &= word - 1;
+  const int row = static_cast<int>(index) / words_;
+  return {row, 64 * (static_cast<int>(index) % words_) + __builtin_ctzll(word)};
+}
+
+Verdict PlacementState::judge(int row, int column, int* obstacle) const {
+  const Canvas& canvas = plan_->design->canvas;
+  if (row < 0 || row >= canvas.rows || column < 0 || column >= canvas.columns) return Verdict::out_of_range;
+  if (complete()) return Verdict::all_placed;
+  if (is_legal(row, column)) return Verdict::legal;
+  const MacroToPlace& macro = plan_->macros[step_];
+  if (row < macro.first_row || row > macro.last_row || column < macro.first_column || column > macro.last_column) {
+    return Verdict::outside_canvas;
+  }
+  const double x = plan_->column_x[column], y = plan_->row_y[row], threshold = canvas.overlap_threshold;
+  const auto in_the_way = [&](const Obstacle& other) {
+    return intervals_overlap(x, macro.width, other.x, other.width, threshold) &&
+           intervals_overlap(y, macro.height, other.y, other.height, threshold);
+  };
+  for (const Obstacle& other : plan_->fixed_macros) {
+    if (in_the_way(other)) *obstacle = other.node;
+  }
+  for (int t = 0; t < step_; ++t) {
+    if (in_the_way(placed_[t])) *obstacle = placed_[t].node;
+  }
+  return Verdict::overlaps;
+}
+
+void PlacementState::wire_mask(double* column_wire, double* row_wire) const {
+  const Canvas& canvas = plan_->design->canvas;
+  if (complete()) {
+    std::fill(column_wire, column_wire + canvas.columns, 0.0);
+    std::fill(row_wire, row_wire + canvas.rows, 0.0);
+    return;
+  }
+  const MacroToPlace& macro = plan_->macros[step_];
+  const auto sum = [&](bool horizontal, const std::vector<double>& centres, double size, double* out) {
+    Hinges hinges(centres, 1 / size, hinges_.data(), hinges_.data() + centres.size() + 1);
+    for (int i = macro.first_net; i < macro.last_net; ++i) {
+      const MacroNet& pins = plan_->macro_nets[i];
+      const Box& box = boxes_[pins.net];
+      if (box.empty()) continue;
+      // The macro's pins span [centre + left, centre + right]: what sticks out of the box is added.
+      if (horizontal) {
+        hinges.add(box.low_x - pins.left, box.high_x - pins.right, pins.weight);
+      } else {
+        hinges.add(box.low_y - pins.bottom, box.high_y - pins.top, pins.weight);
+      }
+    }
+    hinges.write(centres, out);
+  };
+  sum(true, plan_->column_x, plan_->cell_width, column_wire);
+  sum(false, plan_->row_y, plan_->cell_height, row_wire);
+}
+
+void PlacementState::write_mask(std::uint8_t* mask, int stride) const {
+  const Canvas& canvas = plan_->design->canvas;
+  for (int row = 0; row < canvas.rows; ++row) {
+    std::uint8_t* out = mask + static_cast<std::ptrdiff_t>(row) * stride;
+    for (int column = 0; column < canvas.columns; column += 8) {
+      const auto eight = static_cast<std::uint8_t>(legal_[row * words_ + column / 64] >> (column % 64));
+      std::memcpy(out + column, kSpread[eight].data(), std::min(8, canvas.columns - column));
+    }
+  }
+}
+
+}  // namespace placement

@@ -1,0 +1,88 @@
+// A placement in the making: hard macros are put on gcell centres one by one; what the next one may and should do
+// (legal gcells, wire mask, maps) is kept or found in microseconds. Axes as in episode_plan.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "env/episode_plan.hpp"
+
+namespace placement {
+
+// Why a macro may not be centred on a gcell.
+enum class Verdict : std::int8_t { legal = 0, out_of_range, outside_canvas, overlaps, all_placed };
+
+class PlacementState {
+ public:
+  explicit PlacementState(std::shared_ptr<const EpisodePlan> plan);
+
+  // Back to nothing placed.
+  void reset();
+
+  // Centres the current macro on the gcell, which must be legal (is_legal). No allocation.
+  void place(int row, int column);
+
+  // Takes the last macro back; the state is then bit for bit what it was before. Needs step() > 0.
+  void undo();
+
+  int step() const { return step_; }
+  bool complete() const { return step_ == plan_->steps(); }
+  const EpisodePlan& plan() const { return *plan_; }
+
+  // Gcells where the current macro may be centred: it lies inside the canvas and overlaps no fixed or placed hard
+  // macro by more than the threshold in both directions at once. None when complete.
+  bool is_legal(int row, int column) const {
+    return (legal_[row * words_ + column / 64] >> (column % 64)) & 1;
+  }
+  int legal_cells() const { return legal_cells_; }
+  // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
+  std::pair<int, int> nth_legal(int n) const;
+
+  // Why the current macro may not go there; for Verdict::overlaps, `obstacle` becomes the node in the way.
+  Verdict judge(int row, int column, int* obstacle) const;
+
+  // Centre of the t-th macro in placing order, µm; t < step().
+  double x(int t) const { return placed_[t].x; }
+  double y(int t) const { return placed_[t].y; }
+  int cell(int t) const { return cells_[t]; }
+
+  // [R, C]: summed shares of the gcell under fixed and placed hard macros; the same with fixed soft macros.
+  const std::vector<double>& occupancy() const { return occupancy_; }
+  const std::vector<double>& density() const { return density_; }
+
+  // float32 [2, R, C]: occupancy (at most 1) and density as observations show them.
+  const std::vector<float>& shown() const { return shown_; }
+
+  // Wirelength that the current macro adds when centred on (row, column): column_wire[column] + row_wire[row], times
+  // its wire_scale. Written to [C] and [R] arrays, weighted µm; zeros when complete.
+  void wire_mask(double* column_wire, double* row_wire) const;
+
+  // uint8 [R, C] with `stride` bytes from row to row: 1 where legal.
+  void write_mask(std::uint8_t* mask, int stride) const;
+
+ private:
+  void find_legal();
+  void add_area(const Obstacle& macro, double sign);
+  void show(std::size_t cell) {
+    shown_[cell] = static_cast<float>(std::min(occupancy_[cell], 1.0));
+    shown_[occupancy_.size() + cell] = static_cast<float>(density_[cell]);
+  }
+
+  std::shared_ptr<const EpisodePlan> plan_;
+  int step_ = 0;
+  int words_;                           // 64-bit words in a row of the legal mask
+  int legal_cells_ = 0;
+  std::vector<std::uint64_t> legal_;    // [R, words]
+  std::vector<Obstacle> placed_;        // [T]
+  std::vector<std::int32_t> cells_;     // [T]
+  std::vector<Box> boxes_;              // [A]
+  std::vector<Box> saved_boxes_;        // [D] the box of each of a macro's nets before the macro was placed
+  std::vector<double> occupancy_, density_;  // [R, C]
+  std::vector<float> shown_;                 // [2, R, C]
+  mutable std::vector<double> hinges_;  // scratch of wire_mask
+};
+
+}  // namespace placement

@@ -1,0 +1,369 @@
+#include "pool/async_pool.hpp"
+
+#include <pthread.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace placement {
+namespace {
+
+constexpr double kSlice = 0.05;  // seconds between two looks at whether the caller was interrupted
+
+// How often this process was forked from another: a forked child has a pool's memory but not its threads.
+std::atomic<std::uint64_t> fork_count{0};
+
+std::uint64_t fork_generation() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++fork_count; });
+  static_cast<void>(registered);
+  return fork_count.load();
+}
+
+int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+int checked_batch_size(int batch_size, int environments) {
+  if (batch_size < 0 || batch_size > environments) {
+    throw std::invalid_argument("batch_size=" + std::to_string(batch_size) + ": must be in [1, " +
+                                std::to_string(environments) + "], the number of environments");
+  }
+  return batch_size == 0 ? environments : batch_size;
+}
+
+int checked_threads(int threads, int environments) {
+  if (threads < 0 || threads > 4096) {
+    throw std::invalid_argument("num_threads=" + std::to_string(threads) + ": must be in [0, 4096], 0 for one per core");
+  }
+  return threads == 0 ? std::min(cores(), environments) : std::min(threads, environments);
+}
+
+void pin(int core) {
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core % cores(), &set);
+  // A core that this process may not use leaves the thread where it is: an affinity is a wish.
+  static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof(set), &set));
+#else
+  static_cast<void>(core);
+#endif
+}
+
+}  // namespace
+
+AsyncPool::AsyncPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
+                     const EnvironmentConfig& environment, const AsyncPoolConfig& config)
+    : designs_(designs),
+      batch_size_(checked_batch_size(config.batch_size, static_cast<int>(design_of_env.size()))),
+      num_threads_(checked_threads(config.num_threads, static_cast<int>(design_of_env.size()))),
+      work_(static_cast<int>(design_of_env.size()), num_threads_,
+            batch_size_ == static_cast<int>(design_of_env.size())),
+      states_(designs_.shape, static_cast<int>(design_of_env.size()),
+              batch_size_ == static_cast<int>(design_of_env.size()) ? 0 : batch_size_),
+      observer_(std::make_unique<ObservationWriter>(designs_.shape)),
+      fork_generation_(fork_generation()) {
+  for (const int design : design_of_env) {
+    entries_.emplace_back(Environment(designs_.plans.at(design), design, environment.dead_end_penalty));
+    entries_.back().environment.seed(stream_seed(config.seed, entries_.size() - 1));
+  }
+  for (int i = 0; i < num_threads_ + (synchronous() ? 1 : 0); ++i) workspaces_.emplace_back(designs_, environment);
+  for (int worker = 0; worker < num_threads_; ++worker) {
+    threads_.emplace_back([this, worker, offset = config.thread_affinity_offset] {
+      if (offset >= 0) pin(offset + worker);
+      work(worker);
+    });
+  }
+}
+
+AsyncPool::~AsyncPool() { close(); }
+
+bool AsyncPool::forked() const { return fork_generation_ != fork_count.load(); }
+
+void AsyncPool::close() {
+  if (forked()) return;
+  {
+    const std::lock_guard<std::mutex> lock(callers_);
+    if (closed_.exchange(true)) return;
+  }
+  work_.close();
+  states_.wake();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void AsyncPool::check_usable() const {
+  if (forked()) {
+    throw PoolMisuse("this process was forked from the one that made the pool; the pool's threads are not here. "
+                     "Make a pool in this process, or start processes by 'spawn'");
+  }
+  if (closed()) throw PoolMisuse("the pool is closed");
+}
+
+void AsyncPool::check_environments(const std::int32_t* env_ids, int count) {
+  if (count == 0) throw std::invalid_argument("env_id: no environment is named");
+  ++calls_;
+  for (int i = 0; i < count; ++i) {
+    const int env = env_ids[i];
+    if (env < 0 || env >= size()) {
+      throw std::out_of_range("env_id: " + std::to_string(env) + " is not in [0, " + std::to_string(size()) + ")");
+    }
+    Entry& entry = entries_[env];
+    if (entry.mark == calls_) {
+      throw std::invalid_argument("env_id: " + std::to_string(env) + " is named twice in one call");
+    }
+    entry.mark = calls_;
+    if (entry.busy) {
+      throw PoolMisuse("environment " + std::to_string(env) +
+                       " is in flight; receive its result before it is sent anything else");
+    }
+  }
+}
+
+AsyncPool::Entry& AsyncPool::entry_at_rest(int env_id) {
+  const std::int32_t id = env_id;
+  check_environments(&id, 1);
+  return entries_[env_id];
+}
+
+void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along) {
+  check_environments(env_ids, count);
+  for (int i = 0; i < count; ++i) {
+    const Environment& environment = entries_[env_ids[i]].environment;
+    int obstacle = -1;
+    const Verdict verdict = environment.judge(Action(actions[i], shape()), &obstacle);
+    if (verdict != Verdict::legal) {
+      const Refusal refusal{env_ids[i], environment.state().step(), environment.design_index(), verdict, obstacle};
+      throw IllegalAction(refusal, actions[i]);
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    Entry& entry = entries_[env_ids[i]];
+    entry.request = Request::advance;
+    entry.action = actions[i];
+  }
+  enqueue(env_ids, count, working_along);
+}
+
+void AsyncPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
+  Block* block = synchronous() ? states_.open(count) : nullptr;
+  for (int i = 0; i < count; ++i) {
+    Entry& entry = entries_[env_ids[i]];
+    entry.busy = true;
+    entry.block = block;
+    entry.slot = i;
+  }
+  in_flight_ += count;
+  const int wanted = std::min(count, num_threads_) - (working_along ? 1 : 0);
+  work_.push(env_ids, count, wanted, working_along ? num_threads_ - 1 : -1);
+}
+
+void AsyncPool::send(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  send_locked(actions, env_ids, count, false);
+}
+
+void AsyncPool::send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  check_environments(env_ids, count);
+  for (int i = 0; i < count; ++i) {
+    Entry& entry = entries_[env_ids[i]];
+    entry.request = Request::reset;
+    entry.seed = seeds == nullptr ? std::nullopt : std::optional<std::uint64_t>(seeds[i]);
+  }
+  enqueue(env_ids, count, false);
+}
+
+Block* AsyncPool::step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
+                       const std::function<void()>& interrupted) {
+  {
+    const std::lock_guard<std::mutex> lock(callers_);
+    check_usable();
+    if (receiving_) throw PoolMisuse("step: another thread is receiving");
+    send_locked(actions, env_ids, count, synchronous());
+  }
+  try {
+    return receive(timeout, interrupted);
+  } catch (...) {
+    work_.wake();  // the caller left before its share was done
+    throw;
+  }
+}
+
+Block* AsyncPool::recv(double timeout, const std::function<void()>& interrupted) {
+  return receive(timeout, interrupted);
+}
+
+Block* AsyncPool::receive(double timeout, const std::function<void()>& interrupted) {
+  Block* block = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(callers_);
+    check_usable();
+    if (receiving_) throw PoolMisuse("recv: another thread is receiving");
+    const int needed = synchronous() ? 1 : batch_size_;
+    if (in_flight_ < needed) {
+      throw PoolMisuse("recv: would wait for ever, " + std::to_string(in_flight_) + " environments are in flight and " +
+                       (synchronous() ? "none was sent anything" : "a batch needs " + std::to_string(needed)));
+    }
+    receiving_ = true;
+    block = states_.front();
+  }
+  struct Receiving {
+    AsyncPool& pool;
+    ~Receiving() {
+      const std::lock_guard<std::mutex> lock(pool.callers_);
+      pool.receiving_ = false;
+    }
+  };
+  {
+    const Receiving receiving{*this};
+    await(block, timeout, interrupted);
+    raise_failure(block);
+  }
+  const std::lock_guard<std::mutex> lock(callers_);
+  states_.take();
+  for (int slot = 0; slot < block->size; ++slot) entries_[block->batch.env_id()[slot]].busy = false;
+  in_flight_ -= block->size;
+  return block;
+}
+
+void AsyncPool::await(Block* block, double timeout, const std::function<void()>& interrupted) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
+  };
+  const Clock::time_point start = Clock::now();
+  Clock::time_point looked = start;
+  while (!StateQueue::complete(block)) {
+    if (closed()) throw PoolMisuse("recv: the pool was closed meanwhile");
+    std::int32_t env = -1;
+    if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
+      run(env, workspaces_.back());
+    } else {
+      const double left = timeout < 0 ? kSlice : timeout - seconds_since(start);
+      if (left > 0 && !work_.spin_until([block] { return StateQueue::complete(block); })) {
+        states_.wait_for(std::min(left, kSlice));
+      }
+    }
+    if (timeout >= 0 && seconds_since(start) >= timeout && !StateQueue::complete(block)) {
+      throw PoolTimeout("recv: no batch was ready within " + std::to_string(timeout) + " seconds; " +
+                        std::to_string(block->size - block->remaining.load()) + " of its " +
+                        std::to_string(block->size) + " results are");
+    }
+    if (seconds_since(looked) >= kSlice) {
+      interrupted();
+      looked = Clock::now();
+    }
+  }
+}
+
+void AsyncPool::raise_failure(Block* block) {
+  const std::lock_guard<std::mutex> lock(block->failures_mutex);
+  if (block->failures.empty()) return;
+  const auto [environment, what] = block->failures.back();
+  block->failures.pop_back();
+  throw WorkerFailure(environment, what);
+}
+
+void AsyncPool::release(Block* block) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  states_.give_back(block);
+}
+
+void AsyncPool::work(int worker) {
+  while (true) {
+    work_.wait(worker);
+    std::int32_t env = -1;
+    while (!closed() && work_.pop(worker, &env)) run(env, workspaces_[worker]);
+    if (closed()) return;
+  }
+}
+
+void AsyncPool::run(int env_id, Workspace& workspace) {
+  Entry& entry = entries_[env_id];
+  Environment& environment = entry.environment;
+  std::string failure;
+  try {
+    if (entry.delay > 0) std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(entry.delay, 0)));
+    if (std::exchange(entry.fails, false)) throw std::runtime_error("made to fail by disturb_next");
+    if (entry.request == Request::reset) {
+      if (entry.seed) environment.seed(*entry.seed);
+      environment.reset();
+    } else {
+      environment.advance(Action(entry.action, shape()), workspace.scorers[environment.design_index()]);
+    }
+  } catch (const std::exception& error) {
+    failure = std::string("its step failed, so it began a new episode: ") + error.what();
+    environment.reset();
+  }
+  auto [block, slot] = synchronous() ? std::pair<Block*, int>(entry.block, entry.slot) : states_.claim();
+  if (!failure.empty()) {
+    const std::lock_guard<std::mutex> lock(block->failures_mutex);
+    block->failures.emplace_back(env_id, failure);
+  }
+  block->batch.write(slot, env_id, environment, workspace.writer);
+  states_.filled(block);  // from here on the environment is the caller's
+}
+
+int AsyncPool::in_flight() const {
+  const std::lock_guard<std::mutex> lock(callers_);
+  return in_flight_;
+}
+
+void AsyncPool::sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  check_environments(env_ids, count);
+  for (int i = 0; i < count; ++i) actions[i] = entries_[env_ids[i]].environment.sample_action(shape());
+}
+
+std::unique_ptr<Block> AsyncPool::observe(const std::int32_t* env_ids, int count) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  check_environments(env_ids, count);
+  auto block = std::make_unique<Block>(shape(), count);
+  block->size = count;
+  for (int i = 0; i < count; ++i) {
+    block->batch.write(i, env_ids[i], entries_[env_ids[i]].environment, *observer_);
+  }
+  return block;
+}
+
+std::string AsyncPool::snapshot(int env_id) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  return entry_at_rest(env_id).environment.snapshot();
+}
+
+void AsyncPool::restore(int env_id, const std::string& bytes) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  entry_at_rest(env_id).environment.restore(bytes);
+}
+
+bool AsyncPool::last_placement(int env_id, std::vector<double>* x, std::vector<double>* y) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  const Environment& environment = entry_at_rest(env_id).environment;
+  *x = environment.last_x();
+  *y = environment.last_y();
+  return environment.has_finished();
+}
+
+void AsyncPool::disturb_next(int env_id, double seconds, bool fails) {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  Entry& entry = entry_at_rest(env_id);
+  entry.delay = seconds;
+  entry.fails = fails;
+}
+
+bool AsyncPool::receiving() const {
+  const std::lock_guard<std::mutex> lock(callers_);
+  return receiving_;
+}
+
+}  // namespace placement

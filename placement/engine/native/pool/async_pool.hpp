@@ -1,0 +1,175 @@
+// Environments stepped by a pool of threads: actions go in, batches of results come out.
+//
+//   caller ── send ──▶ work queue ──▶ workers ──▶ state queue ── recv ──▶ caller
+//
+// With batch_size below the number of environments, a batch holds the first results that are ready, whosever they are.
+// With batch_size equal to it (synchronous mode), a batch answers a call: results in the order of the call, so that
+// nothing depends on the threads; the calling thread then works along instead of waiting.
+//
+// Callers may be several threads: their bookkeeping is guarded by a mutex, which the workers never touch. An environment
+// belongs to the caller until it is sent, then to a worker, then to the caller again once its result was received.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pool/pool.hpp"
+#include "pool/state_queue.hpp"
+#include "pool/work_queue.hpp"
+
+namespace placement {
+
+// The pool cannot do what was asked for in the state it is in; the message says what would be right.
+struct PoolMisuse : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// An action that may not be taken.
+struct IllegalAction : std::invalid_argument {
+  IllegalAction(const Refusal& refusal_, std::int32_t action_)
+      : std::invalid_argument("environment " + std::to_string(refusal_.index) + ": action " +
+                              std::to_string(action_) + " is out of range or not legal"),
+        refusal(refusal_),
+        action(action_) {}
+  Refusal refusal;
+  std::int32_t action;
+};
+// No batch was ready in time.
+struct PoolTimeout : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// An exception in a worker.
+struct WorkerFailure : std::runtime_error {
+  WorkerFailure(int environment_, const std::string& what)
+      : std::runtime_error("environment " + std::to_string(environment_) + ": " + what), environment(environment_) {}
+  int environment;
+};
+
+struct AsyncPoolConfig {
+  int batch_size = 0;              // 0: as many as environments
+  int num_threads = 0;             // 0: as many as cores, at most as many as environments
+  int thread_affinity_offset = -1;  // worker i on core offset + i; -1: wherever the system likes
+  std::uint64_t seed = 0;
+};
+
+class AsyncPool {
+ public:
+  // Throws UnplayableDesign, or std::invalid_argument.
+  AsyncPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
+            const EnvironmentConfig& environment, const AsyncPoolConfig& config);
+  ~AsyncPool();
+  AsyncPool(const AsyncPool&) = delete;
+  AsyncPool& operator=(const AsyncPool&) = delete;
+
+  int size() const { return static_cast<int>(entries_.size()); }
+  int batch_size() const { return batch_size_; }
+  int num_threads() const { return num_threads_; }
+  bool synchronous() const { return batch_size_ == size(); }
+  bool closed() const { return closed_.load(); }
+  // Whether this process was forked from the one that made the pool. The pool must then never be destroyed: its threads
+  // are not here, and what they wait on cannot be taken down.
+  bool forked() const;
+  const PlanList& designs() const { return designs_; }
+  const ObservationShape& shape() const { return designs_.shape; }
+
+  // What every call below may throw: PoolMisuse after close, or in a process forked from the pool's;
+  // std::out_of_range for an environment that there is not; std::invalid_argument where one is named twice or none is;
+  // PoolMisuse where one is in flight.
+
+  // Takes an action in each of the environments. Throws IllegalAction; nothing has changed then.
+  void send(const std::int32_t* actions, const std::int32_t* env_ids, int count);
+  // Begins an episode in each of the environments; `seeds`, where given, begin their random numbers anew.
+  void send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds = nullptr);
+
+  // The oldest batch in synchronous mode, the next `batch_size` results otherwise; to be given back with `release`.
+  // Throws PoolMisuse where too little is in flight for a batch, or another thread is receiving; PoolTimeout after
+  // `timeout` seconds (negative: none); WorkerFailure once for each failure, after which the batch can be received.
+  // `interrupted` is called every now and then and may throw.
+  Block* recv(double timeout, const std::function<void()>& interrupted);
+  void release(Block* block);
+
+  // send and recv in one. In synchronous mode the calling thread does its share, alone where that is best.
+  Block* step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
+              const std::function<void()>& interrupted);
+
+  // Results that were not received yet.
+  int in_flight() const;
+
+  // Of environments at rest: legal actions at random (-1 where there is none), the present state, snapshots.
+  void sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions);
+  std::unique_ptr<Block> observe(const std::int32_t* env_ids, int count);
+  std::string snapshot(int env_id);
+  void restore(int env_id, const std::string& bytes);
+  // x, y [N]: the placement of the environment's last episode that placed every macro; false before there is one.
+  bool last_placement(int env_id, std::vector<double>* x, std::vector<double>* y);
+
+  // Ends the threads. What is being computed is waited for, what is queued is dropped. May be called twice.
+  void close();
+
+  // For tests: the next step of the environment takes `seconds` longer, and throws if `fails`.
+  void disturb_next(int env_id, double seconds, bool fails);
+  // Whether a thread is receiving.
+  bool receiving() const;
+
+ private:
+  enum class Request : std::int8_t { advance, reset };
+  struct Entry {
+    explicit Entry(Environment environment_) : environment(std::move(environment_)) {}
+    Environment environment;
+    // What is asked for, written by the caller before it is queued.
+    Request request = Request::reset;
+    std::int32_t action = 0;
+    std::optional<std::uint64_t> seed;
+    Block* block = nullptr;  // synchronous mode: where the result goes
+    int slot = 0;
+    double delay = 0;
+    bool fails = false;
+    // The caller's: whether the environment is on its way.
+    bool busy = false;
+    std::uint64_t mark = 0;  // the last call that named it
+  };
+  // What a thread needs to work: nothing is shared between threads.
+  struct Workspace {
+    Workspace(const PlanList& designs, const EnvironmentConfig& config) : writer(designs.shape) {
+      for (const auto& plan : designs.plans) scorers.emplace_back(plan->design, config);
+    }
+    std::vector<EpisodeScorer> scorers;  // one per design
+    ObservationWriter writer;
+  };
+
+  void check_usable() const;
+  void check_environments(const std::int32_t* env_ids, int count);
+  Entry& entry_at_rest(int env_id);
+  // `working_along`: the calling thread is going to do its share.
+  void enqueue(const std::int32_t* env_ids, int count, bool working_along);
+  void send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along);
+  Block* receive(double timeout, const std::function<void()>& interrupted);
+  void await(Block* block, double timeout, const std::function<void()>& interrupted);
+  void work(int worker);
+  void run(int env_id, Workspace& workspace);
+  static void raise_failure(Block* block);
+
+  PlanList designs_;
+  std::vector<Entry> entries_;
+  int batch_size_, num_threads_;
+  WorkQueue work_;
+  StateQueue states_;
+  std::vector<Workspace> workspaces_;  // of the workers, then of the calling thread
+  std::atomic<bool> closed_{false};
+  std::vector<std::thread> threads_;
+
+  mutable std::mutex callers_;  // guards what follows, `busy` and `mark`
+  int in_flight_ = 0;
+  bool receiving_ = false;
+  std::uint64_t calls_ = 0;
+  std::unique_ptr<ObservationWriter> observer_;
+  std::uint64_t fork_generation_;
+};
+
+}  // namespace placement

@@ -1,0 +1,136 @@
+// Which environments are to be stepped, and by whom: every worker has a lane of its own, so that an environment mostly
+// stays with one core and its state in that core's cache. A worker whose lane is empty takes from the others'.
+//
+// A worker that finds nothing looks again for a while (spins_for) before it sleeps: a caller that steps in a loop comes
+// back sooner than a sleeping thread wakes up.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "pool/action_queue.hpp"
+#include "pool/semaphore.hpp"
+
+namespace placement {
+
+// Tells the core that this is a waiting loop.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// How often a waiting thread looks again before it sleeps (a look takes some 40 ns, waking a sleeper often 100 µs), where
+// `threads` in all want to run: little where one too many does, not at all where more do.
+inline int spins_for(int threads) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (threads <= cores) return 4000;
+  return threads == cores + 1 ? 500 : 0;
+}
+
+class WorkQueue {
+ public:
+  // `caller_works`: the calling thread works along, in the place of one of the workers.
+  WorkQueue(int environments, int workers, bool caller_works = true)
+      : environments_(environments), spins_(spins_for(caller_works ? workers : workers + 1)) {
+    for (int worker = 0; worker < workers; ++worker) lanes_.push_back(std::make_unique<Lane>(environments));
+  }
+
+  int workers() const { return static_cast<int>(lanes_.size()); }
+
+  // Queues the environments and wakes up to `wanted` workers, those in whose lanes they are first. `working_along`
+  // (or -1) is a lane whose worker is not woken because the caller does its work. Only one thread at a time.
+  void push(const std::int32_t* environments, int count, int wanted, int working_along) {
+    for (int first = 0; first < count;) {
+      const int lane = home(environments[first]);
+      int last = first + 1;
+      while (last < count && home(environments[last]) == lane) ++last;
+      lanes_[lane]->queue.push(environments + first, last - first);
+      lanes_[lane]->called = true;
+      first = last;
+    }
+    for (const bool called : {true, false}) {
+      for (int lane = 0; lane < workers() && wanted > 0; ++lane) {
+        if (lane != working_along && lanes_[lane]->called == called && call(*lanes_[lane])) --wanted;
+      }
+    }
+    for (auto& lane : lanes_) lane->called = false;
+  }
+
+  // The next environment for a worker; false where there is none.
+  bool pop(int worker, std::int32_t* environment) {
+    for (int i = 0; i < workers(); ++i) {
+      if (lanes_[(worker + i) % workers()]->queue.pop(environment)) return true;
+    }
+    return false;
+  }
+
+  // Returns when there may be something to do.
+  void wait(int worker) {
+    Lane& lane = *lanes_[worker];
+    lane.state.store(State::looking, std::memory_order_seq_cst);
+    if (spin_until([this] { return anything() || closed_.load(std::memory_order_relaxed); })) {
+      return lane.state.store(State::working);
+    }
+    // Either this sees what was pushed, or whoever pushed it sees that this sleeps.
+    lane.state.store(State::sleeping, std::memory_order_seq_cst);
+    if (!anything() && !closed_.load(std::memory_order_seq_cst)) lane.wake.wait();
+    lane.state.store(State::working, std::memory_order_seq_cst);
+  }
+
+  // Looks for a while (spins_for) whether `ready`.
+  template <typename Ready>
+  bool spin_until(const Ready& ready) const {
+    for (int i = 0; i < spins_; ++i) {
+      if (ready()) return true;
+      spin_pause();
+    }
+    return false;
+  }
+
+  // Wakes every worker.
+  void wake() {
+    for (auto& lane : lanes_) call(*lane);
+  }
+
+  // No worker waits from now on.
+  void close() {
+    closed_.store(true, std::memory_order_seq_cst);
+    for (auto& lane : lanes_) lane->wake.post();
+  }
+
+ private:
+  enum class State : std::int8_t { working, looking, sleeping };
+  struct alignas(64) Lane {
+    explicit Lane(int capacity) : queue(capacity) {}
+    ActionQueue queue;
+    Semaphore wake;
+    std::atomic<State> state{State::working};
+    bool called = false;  // the pushing thread's: something was queued here
+  };
+
+  int home(std::int32_t environment) const {
+    return static_cast<int>(static_cast<std::int64_t>(environment) * workers() / environments_);
+  }
+  bool anything() const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return !lane->queue.empty(); });
+  }
+  // Whether the worker will look at the lanes, for this call.
+  bool call(Lane& lane) {
+    const State state = lane.state.load(std::memory_order_seq_cst);
+    if (state == State::sleeping) lane.wake.post_up_to(1, 1);
+    return state != State::working;
+  }
+
+  int environments_, spins_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace placement

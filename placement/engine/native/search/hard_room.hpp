@@ -1,0 +1,54 @@
+// Where hard macros may stand: inside the canvas, clear of each other and of obstacles. Off the grid; for the search.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/design.hpp"
+#include "cost/incremental.hpp"
+
+namespace placement {
+
+struct Blockage {
+  double left, low, right, high;  // µm
+};
+
+// Not smaller for a macro of zero size. One per thread.
+class HardRoom {
+ public:
+  // `spacing`: µm that hard macros keep from each other and from blockages; 0: they may touch.
+  HardRoom(const Design& design, double spacing, const std::vector<Blockage>& blockages);
+
+  // Takes in where all hard macros stand: x, y [N] µm, orientation [N].
+  void stand(const double* x, const double* y, const std::int8_t* orientation);
+  // A hard macro has moved.
+  void stand(const NodeMove& move);
+
+  // Whether macros can stand as `moves` says, all at once, the others staying. Moves of soft macros are passed over.
+  bool fits(const NodeMove* moves, int count) const;
+  // Whether every movable hard macro stands where it may.
+  bool all_fit() const;
+  // How far a macro at `at` can go along an axis before it meets another or the edge, µm ≥ 0.
+  double clearance(const NodeMove& at, bool across, bool forward) const;
+
+ private:
+  struct Box {
+    double x, y, width, height;  // µm
+  };
+  Box box_of(const NodeMove& move) const {
+    return {move.x, move.y, design_.width_of(move.node, move.orientation),
+            design_.height_of(move.node, move.orientation)};
+  }
+  bool inside(const Box& box) const;
+  int conflicts(const Box& box) const;
+  bool conflict(const Box& box, std::size_t other) const;
+
+  const Design& design_;
+  double slack_;                       // µm by which intervals, each longer by the spacing, may share
+  std::vector<std::int32_t> index_of_; // [N] -1: no hard macro
+  // Hard macros, then blockages.
+  std::vector<double> x_, y_, width_, height_;
+  std::vector<std::uint8_t> movable_;
+};
+
+}  // namespace placement

@@ -1,0 +1,179 @@
+#include "soft/analytic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace placement {
+namespace {
+
+constexpr float kLeastGain = 1e-6F;  // proxy cost; not worth a move below
+constexpr int kPlaces = 16;          // that a macro tries across its gcell, and up
+
+float between(float first, float last, float share) { return first * std::pow(last / first, share); }
+
+Softness between(const Softness& first, const Softness& last, float share) {
+  return {between(first.density, last.density, share), between(first.congestion, last.congestion, share),
+          between(first.density_weight, last.density_weight, share),
+          between(first.congestion_weight, last.congestion_weight, share)};
+}
+
+float overlap(float low, float high, float cell, int index) {
+  const auto start = static_cast<float>(index) * cell;
+  return std::max(0.0F, std::min(high, start + cell) - std::max(low, start)) / cell;
+}
+
+}  // namespace
+
+AnalyticOptions fast_analytic_options() {
+  AnalyticOptions options;
+  options.sweeps = 5;
+  options.pulls = 1;
+  options.hold = 0.2F;
+  options.settling_sweeps = 1;
+  options.first = {4.0F, 0.21F, 4.0F, 1.1F};
+  options.last = {0.036F, 0.031F, 0.34F, 1.0F};
+  return options;
+}
+
+Analytic::Analytic(std::shared_ptr<const Design> design, AnalyticOptions options)
+    : design_(std::move(design)),
+      options_(options),
+      evaluator_(design_),
+      maps_(*design_, options_.weights),
+      start_(design_, options_.solver_iterations),
+      nets_(design_, start_.nodes(), options_.weights.wirelength),
+      window_(design_),
+      boxes_(start_.nodes().size()),
+      centres_(start_.nodes().size()) {}
+
+void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
+  if (boxes_.empty()) return;
+  start_.set_standing(x, y, orientation);
+  nets_.set_standing(x, y, orientation);
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    const int node = start_.nodes()[i];
+    boxes_[i] = {design_->canvas, design_->width_of(node, orientation[node]), design_->height_of(node, orientation[node])};
+  }
+  float hold = 0;
+  for (int number = 0; number < options_.sweeps; ++number) {
+    const float share = options_.sweeps > 1 ? static_cast<float>(number) / static_cast<float>(options_.sweeps - 1) : 1;
+    softness_ = between(options_.first, options_.last, share);
+    if (number <= options_.pulls) gather(x, y, orientation, hold);
+    hold = number == 0 ? options_.hold : hold * options_.hold_growth;
+    sweep();
+  }
+  for (int number = 0; number < options_.settling_sweeps; ++number) {
+    maps_.set_thresholds();
+    for (std::size_t i = 0; i < boxes_.size(); ++i) settle(static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    x[start_.nodes()[i]] = boxes_[i].x;
+    y[start_.nodes()[i]] = boxes_[i].y;
+  }
+}
+
+// Lets the springs pull the macros from where they stand, if they are held there, and puts each in the middle of the
+// gcell that it comes to. Takes in the exact maps.
+void Analytic::gather(double* x, double* y, const std::int8_t* orientation, float hold) {
+  const Canvas& canvas = design_->canvas;
+  const auto half_width = static_cast<float>(canvas.width / 2), half_height = static_cast<float>(canvas.height / 2);
+  for (std::size_t i = 0; i < boxes_.size(); ++i) centres_[i] = {boxes_[i].x - half_width, boxes_[i].y - half_height};
+  const auto& pulled = start_.solve(centres_, hold);
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    SoftBox& box = boxes_[i];
+    const int column = std::clamp(canvas.column_of(half_width + pulled[i].x), box.first_column, box.last_column);
+    const int row = std::clamp(canvas.row_of(half_height + pulled[i].y), box.first_row, box.last_row);
+    box.x = box.clamp_x(static_cast<float>((column + 0.5) * canvas.cell_width()));
+    box.y = box.clamp_y(static_cast<float>((row + 0.5) * canvas.cell_height()));
+    nets_.stand(static_cast<int>(i), box.x, box.y);
+    x[start_.nodes()[i]] = box.x;
+    y[start_.nodes()[i]] = box.y;
+  }
+  evaluator_.evaluate(x, y, orientation, options_.weights);
+  maps_.load(evaluator_);
+}
+
+void Analytic::sweep() {
+  maps_.set_thresholds();
+  maps_.set_prices(softness_);
+  int moves = 0;
+  for (std::size_t i = 0; i < boxes_.size(); ++i) {
+    if (!improve(static_cast<int>(i))) continue;
+    ++moves;
+    if (moves % options_.moves_per_threshold == 0) maps_.set_thresholds();
+    if (moves % options_.moves_per_pricing == 0) maps_.set_prices(softness_);
+  }
+}
+
+// Moves the soft macro to the best gcell of its window; returns whether that is worth it.
+bool Analytic::improve(int soft) {
+  const Canvas& canvas = design_->canvas;
+  SoftBox& box = boxes_[soft];
+  box.add_density(canvas, maps_, -1);
+  const PricedWindow::Gcell best = window_.best(soft, box, nets_, maps_, softness_);
+  const bool moves = best.gain > kLeastGain;
+  if (moves) {
+    box.x = box.clamp_x((static_cast<float>(best.column) + 0.5F) * static_cast<float>(canvas.cell_width()));
+    box.y = box.clamp_y((static_cast<float>(best.row) + 0.5F) * static_cast<float>(canvas.cell_height()));
+    nets_.move(soft, box.x, box.y, maps_);
+  }
+  box.add_density(canvas, maps_, 1);
+  return moves;
+}
+
+// Moves the soft macro within its gcell, which leaves its routes as they are, to where wirelength and density cost
+// least.
+void Analytic::settle(int soft) {
+  boxes_[soft].add_density(design_->canvas, maps_, -1);
+  settle_on_axis(soft, true);
+  settle_on_axis(soft, false);
+  boxes_[soft].add_density(design_->canvas, maps_, 1);
+}
+
+void Analytic::settle_on_axis(int soft, bool across) {
+  const Canvas& canvas = design_->canvas;
+  SoftBox& box = boxes_[soft];
+  const int index = across ? canvas.column_of(box.x) : canvas.row_of(box.y);
+  const auto cell = static_cast<float>(across ? canvas.cell_width() : canvas.cell_height());
+  alignas(32) float at[kPlaces], total[kPlaces];
+  for (int i = 0; i < kPlaces; ++i) {
+    const float share = i == 0 ? 0.5F : static_cast<float>(i) / kPlaces;  // the middle first: it wins ties
+    const float place = (static_cast<float>(index) + share) * cell;
+    at[i] = across ? box.clamp_x(place) : box.clamp_y(place);
+  }
+  Lanes wire[kPlaces / Lanes::kCount] = {};
+  for (const SoftNets::Incidence *net = nets_.begin(soft), *end = nets_.end(soft); net != end; ++net) {
+    const SoftNets::Extent extent = nets_.extent(*net);
+    if (across) {
+      add_excess(wire, at, extent.left - net->low_dx, extent.right - net->high_dx, net->wire_price);
+    } else {
+      add_excess(wire, at, extent.low - net->low_dy, extent.high - net->high_dy, net->wire_price);
+    }
+  }
+  for (int i = 0; i < kPlaces / Lanes::kCount; ++i) wire[i].store(total + i * Lanes::kCount);
+
+  const DensityPrice price = maps_.density_price(softness_);
+  const float half = (across ? box.width : box.height) / 2;
+  const auto cell_of = [&](float place) { return across ? canvas.column_of(place) : canvas.row_of(place); };
+  const auto other_cell = static_cast<float>(across ? canvas.cell_height() : canvas.cell_width());
+  const float other_low = across ? box.y - box.height / 2 : box.x - box.width / 2;
+  const float other_high = across ? box.y + box.height / 2 : box.x + box.width / 2;
+  const auto other_of = [&](float place) { return across ? canvas.row_of(place) : canvas.column_of(place); };
+  const int last = cell_of(at[kPlaces - 1] + half), other_last = other_of(other_high);
+  for (int other = other_of(other_low); other <= other_last; ++other) {
+    const float other_share = overlap(other_low, other_high, other_cell, other);
+    for (int here = cell_of(at[1] - half); here <= last; ++here) {
+      const float density = across ? maps_.density_row(other)[here] : maps_.density_row(here)[other];
+      const float before = price(density);
+      for (int i = 0; i < kPlaces; ++i) {
+        total[i] += price(density + other_share * overlap(at[i] - half, at[i] + half, cell, here)) - before;
+      }
+    }
+  }
+  const float place = at[std::min_element(total, total + kPlaces) - total];
+  (across ? box.x : box.y) = place;
+  nets_.stand(soft, box.x, box.y);
+}
+
+}  // namespace placement

@@ -1,0 +1,63 @@
+// Soft macros by coordinate descent on the proxy cost itself, from the quadratic wirelength optimum.
+//
+// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stand. Its cost in every
+// gcell comes at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes run
+// straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
+// Early sweeps price softly, which spreads the macros as a smooth density penalty does; late ones price nearly exactly.
+// Between the first sweeps, springs along the nets pull the macros together again while holding them near where the
+// sweep has spread them to, ever tighter: what a sweep cannot do, moving connected macros together. At last, macros move
+// within their gcells.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "soft/analytic_maps.hpp"
+#include "soft/analytic_nets.hpp"
+#include "soft/analytic_start.hpp"
+#include "soft/analytic_window.hpp"
+#include "cost/cost.hpp"
+#include "soft/soft_placer.hpp"
+
+namespace placement {
+
+struct AnalyticOptions {
+  int solver_iterations = 10;  // of the quadratic start and of each pull
+  int sweeps = 14;
+  int pulls = 7;               // between the first sweeps
+  float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
+  int settling_sweeps = 2;     // within the gcells
+  Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric between
+  int moves_per_pricing = 32, moves_per_threshold = 128;  // after which prices, thresholds are brought up to date
+  Weights weights;
+};
+
+// The same, some 0.005 of proxy cost worse on Ariane in under half the time.
+AnalyticOptions fast_analytic_options();
+
+class Analytic : public SoftPlacer {
+ public:
+  explicit Analytic(std::shared_ptr<const Design> design, AnalyticOptions options = {});
+  void place(double* x, double* y, const std::int8_t* orientation) override;
+
+ private:
+  void gather(double* x, double* y, const std::int8_t* orientation, float hold);
+  void sweep();
+  bool improve(int soft);
+  void settle(int soft);
+  void settle_on_axis(int soft, bool across);
+
+  std::shared_ptr<const Design> design_;
+  AnalyticOptions options_;
+  CostEvaluator evaluator_;
+  PriceMaps maps_;
+  QuadraticStart start_;
+  SoftNets nets_;
+  PricedWindow window_;
+  Softness softness_;
+  std::vector<SoftBox> boxes_;                // [S]
+  std::vector<QuadraticStart::Pair> centres_;  // [S] µm from the canvas centre
+};
+
+}  // namespace placement

@@ -1,0 +1,64 @@
+// What it would cost to put a soft macro in the middle of each gcell of a window, everything else staying.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "soft/analytic_maps.hpp"
+#include "soft/analytic_nets.hpp"
+#include "common/design.hpp"
+#include "common/lanes.hpp"
+
+namespace placement {
+
+// A movable soft macro's rectangle and where its centre may be. µm.
+struct SoftBox {
+  float width = 0, height = 0;
+  float low_x = 0, high_x = 0, low_y = 0, high_y = 0;
+  int first_column = 0, last_column = 0, first_row = 0, last_row = 0;  // gcells that the centre can be in
+  float x = 0, y = 0;  // the centre
+
+  SoftBox() = default;
+  SoftBox(const Canvas& canvas, double box_width, double box_height);
+  float clamp_x(float at) const { return at < low_x ? low_x : at > high_x ? high_x : at; }
+  float clamp_y(float at) const { return at < low_y ? low_y : at > high_y ? high_y : at; }
+  // Adds (sign 1) or takes away (−1) its area.
+  void add_density(const Canvas& canvas, PriceMaps& maps, float sign) const;
+};
+
+class PricedWindow {
+ public:
+  static constexpr int kMost = 32;  // columns and rows
+  struct Gcell {
+    int column = 0, row = 0;
+    float gain = 0;  // proxy cost saved by going there
+  };
+
+  explicit PricedWindow(std::shared_ptr<const Design> design);
+
+  // The best gcell for a soft macro whose own area is not in `maps`.
+  Gcell best(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness);
+
+ private:
+  void lay(const SoftBox& box);
+  void price_nets(int soft, SoftNets& nets, const PriceMaps& maps);
+  template <int kColumns, int kRows>
+  void price_nets_in(int soft, SoftNets& nets, const PriceMaps& maps);
+  void price_rows(const PriceMaps& maps);
+  void price_columns(const PriceMaps& maps);
+  void price_density(const SoftBox& box, const PriceMaps& maps, const Softness& softness);
+  void add_density(int row_shift, int column_shift, float share, const PriceMaps& maps, const Softness& softness);
+  Gcell cheapest(const SoftBox& box) const;
+
+  std::shared_ptr<const Design> design_;
+  std::vector<float> sinks_in_column_, drivers_in_row_;  // [C], [R] tracks
+  float sinks_weight_ = 0, drivers_weight_ = 0;
+  int column_ = 0, row_ = 0, columns_ = 0, rows_ = 0;  // the window
+  int lanes_ = 0, row_lanes_ = 0;                      // columns and rows, rounded up to whole lanes
+  alignas(32) float x_[kMost] = {}, y_[kMost] = {};    // µm, the centre in each column and row
+  alignas(32) float by_column_[kMost] = {}, by_row_[kMost] = {};  // proxy cost
+  alignas(32) float total_[kMost][kMost] = {};         // proxy cost, [row][column]
+  alignas(32) float turned_[kMost][kMost] = {};        // part of it, [column][row]
+};
+
+}  // namespace placement

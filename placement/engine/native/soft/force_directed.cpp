@@ -1,0 +1,220 @@
+#include "soft/force_directed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace placement {
+namespace {
+
+constexpr int kMaxBins = 64;      // along an axis
+constexpr float kJitter = 1e-3F;  // µm
+constexpr float kNothing = 1e-6F;  // µm, against dividing by 0
+
+// A fixed direction per node, spread evenly over the circle.
+std::pair<float, float> direction(int index) {
+  const double angle = 2.399963229728653 * index;  // the golden angle
+  return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+}
+
+// Scale that turns forces into moves: `typical` times the mean force moves its node by `distance`.
+float scale_of(const std::vector<float>& forces, float distance, float typical) {
+  float total = 0, largest = 0;
+  for (const float force : forces) {
+    total += std::fabs(force);
+    largest = std::max(largest, std::fabs(force));
+  }
+  const float full = std::min(largest, typical * total / static_cast<float>(forces.size()));
+  return full > 0 ? distance / full : 0;
+}
+
+}  // namespace
+
+void ForceDirected::Boxes::resize(std::size_t count) {
+  x.resize(count);
+  y.resize(count);
+  half_width.resize(count);
+  half_height.resize(count);
+}
+
+ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule schedule)
+    : design_(std::move(design)),
+      schedule_(std::move(schedule)),
+      springs_(make_soft_springs(*design_, SpringModel::star, schedule_.io_factor)),
+      way_out_(design_->canvas) {
+  const Design& d = *design_;
+  for (int node = 0; node < d.nodes(); ++node) {
+    const Kind kind = d.kind_of(node);
+    if (kind == Kind::hard || (kind == Kind::soft && d.fixed[node])) standing_nodes_.push_back(node);
+  }
+  const std::size_t count = springs_.count();
+  soft_.resize(count);
+  sorted_.resize(count + Lanes::kCount);
+  bin_of_.resize(count);
+  centres_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [across, up] = direction(static_cast<int>(i));
+    jitter_.emplace_back(kJitter * across, kJitter * up);
+  }
+  for (auto* values : {&pull_x_, &pull_y_, &force_x_, &force_y_, &low_x_, &high_x_, &low_y_, &high_y_}) {
+    values->resize(count);
+  }
+}
+
+void ForceDirected::prepare(const double* x, const double* y, const std::int8_t* orientation) {
+  const Design& d = *design_;
+  const auto width = static_cast<float>(d.canvas.width), height = static_cast<float>(d.canvas.height);
+  float widest = 0, tallest = 0;
+  double area = 0;
+  for (int i = 0; i < springs_.count(); ++i) {
+    const int node = springs_.node[i];
+    soft_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
+    soft_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
+    widest = std::max(widest, 2 * soft_.half_width[i]);
+    tallest = std::max(tallest, 2 * soft_.half_height[i]);
+    area += d.node_width[node] * d.node_height[node];
+    low_x_[i] = std::min(soft_.half_width[i], width / 2);
+    high_x_[i] = std::max(width - soft_.half_width[i], width / 2);
+    low_y_[i] = std::min(soft_.half_height[i], height / 2);
+    high_y_[i] = std::max(height - soft_.half_height[i], height / 2);
+    const auto [across, up] = direction(i);
+    soft_.x[i] = std::clamp(width / 2 + across, low_x_[i], high_x_[i]);
+    soft_.y[i] = std::clamp(height / 2 + up, low_y_[i], high_y_[i]);
+    double pull_x = springs_.pull_x[i], pull_y = springs_.pull_y[i];
+    for (int k = springs_.standing_start[i]; k < springs_.standing_start[i + 1]; ++k) {
+      const Point pin = pin_position(d, springs_.standing_pin[k], x, y, orientation);
+      pull_x += springs_.standing_weight[k] * pin.x;
+      pull_y += springs_.standing_weight[k] * pin.y;
+    }
+    pull_x_[i] = static_cast<float>(pull_x);
+    pull_y_[i] = static_cast<float>(pull_y);
+  }
+  // Two soft macros that overlap lie in the same bin or in neighbouring ones.
+  bin_width_ = std::max(widest, width / kMaxBins);
+  bin_height_ = std::max(tallest, height / kMaxBins);
+  bin_columns_ = std::max(1, static_cast<int>(width / bin_width_));
+  bin_rows_ = std::max(1, static_cast<int>(height / bin_height_));
+  bin_start_.resize(bin_columns_ * bin_rows_ + 1);
+  bin_next_.resize(bin_columns_ * bin_rows_);
+
+  const auto margin = static_cast<float>(std::sqrt(area / springs_.count()) / 2);
+  standing_.clear();
+  for (const int node : standing_nodes_) {
+    const auto half_width = static_cast<float>(d.width_of(node, orientation[node]) / 2) + margin;
+    const auto half_height = static_cast<float>(d.height_of(node, orientation[node]) / 2) + margin;
+    const auto at_x = static_cast<float>(x[node]), at_y = static_cast<float>(y[node]);
+    standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
+  }
+  way_out_.build(standing_);
+}
+
+// Sorts the soft macros by bin, row by row, so that neighbouring bins of a row are one range.
+void ForceDirected::bin_soft() {
+  const int count = springs_.count();
+  std::fill(bin_start_.begin(), bin_start_.end(), 0);
+  const float columns_per_um = 1 / bin_width_, rows_per_um = 1 / bin_height_;
+  for (int i = 0; i < count; ++i) {
+    const int column = std::min(static_cast<int>(soft_.x[i] * columns_per_um), bin_columns_ - 1);
+    const int row = std::min(static_cast<int>(soft_.y[i] * rows_per_um), bin_rows_ - 1);
+    bin_of_[i] = row * bin_columns_ + column;
+    ++bin_start_[bin_of_[i] + 1];
+  }
+  for (int bin = 0; bin < bin_columns_ * bin_rows_; ++bin) bin_start_[bin + 1] += bin_start_[bin];
+  std::copy(bin_start_.begin(), bin_start_.end() - 1, bin_next_.begin());
+  for (int i = 0; i < count; ++i) {
+    const int slot = bin_next_[bin_of_[i]]++;
+    const auto [across, up] = jitter_[i];
+    sorted_.x[slot] = soft_.x[i] + across;
+    sorted_.y[slot] = soft_.y[i] + up;
+    sorted_.half_width[slot] = soft_.half_width[i];
+    sorted_.half_height[slot] = soft_.half_height[i];
+  }
+}
+
+void ForceDirected::attract(float factor) {
+  typedef float Two __attribute__((vector_size(8)));  // x and y at once
+  for (int i = 0; i < springs_.count(); ++i) centres_[i] = {soft_.x[i], soft_.y[i]};
+  const auto at = [&](int i) {
+    Two two;
+    std::memcpy(&two, &centres_[i], sizeof two);
+    return two;
+  };
+  for (int i = 0; i < springs_.count(); ++i) {
+    Two even = {pull_x_[i], pull_y_[i]}, odd = -springs_.total_weight[i] * at(i);
+    int k = springs_.start[i];
+    for (const int last = springs_.start[i + 1] - 1; k < last; k += 2) {
+      even += springs_.weight[k] * at(springs_.other[k]);
+      odd += springs_.weight[k + 1] * at(springs_.other[k + 1]);
+    }
+    if (k < springs_.start[i + 1]) even += springs_.weight[k] * at(springs_.other[k]);
+    const Two force = factor * (even + odd);
+    force_x_[i] = force[0];
+    force_y_[i] = force[1];
+  }
+}
+
+// Adds the pushes of the soft macros [first, last) of the sorted ones: away from their centres, of size 1 (|dx| + |dy|).
+inline void ForceDirected::push_soft(const Place& place, int first, int last, Push& push) const {
+  for (int i = first; i < last; i += Lanes::kCount) {
+    const Lanes dx = place.x - Lanes::load(&sorted_.x[i]), dy = place.y - Lanes::load(&sorted_.y[i]);
+    const Lanes across = magnitude(dx), up = magnitude(dy);
+    const Lanes reach_x = place.half_width + Lanes::load(&sorted_.half_width[i]);
+    const Lanes reach_y = place.half_height + Lanes::load(&sorted_.half_height[i]);
+    const auto overlaps = (across.v < reach_x.v) & (up.v < reach_y.v) & first_lanes(last - i);
+    const Lanes per_um = {overlaps ? 1 / (across + up + Lanes::all(kNothing)).v : Lanes::Vector{}};
+    push.x = push.x + dx * per_um;
+    push.y = push.y + dy * per_um;
+  }
+}
+
+void ForceDirected::repel(float factor) {
+  bin_soft();
+  const auto strength = static_cast<float>(schedule_.standing_strength);
+  for (int i = 0; i < springs_.count(); ++i) {
+    const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
+    const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
+    const Place place = {Lanes::all(soft_.x[i] + jitter_[i].first), Lanes::all(soft_.y[i] + jitter_[i].second),
+                         Lanes::all(soft_.half_width[i]), Lanes::all(soft_.half_height[i])};
+    Push push = {};
+    for (int r = std::max(row - 1, 0); r <= std::min(row + 1, bin_rows_ - 1); ++r) {
+      push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
+    }
+    const WayOut::Direction out = way_out_.at(soft_.x[i], soft_.y[i]);
+    force_x_[i] += factor * (sum(push.x) + strength * out.x);
+    force_y_[i] += factor * (sum(push.y) + strength * out.y);
+  }
+}
+
+// Moves the nodes along their forces, none by more than the stage's distance on an axis.
+void ForceDirected::move(const ForceStage& stage) {
+  const Canvas& canvas = design_->canvas;
+  const double per_step = stage.move_distance / stage.steps;
+  const auto most_x = static_cast<float>(per_step * canvas.width), most_y = static_cast<float>(per_step * canvas.height);
+  const auto typical = static_cast<float>(schedule_.typical_force);
+  const float scale_x = scale_of(force_x_, most_x, typical), scale_y = scale_of(force_y_, most_y, typical);
+  for (int i = 0; i < springs_.count(); ++i) {
+    const float by_x = std::clamp(scale_x * force_x_[i], -most_x, most_x);
+    const float by_y = std::clamp(scale_y * force_y_[i], -most_y, most_y);
+    soft_.x[i] = std::clamp(soft_.x[i] + by_x, low_x_[i], high_x_[i]);
+    soft_.y[i] = std::clamp(soft_.y[i] + by_y, low_y_[i], high_y_[i]);
+  }
+}
+
+void ForceDirected::place(double* x, double* y, const std::int8_t* orientation) {
+  if (springs_.count() == 0) return;
+  prepare(x, y, orientation);
+  for (const ForceStage& stage : schedule_.stages) {
+    for (int step = 0; step < stage.steps; ++step) {
+      attract(static_cast<float>(stage.attraction));
+      if (stage.repulsion != 0) repel(static_cast<float>(stage.repulsion));
+      move(stage);
+    }
+  }
+  for (int i = 0; i < springs_.count(); ++i) {
+    x[springs_.node[i]] = soft_.x[i];
+    y[springs_.node[i]] = soft_.y[i];
+  }
+}
+
+}  // namespace placement

@@ -1,0 +1,108 @@
+#include "soft/soft_springs.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace placement {
+namespace {
+
+struct Spring {
+  std::int32_t from, to;  // movable soft macro; movable soft macro or design pin
+  double weight, offset_x, offset_y;  // offset = (far pin's offset − own pin's offset) · weight
+};
+
+// Merges springs with the same ends, in place, and sorts them by their ends.
+void merge(std::vector<Spring>& springs) {
+  std::stable_sort(springs.begin(), springs.end(),
+                   [](const Spring& a, const Spring& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < springs.size(); ++i) {
+    if (kept > 0 && springs[kept - 1].from == springs[i].from && springs[kept - 1].to == springs[i].to) {
+      springs[kept - 1].weight += springs[i].weight;
+      springs[kept - 1].offset_x += springs[i].offset_x;
+      springs[kept - 1].offset_y += springs[i].offset_y;
+    } else {
+      springs[kept++] = springs[i];
+    }
+  }
+  springs.resize(kept);
+}
+
+// Row starts of springs sorted by `from`.
+std::vector<std::int32_t> starts(const std::vector<Spring>& springs, int count) {
+  std::vector<std::int32_t> start(count + 1, 0);
+  for (const Spring& spring : springs) ++start[spring.from + 1];
+  for (int i = 0; i < count; ++i) start[i + 1] += start[i];
+  return start;
+}
+
+struct Collected {
+  std::vector<Spring> between, standing;
+};
+
+Collected collect(const Design& design, const std::vector<std::int32_t>& movable, SpringModel model,
+                  double io_factor) {
+  Collected springs;
+  const auto add = [&](int own_pin, int far_pin, double weight) {
+    const int own = movable[design.pin_node[own_pin]], far_node = design.pin_node[far_pin], far = movable[far_node];
+    if (own < 0 || own == far || weight == 0) return;
+    if (design.kind_of(far_node) == Kind::port) weight *= io_factor;
+    const double far_dx = far < 0 ? 0 : design.pin_dx[far_pin], far_dy = far < 0 ? 0 : design.pin_dy[far_pin];
+    (far < 0 ? springs.standing : springs.between)
+        .push_back({own, far < 0 ? far_pin : far, weight, weight * (far_dx - design.pin_dx[own_pin]),
+                    weight * (far_dy - design.pin_dy[own_pin])});
+  };
+  for (int net = 0; net < design.nets(); ++net) {
+    const int first = design.net_start[net], last = design.net_start[net + 1];
+    const bool star = model == SpringModel::star;
+    const double weight = star ? design.net_weight[net] : design.net_weight[net] / std::max(last - first - 1, 1);
+    for (int i = first; i < (star ? first + 1 : last); ++i) {
+      for (int j = i + 1; j < last; ++j) {
+        add(design.net_pins[i], design.net_pins[j], weight);
+        add(design.net_pins[j], design.net_pins[i], weight);
+      }
+    }
+  }
+  merge(springs.between);
+  merge(springs.standing);
+  return springs;
+}
+
+}  // namespace
+
+SoftSprings make_soft_springs(const Design& design, SpringModel model, double io_factor) {
+  SoftSprings result;
+  std::vector<std::int32_t> movable(design.nodes(), -1);
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) != Kind::soft || design.fixed[node]) continue;
+    movable[node] = result.count();
+    result.node.push_back(node);
+  }
+  const int count = result.count();
+  const Collected springs = collect(design, movable, model, io_factor);
+  std::vector<double> total(count, 0), pull_x(count, 0), pull_y(count, 0), own_dx(count, 0), own_dy(count, 0);
+  for (const Spring& spring : springs.between) {
+    result.other.push_back(spring.to);
+    result.weight.push_back(static_cast<float>(spring.weight));
+    total[spring.from] += spring.weight;
+    pull_x[spring.from] += spring.offset_x;
+    pull_y[spring.from] += spring.offset_y;
+  }
+  for (const Spring& spring : springs.standing) {
+    result.standing_pin.push_back(spring.to);
+    result.standing_weight.push_back(static_cast<float>(spring.weight));
+    total[spring.from] += spring.weight;
+    own_dx[spring.from] += spring.offset_x;
+    own_dy[spring.from] += spring.offset_y;
+  }
+  result.start = starts(springs.between, count);
+  result.standing_start = starts(springs.standing, count);
+  result.total_weight.assign(total.begin(), total.end());
+  for (int i = 0; i < count; ++i) {
+    result.pull_x.push_back(static_cast<float>(pull_x[i] + own_dx[i]));
+    result.pull_y.push_back(static_cast<float>(pull_y[i] + own_dy[i]));
+  }
+  return result;
+}
+
+}  // namespace placement

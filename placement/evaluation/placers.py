@@ -1,0 +1,174 @@
+"""The placers that a comparison runs, each for the same CPU time in all: `time` · `threads` seconds."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.engine.costs import proxy_cost
+from placement.evaluation.placement_evaluation import EvaluateConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.search.config import HOT, Budget
+from placement.search.search import SearchResult, Watch, search
+from placement.search.starts import Start, make_starts, refinement_starts
+
+SAMPLING_SHARE = 0.1
+"""Of the time of `policy+refine`, for drawing placements from the policy."""
+REFINED = 4
+"""Drawn placements that `policy+refine` races against each other."""
+SEEDS = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What a placer is to do.
+
+    Attributes:
+        design: to be placed.
+        config: time, threads, weights and the search's settings; for policies, the checkpoint.
+        seed: of everything random.
+        watch: where a search keeps its state, whether somebody wants to stop, and what is told of progress.
+    """
+
+    design: Design
+    config: EvaluateConfig
+    seed: int
+    watch: Watch
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds, all threads together."""
+        return self.config.time * self.config.threads
+
+
+class PlacerOutcome(NamedTuple):
+    """What a placer found.
+
+    Attributes:
+        placement: the best.
+        start: what it came from.
+        curve: CPU seconds of all threads, and the best proxy cost so far.
+    """
+
+    placement: Placement
+    start: str
+    curve: tuple[tuple[float, float], ...]
+
+
+def _best_of(
+    job: Job, batches: Iterable[list[Placement]], seconds: float, what: str
+) -> tuple[PlacerOutcome, list[Placement]]:
+    """The best of all placements that come within the CPU time, at least one batch, and the `REFINED` best of them."""
+    begin = time.process_time()
+    kept: list[tuple[float, int, Placement]] = []
+    curve: list[tuple[float, float]] = []
+    number = 0
+    for batch in batches:
+        for placement in batch:
+            cost = proxy_cost(job.design, placement, weights=job.config.weights).proxy_cost
+            kept.append((cost, number, placement))
+            number += 1
+        kept = sorted(kept, key=lambda one: one[:2])[:REFINED]
+        spent = time.process_time() - begin
+        if kept:
+            curve.append((spent, kept[0][0]))
+        if spent >= seconds or job.watch.stopped():
+            break
+    if not kept:
+        raise DesignError(f"{job.design.name}: {what} found no legal placement in {seconds:g} s")
+    placements = [placement for _, _, placement in kept]
+    return PlacerOutcome(placements[0], f"best of {number}", tuple(curve)), placements
+
+
+def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
+    """A placer that makes one start after another and keeps the best."""
+
+    def place(job: Job) -> PlacerOutcome:
+        config = dataclasses.replace(job.config.anneal, starts=(kind,))
+        generator = np.random.default_rng(job.seed)
+
+        def batches() -> Iterable[list[Placement]]:
+            while True:
+                try:
+                    yield [start.placement for start in make_starts(job.design, config, int(generator.integers(SEEDS)))]
+                except DesignError:  # a dead end: the next one may have more luck
+                    yield []
+
+        return _best_of(job, batches(), job.seconds, kind)[0]
+
+    return place
+
+
+def _search(job: Job, starts: list[Start], seconds: float) -> SearchResult:
+    return search(
+        job.design,
+        starts,
+        config=job.config.anneal,
+        budget=Budget(seconds=seconds),
+        weights=job.config.weights,
+        threads=job.config.threads,
+        seed=job.seed,
+        watch=job.watch,
+    )
+
+
+def _curve(result: SearchResult, threads: int, after: float = 0.0) -> tuple[tuple[float, float], ...]:
+    return tuple((after + point.seconds * threads, point.cost) for point in result.history)
+
+
+def _anneal(job: Job) -> PlacerOutcome:
+    result = _search(job, [], job.config.time)
+    return PlacerOutcome(result.placement, result.start, _curve(result, job.config.threads))
+
+
+def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
+    """Placements drawn from the policy for so long; loading and compiling it does not count."""
+    # late: JAX takes seconds to import
+    from placement.evaluation.policy_evaluation import load_policy
+
+    policy = load_policy(job.config)
+    policy.evaluate(0)  # compiles
+    generator = np.random.default_rng(job.seed)
+
+    def batches() -> Iterable[list[Placement]]:
+        while True:
+            drawn = policy.evaluate(int(generator.integers(SEEDS)))
+            yield [evaluation.placement for evaluation in drawn if evaluation.placement is not None]
+
+    return _best_of(job, batches(), seconds, "the policy")
+
+
+def _policy(job: Job) -> PlacerOutcome:
+    return _drawn(job, job.seconds)[0]
+
+
+def _policy_and_refine(job: Job) -> PlacerOutcome:
+    """Draws for a part of the time, and anneals the best draws for what is left of it."""
+    outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
+    spent = outcome.curve[-1][0]
+    left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
+    anneal = job.config.anneal
+    samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
+    starts = refinement_starts(job.design, samples, anneal, job.seed)
+    if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
+        job = dataclasses.replace(
+            job, config=dataclasses.replace(job.config, anneal=dataclasses.replace(anneal, hot=HOT))
+        )
+    result = _search(job, starts, left)
+    curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
+    return PlacerOutcome(result.placement, result.start, curve)
+
+
+PLACERS: dict[str, Callable[[Job], PlacerOutcome]] = {
+    "random": _repeated("random"),
+    "greedy": _repeated("greedy"),
+    "anneal": _anneal,
+    "policy": _policy,
+    "policy+refine": _policy_and_refine,
+}
+"""The placers by name, as `placement.evaluation.placement_evaluation.PLACERS` lists them."""

@@ -1,0 +1,131 @@
+"""What a policy's evaluation reports: a line each for greedy, samples, beam search and flips, and their placements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from placement.engine.costs import Costs
+from placement.evaluation.placement_evaluation import EvaluateConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import write_placement
+from placement.search.flips import flip_macros
+from placement.training.evaluator import Evaluation
+
+COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
+
+
+class PolicyResult(NamedTuple):
+    """One way of using the policy.
+
+    Attributes:
+        name: for people.
+        key: of its placement's file.
+        costs: of the placement, or means over several; None where all episodes were dead ends.
+        dead_ends: episodes that came to one; None where that has no meaning.
+        placement: None where there is none, or where the costs are means.
+        deviation: standard deviation of the proxy costs that a mean is over, else None.
+        flipped: macros that were mirrored.
+    """
+
+    name: str
+    key: str
+    costs: Costs | None
+    dead_ends: int | None = None
+    placement: Placement | None = None
+    deviation: float | None = None
+    flipped: int = 0
+
+
+def policy_results(evaluations: Sequence[Evaluation], beam: Sequence[Evaluation]) -> list[PolicyResult]:
+    """A line for the greedy placement, the best and the mean of the samples, and the best of the beam search."""
+    greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
+    samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
+    lines = [_best("greedy", "greedy", greedy), _best(f"best of {len(samples)}", "sampled", samples)]
+    costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
+    mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
+    deviation = float(np.std([one.proxy_cost for one in costs])) if costs else None
+    lines.append(PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation))
+    if beam:
+        lines.append(_best(f"beam of {len(beam)}", "beam", beam))
+    return lines
+
+
+def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResult:
+    found = finished(evaluations)
+    dead_ends = len(evaluations) - len(found)
+    return (
+        PolicyResult(name, key, found[0].costs, dead_ends, found[0].placement)
+        if found
+        else PolicyResult(name, key, None, dead_ends)
+    )
+
+
+def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Those that placed every macro, the cheapest first."""
+    found = [(one.costs.proxy_cost, number) for number, one in enumerate(evaluations) if one.costs is not None]
+    return [evaluations[number] for _, number in sorted(found)]
+
+
+def flipped_result(lines: Sequence[PolicyResult], design: Design, config: EvaluateConfig) -> PolicyResult:
+    """The cheapest of the lines' placements after their macros were mirrored, each for itself."""
+    found = [
+        (line, flip_macros(design, line.placement, weights=config.weights))
+        for line in lines
+        if line.placement is not None
+    ]
+    line, best = min(found, key=lambda one: one[1].costs.proxy_cost)
+    return PolicyResult(f"flipped {line.key}", "flipped", best.costs, placement=best.placement, flipped=best.flipped)
+
+
+def cheapest(lines: Sequence[PolicyResult], design: Design) -> PolicyResult:
+    """The line of the cheapest placement; raises DesignError if there is none."""
+    found = [(line.costs.proxy_cost, index) for index, line in enumerate(lines) if line.costs and line.placement]
+    if not found:
+        raise no_placement(design, sum(line.dead_ends or 0 for line in lines))
+    return lines[min(found)[1]]
+
+
+def no_placement(design: Design, episodes: int) -> DesignError:
+    """What is raised where every episode was a dead end."""
+    return DesignError(
+        f"{design.name}: none of the {episodes} episodes placed every macro, for each came to a macro "
+        "without a legal cell; draw more with samples=N, or train the policy on this design"
+    )
+
+
+def results_table(lines: Sequence[PolicyResult], title: str) -> Table:
+    """The lines, with the dead ends of each."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("placements", no_wrap=True)
+    for name in ("proxy", "wirelength", "density", "congestion", "dead ends"):
+        table.add_column(name, justify="right")
+    for line in lines:
+        cells = ["–" if line.costs is None else f"{getattr(line.costs, name):.6f}" for name in COSTS]
+        table.add_row(line.name, *cells, "" if line.dead_ends is None else str(line.dead_ends))
+    spreads = [line.deviation for line in lines if line.deviation is not None]
+    notes = [f"standard deviation of the samples' proxy cost {spread:.6f}" for spread in spreads]
+    notes += [f"macros flipped: {line.flipped}" for line in lines if line.key == "flipped"]
+    table.caption, table.caption_justify = "\n".join(notes) or None, "left"
+    return table
+
+
+def write_results_of(folder: Path, lines: Sequence[PolicyResult], design: Design) -> None:
+    """Writes the lines to `lines.json`, and each placement to a file of its key, such as `greedy.plc`."""
+    described = []
+    for line in lines:
+        file = None
+        if line.placement is not None:
+            file = f"{line.key}.plc"
+            write_placement(folder / file, design, line.placement, comments=[f"{design.name}: {line.name}"])
+        costs = None if line.costs is None else line.costs._asdict()
+        about = {"name": line.name, "key": line.key, "dead_ends": line.dead_ends, "macros_flipped": line.flipped}
+        described.append({**about, "file": file, "costs": costs})
+    write_whole(folder / "lines.json", json.dumps(described, indent=2) + "\n")

@@ -1,0 +1,396 @@
+"""Made-up designs with the statistics of real ones; `planted` designs are in `placement.netlist.generators.planted`.
+
+The figures below are those of the Ariane core as the MacroPlacement project clusters it (NanGate45: 133 hard and 782
+soft macros, 12,422 nets), measured with `python -m placement.netlist describe`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+
+import numpy as np
+
+from placement.netlist.builder import NetlistBuilder
+from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.generators.draws import Draws
+from placement.netlist.generators.planted import Planted, planted
+
+__all__ = ["ClusteredOptions", "Planted", "clustered", "planted"]
+
+GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
+# A memory fills this part of its gcells in each direction; the rest is the channel beside it.
+_FILL = 0.96
+# Memories: gcells across, gcells up, share of the banks.
+_SHAPES = ((1, 2, 0.6), (1, 1, 0.25), (2, 2, 0.15))
+_BANK_SIZES = ((2, 0.3), (4, 0.45), (8, 0.25))
+# Share of nets with 2, 3, … pins.
+_DEGREES = (0.504, 0.177, 0.093, 0.061, 0.045, 0.034, 0.025, 0.022, 0.012, 0.009, 0.006, 0.005, 0.002, 0.002, 0.001)
+# Share of weights 1, 2, … among nets of two pins: parallel nets between two clusters become one.
+_WEIGHTS = (
+    0.52,
+    0.172,
+    0.095,
+    0.057,
+    0.034,
+    0.029,
+    0.018,
+    0.016,
+    0.011,
+    0.01,
+    0.005,
+    0.005,
+    0.004,
+    0.003,
+    0.002,
+    0.003,
+)
+# Share of 1, 2 and 3 soft macros that read a memory's output.
+_READERS = (0.566, 0.295, 0.139)
+# Quantiles of a soft macro's area (relative) and of the nets it drives, evenly spaced.
+_SOFT_AREA = (0.05, 0.12, 0.25, 0.55, 0.85, 1.0, 1.3, 1.6, 2.0, 2.6, 4.7)
+_NETS_DRIVEN = (1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 11.0, 14.0, 18.0, 25.0, 45.0)
+_BUS_BITS = (8, 16, 32)
+# Soft macros that a bank of memories talks to, and how often a soft macro drives those that it drives already.
+_INTERFACE = 6
+_REPEATED = 0.7
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusteredOptions:
+    """What a clustered design looks like.
+
+    Attributes:
+        hard_utilization, soft_utilization: parts of the canvas that hard and soft macros cover.
+        rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows; 1 = no locality.
+        smoothing: gcells on each side that congestion is spread over.
+        routes_horizontal, routes_vertical: routing tracks per µm.
+        macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
+    """
+
+    hard_utilization: float = 0.5
+    soft_utilization: float = 0.21
+    rent_exponent: float = 0.7
+    smoothing: int = 2
+    routes_horizontal: float = 57.031
+    routes_vertical: float = 56.818
+    macro_routes_horizontal: float = 39.583
+    macro_routes_vertical: float = 30.303
+
+    def __post_init__(self) -> None:
+        for field in ("hard_utilization", "soft_utilization"):
+            if not 0 < getattr(self, field) < 1:
+                raise DesignError(f"{field}={getattr(self, field)}: must be above 0 and below 1")
+        if not 0 <= self.rent_exponent <= 1:
+            raise DesignError(f"rent_exponent={self.rent_exponent}: must be in [0, 1]")
+
+
+def clustered(
+    *,
+    seed: int,
+    hard: int,
+    soft: int,
+    ports: int,
+    name: str = "clustered",
+    options: ClusteredOptions | None = None,
+) -> Design:
+    """A design of memories in banks, clusters of cells, and ports in buses on all four edges.
+
+    The soft macros are the leaves of a binary hierarchy. A net's scope, the block of the hierarchy that it stays
+    in, is drawn so that the wires that leave blocks follow Rent's rule with exponent p (Landman and Russo, 1971; Davis,
+    De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and part
+    of their data nets, and hang on one leaf's neighbourhood.
+
+    Args:
+        seed: of all choices; equal arguments give equal designs, bit by bit, on every machine.
+        hard: number of hard macros (memories).
+        soft: number of soft macros.
+        ports: number of ports.
+        name: the design's name.
+        options: what it looks like.
+
+    Raises:
+        DesignError: fewer than 1 hard macro, 16 soft macros or 1 port, or hard macros that do not fit.
+    """
+    for what, value, least in (("hard", hard, 1), ("soft", soft, 16), ("ports", ports, 1)):
+        if value < least:
+            raise DesignError(f"{what}={value}: must be at least {least}")
+    options = options or ClusteredOptions()
+    maker = _Maker(Draws(random.Random(f"clustered {seed}")), options, _Hierarchy(soft, options.rent_exponent))
+    banks = maker.banks(hard)
+    canvas = _canvas(banks, options)
+    maker.add_nodes(banks, soft, ports, canvas)
+    maker.connect_ports()
+    maker.connect_memories(banks)
+    maker.connect_soft_macros()
+    netlist = maker.builder.build()
+    return Design(name=name, netlist=netlist, canvas=canvas, initial=_initial(netlist, canvas))
+
+
+class _Hierarchy:
+    """Leaves 0 … count − 1 under a binary tree, each block halved."""
+
+    def __init__(self, count: int, rent_exponent: float) -> None:
+        self.blocks: list[list[tuple[int, int]]] = [self._enclosing(leaf, count) for leaf in range(count)]
+        self.shares = [self._scope_shares([high - low for low, high in its], rent_exponent) for its in self.blocks]
+
+    @staticmethod
+    def _enclosing(leaf: int, count: int) -> list[tuple[int, int]]:
+        """The blocks (first leaf, end) around a leaf, from the leaf itself to all."""
+        low, high, blocks = 0, count, [(0, count)]
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if leaf < middle else (middle, high)
+            blocks.append((low, high))
+        return blocks[::-1]
+
+    @staticmethod
+    def _scope_shares(sizes: list[int], rent_exponent: float) -> list[float]:
+        """The part of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
+
+        By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in it; those that leave the
+        block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts as two halves.
+        """
+        leaving = [0.5 ** (rent_exponent - 1), *(size ** (rent_exponent - 1) for size in sizes[:-1]), 0.0]
+        return [below - above for below, above in itertools.pairwise(leaving)]
+
+    def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
+        """`count` distinct leaves within one drawn scope around `leaf`, one of them beyond the next smaller block.
+
+        Without `itself`, `leaf` is not among them. Fewer come where the hierarchy has fewer leaves.
+        """
+        blocks = self.blocks[leaf]
+        low, high = blocks[-1]
+        count = min(count, high - low - (not itself))
+        levels = [level for level in range(1, len(blocks)) if blocks[level][1] - blocks[level][0] > count]
+        if itself and count == 1:
+            levels = [0, *levels]
+        levels = levels or [len(blocks) - 1]
+        level = levels[draws.weighted([self.shares[leaf][level] for level in levels])]
+        if level == 0:
+            return [leaf]
+        (low, high), (inner_low, inner_high) = blocks[level], blocks[level - 1]
+        outer = inner_high + draws.below(high - inner_high) if inner_low == low else low + draws.below(inner_low - low)
+        chosen = [outer]
+        while len(chosen) < count:
+            other = low + draws.below(high - low)
+            if other not in chosen and (itself or other != leaf):
+                chosen.append(other)
+        return chosen
+
+
+@dataclasses.dataclass(frozen=True)
+class _Bank:
+    """`count` memories of one shape (gcells across and up)."""
+
+    across: int
+    up: int
+    count: int
+
+    @property
+    def width(self) -> float:
+        """µm."""
+        return round(self.across * GCELL_WIDTH * _FILL, 3)
+
+    @property
+    def height(self) -> float:
+        """µm."""
+        return round(self.up * GCELL_HEIGHT * _FILL, 3)
+
+    @property
+    def data_bits(self) -> int:
+        return 8 * self.across * self.up
+
+    @property
+    def address_bits(self) -> int:
+        return 8 + int(math.log2(self.across * self.up))
+
+
+class _Maker:
+    """Adds nodes, then nets, to a builder."""
+
+    def __init__(self, draws: Draws, options: ClusteredOptions, hierarchy: _Hierarchy) -> None:
+        self.draws = draws
+        self.options = options
+        self.hierarchy = hierarchy
+        self.builder = NetlistBuilder()
+        self.buses: list[list[int]] = []  # pins of each bus
+        self.memories: list[list[int]] = []  # nodes of each bank
+        self.soft_macros: list[int] = []
+        self.soft_inputs: list[int] = []  # the one pin of each soft macro that nets end at
+        self.nets_driven: list[int] = []
+
+    def banks(self, hard: int) -> list[_Bank]:
+        """Banks of `hard` memories in all."""
+        banks: list[_Bank] = []
+        while hard:
+            across, up, _ = _SHAPES[self.draws.weighted([share for _, _, share in _SHAPES])]
+            count = min(hard, _BANK_SIZES[self.draws.weighted([share for _, share in _BANK_SIZES])][0])
+            banks.append(_Bank(across, up, count))
+            hard -= count
+        return banks
+
+    def add_nodes(self, banks: list[_Bank], soft: int, ports: int, canvas: Canvas) -> None:
+        """Ports, memories and soft macros, in this order."""
+        while ports:
+            bits = min(ports, _BUS_BITS[self.draws.below(len(_BUS_BITS))])
+            self.buses.append([self.builder.port(f"bus_{len(self.buses)}[{bit}]") for bit in range(bits)])
+            ports -= bits
+        for number, bank in enumerate(banks):
+            size = (bank.width, bank.height)
+            names = [f"bank_{number}/memory_{index}" for index in range(bank.count)]
+            self.memories.append([self.builder.macro(name, NodeKind.HARD, *size) for name in names])
+        self._add_soft_macros(soft, canvas)
+
+    def _add_soft_macros(self, soft: int, canvas: Canvas) -> None:
+        ranks = [self.draws.uniform() for _ in range(soft)]
+        areas = [self.draws.quantile(_SOFT_AREA, rank) for rank in ranks]
+        scale = self.options.soft_utilization * canvas.width * canvas.height / sum(areas)
+        for number, (rank, area) in enumerate(zip(ranks, areas, strict=True)):
+            # Aspect ratios from 1:1.5 to 1.5:1.
+            side = math.sqrt(area * scale * (2 / 3 + self.draws.uniform() * 5 / 6))
+            width = max(0.1, round(side, 3))
+            height = max(0.1, round(area * scale / width, 3))
+            macro = self.builder.macro(f"Grp_{number}", NodeKind.SOFT, width, height)
+            self.soft_macros.append(macro)
+            self.soft_inputs.append(self.builder.pin(macro, 0.0, 0.0))
+            self.nets_driven.append(max(1, round(self.draws.quantile(_NETS_DRIVEN, rank))))
+
+    def _soft_output(self, leaf: int) -> int:
+        return self.builder.pin(self.soft_macros[leaf], 0.0, 0.0)
+
+    def connect_ports(self) -> None:
+        """Each bus is an input or an output of one leaf's neighbourhood."""
+        for bus in self.buses:
+            leaf = self.draws.below(len(self.soft_macros))
+            is_input = self.draws.uniform() < 0.5
+            for pin in bus:
+                if is_input:
+                    readers = self.hierarchy.near(self.draws, leaf, 1 + self.draws.weighted(_READERS), itself=True)
+                    self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
+                else:
+                    writer = self.hierarchy.near(self.draws, leaf, 1, itself=True)[0]
+                    self.builder.net(1.0, self._soft_output(writer), [pin])
+
+    def connect_memories(self, banks: list[_Bank]) -> None:
+        """Outputs to soft macros; address and data inputs shared within the bank."""
+        soft = len(self.soft_macros)
+        for number, (bank, nodes) in enumerate(zip(banks, self.memories, strict=True)):
+            leaf = (2 * number + 1) * soft // (2 * len(banks))
+            interface = self.hierarchy.near(self.draws, leaf, _INTERFACE, itself=True)
+            outputs, inputs = self._memory_pins(bank, nodes)
+            for pins in outputs:
+                for bit, pin in enumerate(pins):
+                    readers = self._of_interface(interface, bit / bank.data_bits, 1 + self.draws.weighted(_READERS))
+                    self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
+            self._write_memories(bank, inputs, interface)
+
+    def _write_memories(self, bank: _Bank, inputs: list[list[int]], interface: list[int]) -> None:
+        """Nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
+        bits = bank.address_bits + bank.data_bits
+        for bit in range(bits):
+            is_address = bit < bank.address_bits
+            sharing = bank.count if is_address else min(bank.count, (2, 4, 8)[self.draws.below(3)])
+            for first in range(0, bank.count, sharing):
+                writer, reader = self._of_interface(interface, bit / bits, 2)
+                sinks = [pins[bit] for pins in inputs[first : first + sharing]]
+                if self.draws.uniform() < 0.5:
+                    sinks.append(self.soft_inputs[reader])
+                self.builder.net(1.0, self._soft_output(writer), sinks)
+
+    def _of_interface(self, interface: list[int], part: float, count: int) -> list[int]:
+        """`count` leaves of an interface, the first being that of the bits at fraction `part` of the word."""
+        first = int(part * len(interface))
+        others = self.draws.shuffled([leaf for leaf in interface if leaf != interface[first]])
+        return [interface[first], *others[: count - 1]]
+
+    def _memory_pins(self, bank: _Bank, nodes: list[int]) -> tuple[list[list[int]], list[list[int]]]:
+        """Output and input pins of each memory, evenly spaced along its left side."""
+        total = 2 * bank.data_bits + bank.address_bits
+        offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
+        pins = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
+        return [row[: bank.data_bits] for row in pins], [row[bank.data_bits :] for row in pins]
+
+    def connect_soft_macros(self) -> None:
+        """Nets among soft macros; the bits of a bus go the same way."""
+        for leaf, count in enumerate(self.nets_driven):
+            earlier: list[list[int]] = []
+            for _ in range(count):
+                sinks = 1 + self.draws.weighted(_DEGREES)
+                weight = float(1 + self.draws.weighted(_WEIGHTS)) if sinks == 1 else 1.0
+                same_way = [readers for readers in earlier if len(readers) >= sinks > 1]
+                if same_way and self.draws.uniform() < _REPEATED:
+                    readers = same_way[self.draws.below(len(same_way))][:sinks]
+                else:
+                    readers = self.hierarchy.near(self.draws, leaf, sinks)
+                    earlier.append(readers)
+                self.builder.net(weight, self._soft_output(leaf), [self.soft_inputs[reader] for reader in readers])
+
+
+def _canvas(banks: list[_Bank], options: ClusteredOptions) -> Canvas:
+    """A nearly square canvas of whole gcells with the utilization asked for."""
+    macro_area = sum(bank.across * bank.up * bank.count for bank in banks) * _FILL**2
+    gcells = macro_area / options.hard_utilization
+    rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
+    columns = max(2, math.ceil(gcells / rows))
+    return Canvas(
+        width=columns * GCELL_WIDTH,
+        height=rows * GCELL_HEIGHT,
+        columns=columns,
+        rows=rows,
+        routes_horizontal=options.routes_horizontal,
+        routes_vertical=options.routes_vertical,
+        macro_routes_horizontal=options.macro_routes_horizontal,
+        macro_routes_vertical=options.macro_routes_vertical,
+        smoothing=options.smoothing,
+    )
+
+
+def _initial(netlist: Netlist, canvas: Canvas) -> Placement:
+    """Ports around the edges, hard macros on shelves in file order, soft macros on a lattice in file order."""
+    x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
+    for number, port in enumerate(netlist.ports):
+        at = (number + 0.5) / len(netlist.ports) * 2 * (canvas.width + canvas.height)
+        x[port], y[port] = (round(value, 3) for value in _on_edge(at, canvas))
+    _shelve(netlist, canvas, x, y)
+    side = math.ceil(math.sqrt(len(netlist.soft)))
+    for number, macro in enumerate(netlist.soft):
+        x[macro] = round((number % side + 0.5) / side * canvas.width, 3)
+        y[macro] = round((number // side + 0.5) / side * canvas.height, 3)
+    return Placement(
+        x=x,
+        y=y,
+        orientation=np.zeros(netlist.num_nodes, dtype=np.int8),
+        placed=np.ones(netlist.num_nodes, dtype=np.bool_),
+        fixed=netlist.kind == NodeKind.PORT,
+    )
+
+
+def _on_edge(at: float, canvas: Canvas) -> tuple[float, float]:
+    """The point `at` µm along the edge, counter-clockwise from the lower left corner."""
+    if at < canvas.width:
+        return at, 0.0
+    if at < canvas.width + canvas.height:
+        return canvas.width, at - canvas.width
+    if at < 2 * canvas.width + canvas.height:
+        return 2 * canvas.width + canvas.height - at, canvas.height
+    return 0.0, 2 * (canvas.width + canvas.height) - at
+
+
+def _shelve(netlist: Netlist, canvas: Canvas, x: np.ndarray, y: np.ndarray) -> None:
+    """Places hard macros without overlap on shelves, bottom up, highest first (then file order)."""
+    order = sorted(netlist.hard.tolist(), key=lambda macro: -netlist.height[macro])
+    left, bottom, shelf = 0.0, 0.0, 0.0
+    for macro in order:
+        width, height = float(netlist.width[macro]), float(netlist.height[macro])
+        if left + width > canvas.width:
+            left, bottom, shelf = 0.0, bottom + shelf, 0.0
+        if bottom + height > canvas.height or width > canvas.width:
+            raise DesignError(
+                f"the hard macros do not fit on {canvas.width} × {canvas.height} µm: lower hard_utilization"
+            )
+        x[macro], y[macro] = round(left + width / 2, 3), round(bottom + height / 2, 3)
+        left, shelf = left + width, max(shelf, height)

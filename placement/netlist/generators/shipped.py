@@ -1,0 +1,69 @@
+"""The designs that `netlists/` holds, and how each was made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from placement.netlist.design import Design, Placement
+from placement.netlist.formats.plc import write_placement
+from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.generators.clustered import Planted, clustered, planted
+from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
+
+OPTIMUM_NAME = "optimum.plc"
+
+
+def _toy6() -> Planted:
+    return planted(seed=6, block_columns=3, block_rows=2, columns=4, rows=4, multi_pin_nets=4, name="toy6")
+
+
+def _planted20() -> Planted:
+    return planted(seed=20, block_columns=5, block_rows=4, columns=8, rows=8, multi_pin_nets=30, name="planted20")
+
+
+def _clustered40() -> Design:
+    return clustered(seed=40, hard=40, soft=250, ports=120, name="clustered40")
+
+
+def _clustered120() -> Design:
+    return clustered(seed=120, hard=120, soft=800, ports=400, name="clustered120")
+
+
+SHIPPED: dict[str, Callable[[], Design | Planted]] = {
+    "toy6": _toy6,
+    "planted20": _planted20,
+    "clustered40": _clustered40,
+    "clustered120": _clustered120,
+}
+
+
+def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
+    """Writes a design as a folder that `load` reads: netlist and initial placement, and the optimum where known.
+
+    Raises:
+        DesignError: the netlist has a form that the format cannot hold.
+        OSError: the folder cannot be made or written.
+    """
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    solved = design if isinstance(design, Planted) else None
+    plain = design.design if isinstance(design, Planted) else design
+    write_netlist(path / NETLIST_NAMES[1], plain.netlist, _ports_only(plain))
+    write_placement(path / INITIAL_NAME, plain, plain.initial)
+    if solved:
+        comments = [f"Least wirelength : {solved.wirelength!r}"]
+        write_placement(path / OPTIMUM_NAME, plain, solved.optimum, comments=comments)
+
+
+def _ports_only(design: Design) -> Placement:
+    """The initial placement without its macros: their places are the `.plc` file's to say."""
+    initial = design.initial
+    return Placement(
+        x=initial.x,
+        y=initial.y,
+        orientation=initial.orientation,
+        placed=initial.placed & initial.fixed,
+        fixed=initial.fixed,
+    )

@@ -1,0 +1,185 @@
+"""The coordinator: every process tells it that it lives and where it listens, and hears where the others are.
+
+One small process. It holds nothing that cannot be told again: who restarts finds it filled within two heartbeats.
+Nothing but these few numbers passes through it: no parameters, no episodes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from placement.runtimes.ray import host_assignment
+from placement.runtimes.ray.messages import (
+    Heartbeat,
+    HeartbeatReply,
+    Rendezvous,
+    RoleName,
+    RunView,
+    ServerLocation,
+    Shortfall,
+    Who,
+)
+
+COORDINATOR = "coordinator"
+"""Its name, by which the processes of a run find it (Ray keeps the names of different runs apart)."""
+LOST_HEARTBEATS = 10.0
+"""A role that missed this many heartbeats in a row is taken for dead until it sends one again."""
+NOTES = 200
+
+
+class Coordinator:
+    """See above. Not locked: Ray calls one method at a time.
+
+    Args:
+        shards, caches: how many the run has.
+        heartbeat_seconds: between two heartbeats of a process.
+        learners: learner hosts.
+        clock: seconds; monotonic.
+    """
+
+    def __init__(
+        self,
+        *,
+        shards: int,
+        caches: int,
+        heartbeat_seconds: float,
+        learners: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._learners = learners
+        self._counts = {RoleName.SHARD: shards, RoleName.CACHE: caches, RoleName.LEARNER: 1}
+        self._lost_after = LOST_HEARTBEATS * heartbeat_seconds
+        self._clock = clock
+        self._heartbeats: dict[Who, Heartbeat] = {}
+        self._heard: dict[Who, float] = {}
+        self._rows: deque[Mapping[str, float]] = deque(maxlen=NOTES)
+        self._notes: deque[str] = deque(maxlen=NOTES)
+        self._restarts: Mapping[str, float] = {}
+        self._shortfalls: dict[int, Shortfall] = {}
+        self._locations: dict[RoleName, tuple[ServerLocation, ...]] = {}
+        # A coordinator that is made anew must not repeat an edition that somebody has heard of.
+        self._edition = time.time_ns()
+        self._stop = False
+        self._publish()
+
+    # From the roles.
+
+    def heartbeat(self, heartbeat: Heartbeat, edition: int) -> HeartbeatReply:
+        """Takes a heartbeat; `edition` is that of the addresses that the process has."""
+        before = self._heartbeats.get(heartbeat.who)
+        self._heartbeats[heartbeat.who], self._heard[heartbeat.who] = heartbeat, self._clock()
+        if before is None or (before.address, before.host) != (heartbeat.address, heartbeat.host):
+            self._publish()
+        self._forget_the_lost()
+        return self._reply(heartbeat.who, edition)
+
+    def report_shortfall(self, shortfall: Shortfall, host: int = 0) -> None:
+        """That learner host waits for episodes that do not come."""
+        self._shortfalls[host] = shortfall
+
+    def row(self, row: Mapping[str, float]) -> None:
+        """A row of the learner's metrics, to be shown."""
+        self._rows.append(row)
+
+    def note(self, text: str) -> None:
+        """A line for people."""
+        self._notes.append(text)
+
+    # From the driver.
+
+    def forget(self, who: Who) -> None:
+        """The process has died."""
+        if self._heartbeats.pop(who, None) is not None:
+            self._heard.pop(who)
+            self._publish()
+
+    def restarts(self, counts: Mapping[str, float]) -> None:
+        """How often each role was restarted, for `metrics.csv`."""
+        self._restarts = counts
+
+    def stop(self) -> None:
+        """From now on every heartbeat is answered with the order to stop."""
+        self._stop = True
+
+    def view(self) -> RunView:
+        """What is to be shown; rows and notes are handed out once."""
+        self._forget_the_lost()
+        view = RunView(tuple(self._heartbeats.values()), tuple(self._rows), tuple(self._notes), os.getpid())
+        self._rows.clear()
+        self._notes.clear()
+        return view
+
+    # Inside.
+
+    def _reply(self, who: Who, edition: int) -> HeartbeatReply:
+        known = edition == self._edition
+        host = host_assignment.host_of(who.number, self._learners)
+        first = self._heartbeats.get(Who(RoleName.LEARNER, 0))
+        return HeartbeatReply(
+            edition=self._edition,
+            shards=None if known else self._locations[RoleName.SHARD],
+            caches=None if known else self._locations[RoleName.CACHE],
+            root=self._locations[RoleName.LEARNER][0],
+            actors=sum(
+                other.role is RoleName.ACTOR and host_assignment.host_of(other.number, self._learners) == host
+                for other in self._heartbeats
+            ),
+            shortfall=self._shortfalls.get(host, Shortfall()),
+            rendezvous=Rendezvous() if first is None else first.rendezvous,
+            stop=self._stop,
+            summary=self._summary() if who.role is RoleName.LEARNER else {},
+        )
+
+    def _publish(self) -> None:
+        """Writes the addresses anew, and a new edition if they differ."""
+        locations = {role: self._locations_of(role, count) for role, count in self._counts.items()}
+        if locations != self._locations:
+            self._locations = locations
+            self._edition += 1
+
+    def _locations_of(self, role: RoleName, count: int) -> tuple[ServerLocation, ...]:
+        newest = (self._heartbeats.get(Who(role, number)) for number in range(count))
+        return tuple(ServerLocation() if one is None else ServerLocation(one.address, one.host) for one in newest)
+
+    def _forget_the_lost(self) -> None:
+        now = self._clock()
+        for who in [who for who, heard in self._heard.items() if now - heard > self._lost_after]:
+            self.forget(who)
+
+    def _summary(self) -> dict[str, float]:
+        return {**summarise(list(self._heartbeats.values())), **self._restarts}
+
+
+def summarise(heartbeats: list[Heartbeat]) -> dict[str, float]:
+    """Each role's measures over its processes: rates and counts are added up, others averaged (the worst of a p99).
+
+    Keys are `<role>_<measure>`, and `<role>s` the number of processes.
+    """
+    gathered: dict[str, list[float]] = {}
+    counts: dict[str, float] = {}
+    for one in heartbeats:
+        role = one.who.role.value
+        counts[f"{role}s"] = counts.get(f"{role}s", 0.0) + 1
+        for name, value in one.measures.items():
+            gathered.setdefault(f"{role}_{name}", []).append(float(value))
+    return counts | {name: _combine(name, values) for name, values in sorted(gathered.items())}
+
+
+def _combine(name: str, values: list[float]) -> float:
+    finite = [value for value in values if value == value]
+    if not finite:
+        return float("nan")
+    if name.endswith("_p99") or name.endswith("_max"):
+        return max(finite)
+    if name.endswith(("_mean", "_p50", "_fraction", "_mb")):
+        return sum(finite) / len(finite)
+    return sum(finite)
+
+
+def coordinator_options() -> dict[str, Any]:
+    """How Ray runs the coordinator: it takes no processor for itself and is restarted as often as it dies."""
+    return {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}

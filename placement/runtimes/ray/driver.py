@@ -1,0 +1,363 @@
+"""`runtime=ray`: starts every role in processes of its own, restarts what dies, shows what happens, ends all.
+
+The command's own process. It holds no state that a run needs: the same command goes on from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.config import ConfigError, TrainConfig
+from placement.runtimes.ray import host_assignment, session
+from placement.runtimes.ray.actor_process import ActorProcess
+from placement.runtimes.ray.coordinator import COORDINATOR, Coordinator, coordinator_options
+from placement.runtimes.ray.evaluator_process import EvaluatorProcess
+from placement.runtimes.ray.learner_process import LearnerProcess
+from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
+from placement.runtimes.ray.process_table import processes_table
+from placement.runtimes.ray.role_process import OTHERS, Makers
+from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
+from placement.training.supervisor import WorkerFailed
+
+if TYPE_CHECKING:
+    from placement.runtimes.local import RunResult
+    from placement.training.progress import TrainingProgress
+
+_log = logging.getLogger(__name__)
+LOOK_SECONDS = 0.25
+STOPPING = "stopping …"
+STOP_SECONDS = 6.0
+"""That the learner may take to save and end once it is told to stop."""
+ANSWER_SECONDS = 3.0
+LEAVE_SECONDS = 10.0
+"""That a learner may take to end when another one has died."""
+HOPELESS = 5
+"""A learner that died so often without finishing an iteration is given up."""
+CLASSES = {
+    RoleName.SHARD: ShardProcess,
+    RoleName.CACHE: CacheProcess,
+    RoleName.LEARNER: LearnerProcess,
+    RoleName.ACTOR: ActorProcess,
+    RoleName.EVALUATOR: EvaluatorProcess,
+}
+
+
+@dataclasses.dataclass
+class Member:
+    """A process as the driver knows it.
+
+    Attributes:
+        who: it is.
+        handle: Ray's.
+        life: Ray's reference to what `run` returns at the end, or to a sign of life while it wakes.
+        restarts: how often it had to be started anew.
+        waking: whether Ray is starting the process anew.
+    """
+
+    who: Who
+    handle: Any
+    life: Any
+    restarts: int = 0
+    waking: bool = False
+
+
+def run(
+    config: TrainConfig,
+    *,
+    progress: TrainingProgress | None = None,
+    makers: Makers | None = None,
+    watch: Callable[[RunView], None] = lambda view: None,
+) -> RunResult:
+    """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
+
+    Args:
+        config: all settings.
+        progress: is shown what happens; default: a live table on a terminal, plain lines elsewhere.
+        makers: of the network and its learner.
+        watch: is shown all processes' heartbeats, several times a second.
+
+    Raises:
+        DesignError: a design cannot be used.
+        ConfigError: the run folder is in use or holds another run; Ray is not installed, or not at the address.
+        CheckpointError: the run's checkpoints cannot be used.
+        Diverged: the network came to values that are not finite.
+        ReplayTimeout: no episodes came.
+        WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
+            saved.
+    """
+    from placement.netlist.load import load
+    from placement.policy.order import ordered
+    from placement.training import run_record
+    from placement.training.interruption import Interrupted, Interruption
+    from placement.training.progress import make_progress
+
+    host_assignment.require_shares(config)
+    designs = [ordered(load(name), config.env.order) for name in config.design]
+    if len({design.name for design in designs}) < len(designs):
+        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+    if config.initial_policy is not None:  # the learner reads the rest of it
+        run_record.read_settings(Path(config.initial_policy), key="initial_policy")
+    folder = Path(config.run_dir)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
+    with run_record.locked(folder), Interruption() as interruption:
+        run_record.write_record(folder, config)
+        try:
+            with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
+                return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
+        except Interrupted:  # while Ray started
+            return _nothing_done(folder)
+
+
+class Driver:
+    """Supervises the processes of a run.
+
+    Args:
+        ray: the module, connected.
+        config: all settings.
+        makers: of the network and its learner.
+        progress: is shown what happens.
+        watch: is shown all processes' heartbeats.
+    """
+
+    def __init__(
+        self,
+        ray: Any,
+        config: TrainConfig,
+        makers: Makers,
+        progress: TrainingProgress,
+        watch: Callable[[RunView], None],
+    ) -> None:
+        self._ray, self._config, self._progress, self._watch = ray, config, progress, watch
+        runtime = config.runtime
+        coordinator = ray.remote(Coordinator)
+        self._coordinator = coordinator.options(name=COORDINATOR, **coordinator_options()).remote(
+            shards=runtime.shards,
+            caches=runtime.caches,
+            heartbeat_seconds=runtime.heartbeat_seconds,
+            learners=runtime.learners,
+        )
+        self._rendezvous = 1
+        self._members = [self._start(who, makers) for who in _processes_of(config)]
+        self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
+        self._learner = self._learners[0]
+        self._leaving: dict[Who, float] = {}  # learners that are to begin anew as another one died; until when
+        self._started = time.monotonic()
+        self._all_started = self._learner_is_ready = False
+        self._iteration, self._deaths = -1.0, 0
+
+    def run(self, stopped: Callable[[], bool]) -> RunResult:
+        """Waits until the learner is done or `stopped()`, and ends all processes."""
+        try:
+            while True:
+                finished = self._wait()
+                if finished is not None:
+                    self._look()
+                    return finished
+                self._look()
+                if stopped():
+                    return self._interrupt()
+        finally:
+            self._end_all()
+
+    def _start(self, who: Who, makers: Makers) -> Member:
+        resources = getattr(self._config.runtime.roles, who.role.value)
+        options: dict[str, Any] = {"num_cpus": resources.cpus, "num_gpus": resources.gpus}
+        if self._config.runtime.address != session.LOCAL:
+            options["memory"] = resources.memory_mb * 1024 * 1024 or None
+            options["scheduling_strategy"] = "SPREAD"
+        made = self._ray.remote(CLASSES[who.role]).options(
+            max_restarts=-1, max_task_retries=0, max_concurrency=OTHERS, **options
+        )
+        handle = made.remote(self._config, who, makers)
+        return Member(who, handle, self._live(who, handle))
+
+    def _live(self, who: Who, handle: Any) -> Any:
+        """Tells a process to live; Ray's reference to its end."""
+        return handle.run.remote(self._rendezvous) if who.role is RoleName.LEARNER else handle.run.remote()
+
+    # While it runs.
+
+    def _wait(self) -> RunResult | None:
+        """Waits a moment; starts anew what has died. The learner's result, if it is done."""
+        self._end_late_leavers()
+        by_life = {member.life: member for member in self._members}
+        ended, _ = self._ray.wait(list(by_life), num_returns=len(by_life), timeout=LOOK_SECONDS)
+        for life in ended:
+            member = by_life[life]
+            if member.waking:
+                self._wake(member)
+                continue
+            try:
+                result = self._ray.get(life)
+            except self._ray.exceptions.RayActorError as error:
+                self._revive(member, error)
+            except self._ray.exceptions.RayTaskError as error:
+                raise _failure(member.who, error) from error
+            else:
+                if member is self._learner:
+                    return result
+                raise WorkerFailed(f"{member.who} ended although nobody told it to")
+        return None
+
+    def _revive(self, member: Member, error: Exception) -> None:
+        """Ray starts a dead process anew; it is told to live again."""
+        member.restarts += 1
+        if self._leaving.pop(member.who, None) is not None:
+            self._progress.note(f"{member.who} is started anew with the others")
+        else:
+            self._progress.note(f"{member.who} died and is started anew")
+            if member.who.role is RoleName.LEARNER:
+                self._begin_anew(member, error)
+        _log.info("%s died: %s", member.who, error)
+        self._tell("forget", member.who)
+        self._tell("restarts", self._restarts())
+        member.life, member.waking = member.handle.ping.remote(), True
+
+    def _wake(self, member: Member) -> None:
+        """Tells a process that was started anew to live, once it answers: told before, it would seem to have died."""
+        try:
+            self._ray.get(member.life)
+        except self._ray.exceptions.RayActorError as error:
+            _log.debug("%s is not there yet: %s", member.who, error)
+            time.sleep(LOOK_SECONDS)
+            member.life = member.handle.ping.remote()
+        else:
+            member.life, member.waking = self._live(member.who, member.handle), False
+
+    def _begin_anew(self, dead: Member, error: Exception) -> None:
+        """A learner died: learner hosts act as one, so all others are ended, to meet again at the last checkpoint."""
+        self._deaths += 1
+        if self._deaths >= HOPELESS:
+            raise WorkerFailed(
+                f"{dead.who} died, and learners {HOPELESS} times without finishing an iteration: {error}"
+            )
+        self._rendezvous += 1
+        for other in self._learners:
+            if other is not dead and not other.waking and other.who not in self._leaving:
+                self._leaving[other.who] = time.monotonic() + LEAVE_SECONDS
+                # Many end by themselves: `kill` might end the process that already comes after them.
+                other.handle.leave.remote(self._rendezvous)
+
+    def _end_late_leavers(self) -> None:
+        """Kills learners that are to begin anew, but do not even hear it."""
+        for learner in self._learners:
+            if time.monotonic() > self._leaving.get(learner.who, math.inf):
+                self._leaving[learner.who] = math.inf
+                self._ray.kill(learner.handle, no_restart=False)
+
+    def _restarts(self) -> dict[str, float]:
+        counts: dict[str, float] = {}
+        for member in self._members:
+            key = f"{member.who.role}_restarts"
+            counts[key] = counts.get(key, 0.0) + member.restarts
+        return counts
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        """Calls a method of the coordinator and does not wait."""
+        getattr(self._coordinator, method).remote(*arguments)
+
+    def _look(self) -> None:
+        """Shows what is new."""
+        try:
+            view: RunView = self._ray.get(self._coordinator.view.remote(), timeout=ANSWER_SECONDS)
+        except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
+            _log.debug("no view: %s", error)
+            return
+        for note in view.notes:
+            if note != STOPPING:  # was said when the user asked
+                self._progress.note(note)
+        for row in view.rows:
+            self._progress.iteration(row)
+            if row["iteration"] > self._iteration:
+                self._iteration, self._deaths = row["iteration"], 0
+        restarts = {str(member.who): member.restarts for member in self._members}
+        self._progress.processes(processes_table(view.heartbeats, restarts))
+        self._learner_is_ready = any(one.who == self._learner.who and one.ready for one in view.heartbeats)
+        self._watch(view)
+        self._check_start(view.heartbeats)
+
+    def _check_start(self, heartbeats: tuple[Heartbeat, ...]) -> None:
+        """Raises WorkerFailed if some processes have not started in time."""
+        if self._all_started:
+            return
+        ready = {one.who for one in heartbeats if one.ready}
+        missing = [str(member.who) for member in self._members if member.who not in ready]
+        self._all_started = not missing
+        timeout = self._config.runtime.start_timeout
+        if missing and time.monotonic() - self._started > timeout:
+            raise WorkerFailed(
+                f"{', '.join(missing[:5])} did not start within runtime.start_timeout={timeout:g} s; Ray has "
+                f"{self._ray.available_resources()} left of {self._ray.cluster_resources()}"
+            )
+
+    # At the end.
+
+    def _interrupt(self) -> RunResult:
+        """Has the learner save and end; its result, or what its last words were."""
+        self._progress.note(STOPPING)
+        self._tell("stop")
+        if not self._learner_is_ready or self._learner.waking:  # there is nothing to save, and nobody to hear it
+            return _nothing_done(Path(self._config.run_dir))
+        said = self._learner.handle.stop.remote()
+        deadline = time.monotonic() + STOP_SECONDS
+        try:
+            while time.monotonic() < deadline:
+                ended, _ = self._ray.wait([self._learner.life], timeout=LOOK_SECONDS)
+                if ended:
+                    return self._ray.get(self._learner.life)
+            # In the middle of a long computation: what is saved is all that is needed.
+            so_far = self._ray.get(said, timeout=ANSWER_SECONDS)
+        except self._ray.exceptions.RayError as error:
+            _log.debug("the learner died while stopping: %s", error)
+            so_far = None
+        finally:
+            self._look()
+        if so_far is not None:
+            iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
+            self._progress.note(f"{iterations}: the same command goes on from there")
+        return so_far or _nothing_done(Path(self._config.run_dir))
+
+    def _end_all(self) -> None:
+        """Tells all to stop, then ends them whether they have or not."""
+        self._tell("stop")
+        for member in self._members:
+            self._ray.kill(member.handle, no_restart=True)
+        self._ray.kill(self._coordinator, no_restart=True)
+
+
+def _processes_of(config: TrainConfig) -> Iterator[Who]:
+    """The processes of a run."""
+    runtime = config.runtime
+    yield from (Who(RoleName.SHARD, number) for number in range(runtime.shards))
+    yield from (Who(RoleName.CACHE, number) for number in range(runtime.caches))
+    yield from (Who(RoleName.LEARNER, number) for number in range(runtime.learners))
+    yield from (Who(RoleName.ACTOR, number) for number in range(runtime.actors))
+    if runtime.evaluator and runtime.evaluate_every:
+        yield Who(RoleName.EVALUATOR, 0)
+
+
+def _nothing_done(folder: Path) -> RunResult:
+    """The result of a run that was stopped before it began."""
+    from placement.runtimes.local import RunResult
+
+    nan = float("nan")
+    return RunResult(folder, 0, 0, 0.0, best_cost=nan, mean_cost=nan, best_files=(), interrupted=True)
+
+
+def _failure(who: Who, error: Any) -> Exception:
+    """What the process raised, as the user is to see it."""
+    from placement.netlist.errors import DesignError
+    from placement.replay.base import ReplayTimeout
+    from placement.training.checkpoint import CheckpointError
+    from placement.training.divergence import Diverged
+
+    cause = error.cause if isinstance(error.cause, Exception) else error
+    if isinstance(cause, (ConfigError, CheckpointError, DesignError, Diverged, ReplayTimeout)):
+        return cause
+    return WorkerFailed(f"{who} failed: {type(cause).__name__}: {cause}")

@@ -1,0 +1,202 @@
+"""The learner's hands on the sharded replay: what is too old or not true is dropped, and shortfall is told.
+
+Axis legend: T macros to place (the longest design's).
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.engine.actions import IllegalAction
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
+from placement.runtimes.ray.messages import Shortfall
+from placement.runtimes.ray.publications import PublicationNumbers
+from placement.training.best import BestTracker
+from placement.training.episode_identity import is_evaluation
+from placement.training.episode_verifier import BestVerifier, EpisodeVerifier
+
+_log = logging.getLogger(__name__)
+SLICE_SECONDS = 0.5
+"""After this long without an episode it is looked whether to stop, and how long nothing has come."""
+SHORTFALL_SECONDS = 3.0
+BUSY_FACTOR = 10
+"""Without an episode for so long, while some are missing, the learner says that episodes are missing."""
+REPEATED = 100
+LAGS = 4
+"""That are told apart in the distribution of staleness."""
+
+
+class Bounds(NamedTuple):
+    """What the learner takes.
+
+    Attributes:
+        episodes: in one iteration.
+        oldest: versions that an episode may lag behind when it is learned from.
+        strict: whether episodes with an action that no rule allows are refused here; else they are further on.
+    """
+
+    episodes: int
+    oldest: int
+    strict: bool = False
+
+
+class EpisodeCollector:
+    """A replay's reading side for the learner's loop: young enough episodes of this learner's, from all shards.
+
+    The best placements are found here: an episode that says that it is cheaper than any before is played again.
+    Episodes may be read ahead of the iteration that learns from them; their age is what it will be then. For one
+    reading thread.
+
+    Args:
+        source: the sharded replay.
+        publications: says of which iteration an episode's parameters were.
+        verifier: plays episodes again.
+        best: is told of placements that are better than any before.
+        bounds: how many episodes, and how old.
+        stop: set to end all waits with ReplayClosed.
+        report_shortfall: is told when episodes do not come.
+
+    Attributes:
+        stale: episodes dropped because they were too old.
+        orphaned: episodes dropped because they were made with a dead learner's parameters.
+        untrue: episodes refused because they do not cost what they say.
+    """
+
+    def __init__(
+        self,
+        source: ReplayReader,
+        publications: PublicationNumbers,
+        verifier: EpisodeVerifier,
+        best: BestTracker,
+        *,
+        bounds: Bounds,
+        stop: threading.Event,
+        report_shortfall: Callable[[Shortfall], None] = lambda shortfall: None,
+    ) -> None:
+        self._source, self._publications, self._verifier = source, publications, verifier
+        self._best_verifier = BestVerifier(verifier, best)
+        self._bounds, self._stop, self._report_shortfall = bounds, stop, report_shortfall
+        self._kept: list[Episode] = []
+        self._accepted = 0
+        self._shortfall = Shortfall()
+        self._came, self._waiting = time.monotonic(), 0
+        self._evaluated: dict[int, tuple[int, float]] = {}
+        self._lags: collections.Counter[int] = collections.Counter()
+        self.stale = self.orphaned = self.untrue = 0
+
+    @property
+    def refused(self) -> int:
+        """Items that were malformed or untrue, and thrown away."""
+        return int(getattr(self._source, "refused", 0)) + self.untrue
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes `count` episodes; their version is the iteration whose parameters they were made with.
+
+        Raises:
+            ReplayTimeout: fewer came within `timeout` seconds; they stay for the next read.
+            ReplayClosed: the replay is closed, or the run is to stop.
+        """
+        deadline = time.monotonic() + timeout
+        while len(self._kept) < count:
+            if self._stop.is_set():
+                raise ReplayClosed("the learner cannot read: the run is ending")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ReplayTimeout(f"the learner waited {timeout:g} s for {count} episodes: {len(self._kept)} came")
+            try:
+                got = self._source.read(count - len(self._kept), timeout=min(left, SLICE_SECONDS))
+            except ReplayTimeout:
+                got = []
+            self._check_shortfall(bool(got))
+            self._kept += [judged for judged in map(self._judge, got) if judged is not None]
+        taken, self._kept = self._kept[:count], self._kept[count:]
+        return taken
+
+    def _target(self) -> int:
+        """The iteration that the episode accepted next is for: the one that is due, or the one after it."""
+        newest = self._publications.newest
+        return min(max(self._publications.begun + self._accepted // self._bounds.episodes, newest), newest + 1)
+
+    def _check_shortfall(self, got: bool) -> None:
+        """Tells it when nothing came for some seconds; while the learner still learns it can wait longer."""
+        now, before, self._waiting = time.monotonic(), self._waiting, self._source.size()
+        if got or self._waiting > before:
+            self._came = now
+            if self._shortfall.missing:
+                self._tell(0)
+        busy = self._target() > self._publications.newest
+        if now - self._came > SHORTFALL_SECONDS * (BUSY_FACTOR if busy else 1):
+            self._came = now
+            self._tell(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
+
+    def size(self) -> int:
+        """Episodes waiting to be read, as they came."""
+        return self._source.size()
+
+    def close(self) -> None:
+        """Wakes who waits. May be called twice."""
+        self._source.close()
+
+    def staleness(self) -> dict[str, float]:
+        """How many of the episodes read since the last call lag by 0, 1, … versions (the last one: or more)."""
+        lags, self._lags = self._lags, collections.Counter()
+        counts = [lags[lag] for lag in range(LAGS)]
+        more = sum(count for lag, count in lags.items() if lag >= LAGS)
+        return {f"staleness_{lag}": float(count) for lag, count in enumerate(counts)} | {f"staleness_{LAGS}_up": more}
+
+    def evaluation(self) -> dict[str, float]:
+        """Mean cost of the greedy episodes that came since the last call (one for each design), and their iteration."""
+        evaluated, self._evaluated = self._evaluated, {}
+        if not evaluated:
+            return {}
+        iterations, costs = zip(*evaluated.values(), strict=True)
+        return {"greedy_proxy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
+
+    def _tell(self, missing: int) -> None:
+        self._shortfall = Shortfall(self._shortfall.number + 1, missing)
+        self._report_shortfall(self._shortfall)
+
+    def _judge(self, episode: Episode) -> Episode | None:
+        """The episode with its iteration as version, or None if it is not to be learned from."""
+        iteration = self._publications.iteration(int(episode.version))
+        if iteration is None:
+            self.orphaned += 1
+            return None
+        # A host other than the first may hear of new parameters before it is done with the iteration that made them.
+        evaluation, lag = is_evaluation(episode), max(self._target() - iteration, 0)
+        if lag > self._bounds.oldest and not evaluation:
+            self.stale += 1
+            return None
+        if (reason := self._wrong(episode, iteration)) is not None:
+            self._refuse(reason)
+            return None
+        if evaluation:
+            self._evaluated[int(episode.design)] = iteration, float(episode.costs[4])
+            return None
+        self._accepted += 1
+        self._lags[lag] += 1
+        return episode._replace(version=np.array(iteration, np.int32))
+
+    def _wrong(self, episode: Episode, iteration: int) -> str | None:
+        """Keeps its placement if it is the best; why it is refused, if it is."""
+        if iteration > self._publications.possible:
+            return f"parameters {iteration} do not exist"
+        if self._bounds.strict:
+            try:
+                self._verifier.require_legal(episode)
+            except IllegalAction as error:
+                return str(error)
+        return self._best_verifier.keep(episode, iteration)
+
+    def _refuse(self, reason: str) -> None:
+        self.untrue += 1
+        if self.untrue == 1 or self.untrue % REPEATED == 0:
+            _log.warning("an episode is refused (%d so far): %s", self.untrue, reason)

@@ -1,0 +1,130 @@
+"""How many episodes an actor makes with each version of the parameters, without anybody to ask.
+
+Each new version grants an actor episode credits: the iteration's episodes divided by the actors that live. Beginning
+an episode takes one credit; at zero the actor waits for the next version. An actor holds at most `1 + max_staleness`
+grants, so no episode is older than the learner allows. A group of environments may begin on a part of its credits; the
+rest is taken from the next grant. When an actor or a shard dies, episodes are lost: the learner reports the shortfall,
+and every actor gets credits for its share of it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from placement.modelcache.base import ParameterStore, StoreTimeout
+from placement.runtimes.ray.messages import Shortfall
+from placement.training.episode_schedule import ScheduleClosed, Turn
+
+LOOK_SECONDS = 0.5
+"""After this long without a new version, what the learner and the coordinator say is looked at again."""
+
+
+class EpisodeCredits:
+    """The arithmetic of it.
+
+    Args:
+        episodes_per_iteration: whole episodes that one iteration learns from.
+        max_staleness: versions that an episode may lag behind.
+    """
+
+    def __init__(self, *, episodes_per_iteration: int, max_staleness: int) -> None:
+        self._per_iteration, self._shares = episodes_per_iteration, 1 + max_staleness
+        self._credit = 0.0
+        self._version = -1
+        self._shortfall = 0
+
+    @property
+    def credit(self) -> float:
+        """Episodes that may be begun; what is below 0 was begun ahead."""
+        return self._credit
+
+    def version(self, version: int, actors: int) -> None:
+        """Takes note of the newest version; `actors` live."""
+        if version <= self._version:
+            return
+        share = self._per_iteration / max(actors, 1)
+        passed = self._shares if self._version < 0 else min(version - self._version, self._shares)
+        self._credit = min(self._credit + passed * share, self._shares * share)
+        self._version = version
+
+    def shortfall(self, shortfall: Shortfall, actors: int) -> None:
+        """Takes note that episodes are missing; each time once."""
+        if shortfall.number != self._shortfall:
+            self._shortfall = shortfall.number
+            if shortfall.missing:
+                self._credit = max(self._credit, math.ceil(shortfall.missing / max(actors, 1)))
+
+    def take(self, count: int) -> bool:
+        """Takes `count` episodes out, if there is anything in it; returns whether there was."""
+        if self._credit <= 1e-9:
+            return False
+        self._credit -= count
+        return True
+
+
+class CreditedSchedule:
+    """Leave to begin episodes, as an `EpisodeSchedule` gives it, for an actor in a process of its own.
+
+    Args:
+        store: where new versions show.
+        credits: what may be begun; None = always as much as one likes.
+        actors: how many live.
+        shortfall: what the learner said last.
+    """
+
+    def __init__(
+        self,
+        store: ParameterStore,
+        credits: EpisodeCredits | None,
+        *,
+        actors: Callable[[], int],
+        shortfall: Callable[[], Shortfall],
+    ) -> None:
+        self._store, self._credits, self._actors, self._shortfall = store, credits, actors, shortfall
+        self._closed = False
+
+    def begin(self, count: int, *, timeout: float) -> Turn:
+        """Waits until `count` episodes may be begun together.
+
+        Raises:
+            TimeoutError: neither parameters nor leave came within `timeout` seconds.
+            ScheduleClosed: `close` was called.
+        """
+        deadline = time.monotonic() + timeout
+        version = self._store.version()
+        while True:
+            if self._closed:
+                raise ScheduleClosed(f"{threading.current_thread().name} begins no more episodes: the run is ending")
+            if version >= 0 and self._may_begin(version, count):
+                return Turn(version, version)
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"{threading.current_thread().name} waited {timeout:g} s for the learner to publish parameters "
+                    f"after version {version}"
+                )
+            version = self._next(version)
+
+    def finish(self, turn: Turn) -> None:
+        """All episodes of the turn are written."""
+
+    def close(self) -> None:
+        """No more episodes are begun. May be called twice."""
+        self._closed = True
+
+    def _may_begin(self, version: int, count: int) -> bool:
+        if self._credits is None:
+            return True
+        actors = max(self._actors(), 1)
+        self._credits.version(version, actors)
+        self._credits.shortfall(self._shortfall(), actors)
+        return self._credits.take(count)
+
+    def _next(self, version: int) -> int:
+        """The newest version, as soon as it is above `version`, or after a while."""
+        try:
+            return self._store.wait_for(version + 1, timeout=LOOK_SECONDS).version
+        except StoreTimeout:
+            return version

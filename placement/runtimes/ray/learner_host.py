@@ -1,0 +1,113 @@
+"""What a learner process gives to its learning, and what every learner host makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.config import TrainConfig
+from placement.netlist.design import Design
+from placement.ppo.hosts import Hosts
+from placement.ppo.mesh import make_mesh
+from placement.replay.sharded import ShardedReplay
+from placement.runtimes.ray import host_assignment
+from placement.runtimes.ray.coordinator_client import CoordinatorClient
+from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
+from placement.runtimes.ray.publications import PublicationNumbers
+from placement.runtimes.ray.role_process import Makers, find
+from placement.training.best import BestTracker
+from placement.training.episode_verifier import EpisodeVerifier
+from placement.training.seeds import SeedRole, role_seed
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerHost:
+    """What the process gives.
+
+    Attributes:
+        config: the run's settings.
+        coordinator: to the coordinator.
+        bind: address that its servers listen on.
+        makers: of the network and its learner.
+        stop: set when the run is to end.
+        hosts: the learner hosts, of which this process is one.
+    """
+
+    config: TrainConfig
+    coordinator: CoordinatorClient
+    bind: str
+    makers: Makers
+    stop: threading.Event
+    hosts: Hosts
+
+    def learner(self, designs: Sequence[Design]) -> Any:
+        """A fresh learner, over the devices of all hosts."""
+        config = self.config
+        seed = role_seed(config.seed, SeedRole.LEARNER)
+        made = find(self.makers.learner)
+        return made(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
+
+
+class Reading(NamedTuple):
+    """The reading side of a learner host's shards.
+
+    Attributes:
+        episodes: what is worth to be learned from.
+        shards: where it comes from.
+    """
+
+    episodes: EpisodeCollector
+    shards: ShardedReplay
+
+
+def open_reading(
+    learner_host: LearnerHost,
+    designs: Sequence[Design],
+    best: BestTracker,
+    numbers: PublicationNumbers,
+    *,
+    seen: np.ndarray,
+) -> Reading:
+    """Begins to read this host's shards.
+
+    Args:
+        learner_host: the process.
+        designs: the run's.
+        best: is told of placements that are better than any before.
+        numbers: of what the learner publishes.
+        seen: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
+    """
+    config, coordinator, hosts = learner_host.config, learner_host.coordinator, learner_host.hosts
+    mine = host_assignment.shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
+    shards = ShardedReplay(
+        lambda: coordinator.shards(mine),
+        steps=max(len(design.placing_order) for design in designs),
+        designs=len(designs),
+        seen=seen,
+        numbers=mine,
+        silence=config.runtime.shard_silence_seconds,
+    )
+    episodes = EpisodeCollector(
+        shards,
+        numbers,
+        EpisodeVerifier(designs, config.env),
+        best,
+        bounds=Bounds(host_assignment.share(config), oldest(config), strict=hosts.count > 1),
+        stop=learner_host.stop,
+        report_shortfall=coordinator.report_shortfall,
+    )
+    return Reading(episodes, shards)
+
+
+def oldest(config: TrainConfig) -> int:
+    """Versions that an episode may lag behind: the bound, and what groups of environments reach beyond it."""
+    runtime = config.runtime
+    if runtime.staleness == "drop":
+        return runtime.max_staleness
+    together = math.ceil(runtime.actors / runtime.learners) * runtime.envs_per_actor
+    return runtime.max_staleness + math.ceil(together / host_assignment.share(config))

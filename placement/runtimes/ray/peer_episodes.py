@@ -1,0 +1,49 @@
+"""What the first learner host makes of the other hosts' episodes: it keeps their placements and their identities."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.ppo.trajectory import Episode
+from placement.replay.interval_set import EpisodeIntervalSet
+from placement.runtimes.ray import host_assignment
+from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
+from placement.training.episode_verifier import BestVerifier
+
+
+class PeerEpisodes:
+    """Looks at every iteration's episodes.
+
+    Args:
+        learners: how many hosts there are.
+        best_verifier: of the best placements; for the thread that learns.
+        seen: int64 [N, 3], all hosts' episodes that were learned from before.
+    """
+
+    def __init__(self, learners: int, best_verifier: BestVerifier, seen: np.ndarray) -> None:
+        self._learners, self._best_verifier, self._seen = learners, best_verifier, EpisodeIntervalSet(seen)
+        self._lock = threading.Lock()  # a checkpoint may be asked for by another thread
+
+    def received(self, episodes: Sequence[Episode]) -> None:
+        """Takes note of an iteration's episodes."""
+        for episode in episodes:
+            actor, count = episode.identity.tolist()
+            if self._host(actor):
+                with self._lock:
+                    self._seen.add(actor, count)
+                self._best_verifier.keep(episode, int(episode.version))
+
+    def seen(self, mine: np.ndarray) -> np.ndarray:
+        """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has seen."""
+        with self._lock:
+            others = self._seen.rows()
+        both = [(mine, True), (others, False)]
+        return np.concatenate([rows[[(not self._host(int(row[0]))) is own for row in rows]] for rows, own in both])
+
+    def _host(self, identity: int) -> int:
+        """Whose shards the actor of that identity writes to."""
+        actor = identity >> INCARNATION_BITS
+        return 0 if actor == EVALUATOR else host_assignment.host_of(actor, self._learners)

@@ -1,0 +1,108 @@
+"""How learner hosts find each other and start from the same state."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import socket
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from placement.config import RuntimeConfig
+from placement.ppo.hosts import Hosts, join_hosts
+from placement.runtimes.ray.coordinator_client import CoordinatorClient
+from placement.runtimes.ray.messages import Rendezvous
+
+
+def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, bind: str) -> Hosts:
+    """Makes this process one of the run's learner hosts; call it before JAX computes anything.
+
+    Args:
+        coordinator: to the coordinator, through which host 0 says where they meet.
+        runtime: how many hosts there are, and how long they may take to start.
+        index: which one this is.
+        rendezvous: the number of this start of all hosts.
+        bind: the address that this host listens on.
+
+    Raises:
+        RuntimeError: the others did not come in time.
+        TimeoutError: host 0 did not say in time where they meet.
+    """
+    if runtime.learners == 1:
+        return Hosts()
+    if index == 0:
+        coordinator.offer_rendezvous(Rendezvous(rendezvous, f"{bind}:{_free_port(bind)}"))
+    address = coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.start_timeout).address
+    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.start_timeout, bind=bind)
+
+
+@dataclasses.dataclass(frozen=True)
+class InitialState:
+    """What all hosts begin with.
+
+    Attributes:
+        learner: its state, a pytree of arrays.
+        seen: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
+        iteration: iterations done.
+        first: number under which the parameters after them are published.
+    """
+
+    learner: Any
+    seen: np.ndarray
+    iteration: int
+    first: int
+
+
+def agree(hosts: Hosts, start: InitialState) -> InitialState:
+    """Host 0's start, on every host; all must call this with the same structure of the learner's state.
+
+    Raises:
+        JaxRuntimeError: another host is gone.
+    """
+    if hosts.count == 1:
+        return start
+    leaves, structure = jax.tree.flatten(start.learner)
+    arrays = {f"leaf{number}": _as_bytes(leaf) for number, leaf in enumerate(leaves)}
+    counts = np.array([start.iteration, start.first], np.int64)
+    packed = io.BytesIO()
+    np.savez(packed, counts=counts, seen=start.seen, **arrays)
+    received = io.BytesIO(_spread(packed.getvalue()))
+    with np.load(received, allow_pickle=False) as found:
+        iteration, first = map(int, found["counts"])
+        state = [_back(found[f"leaf{number}"], leaf) for number, leaf in enumerate(leaves)]
+        return InitialState(jax.tree.unflatten(structure, state), found["seen"], iteration, first)
+
+
+def _spread(data: bytes) -> bytes:
+    """Host 0's bytes on every host."""
+    counted = np.frombuffer(np.int64(len(data)).tobytes(), np.uint8)
+    length = int(np.asarray(multihost_utils.broadcast_one_to_all(counted)).view(np.int64)[0])
+    mine = np.zeros(length, np.uint8)
+    if jax.process_index() == 0:
+        mine[:] = np.frombuffer(data, np.uint8)
+    return np.asarray(multihost_utils.broadcast_one_to_all(mine)).tobytes()
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _as_bytes(leaf: Any) -> np.ndarray:
+    return np.frombuffer(np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf).tobytes(), np.uint8)
+
+
+def _back(data: np.ndarray, like: Any) -> Any:
+    """Bytes as an array of `like`'s shape and dtype, on the host."""
+    if _is_key(like):
+        plain = jax.random.key_data(like)
+        return jax.random.wrap_key_data(_back(data, np.asarray(plain)), impl=jax.random.key_impl(like))
+    return np.frombuffer(data.tobytes(), np.asarray(like).dtype).reshape(np.shape(like)).copy()
+
+
+def _free_port(bind: str) -> int:
+    with socket.socket() as found:
+        found.bind((bind, 0))
+        return int(found.getsockname()[1])

@@ -1,0 +1,143 @@
+"""What actors and the evaluator have in common: they read parameters from caches and write episodes to shards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from placement.runtimes.ray import host_assignment, telemetry
+from placement.runtimes.ray.coordinator_client import CoordinatorClient, nearest
+from placement.runtimes.ray.role_process import RoleProcess, keep_off_accelerators
+
+if TYPE_CHECKING:
+    from placement.netlist.design import Design
+
+WAIT_SECONDS = 0.1
+
+
+class RolloutWorker(RoleProcess):
+    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._closing: tuple[Callable[[], None], ...] = ()
+
+    def run(self) -> None:
+        """Plays until told to stop.
+
+        Raises:
+            TimeoutError: no parameters came for an hour.
+        """
+        keep_off_accelerators(threads=1)
+        coordinator = self.connect()
+        from placement.netlist.load import load
+        from placement.policy.order import ordered
+        from placement.training.compilation import keep_compilations
+
+        keep_compilations()
+        designs = [ordered(load(name), self.config.env.order) for name in self.config.design]
+        try:
+            if self._wait_for_servers(coordinator):
+                self.play(coordinator, designs)
+        finally:
+            self.stop()
+            coordinator.close()
+
+    def play(self, coordinator: CoordinatorClient, designs: list[Design]) -> None:
+        """Plays until told to stop; sets what ends its waits with `ends_with`."""
+        raise NotImplementedError
+
+    def ends_with(self, *closing: Callable[[], None]) -> None:
+        """Has these called when the process is told to stop."""
+        self._closing = closing
+        if self._stop.is_set():
+            self.stop()
+
+    def stop(self) -> None:
+        """Ends all waits."""
+        super().stop()
+        for close in self._closing:
+            close()
+
+    def store(self, coordinator: CoordinatorClient, like: Any) -> Any:
+        """The reading side of the parameter store, for parameters like `like`."""
+        from placement.modelcache.reverb_store import CacheReader
+        from placement.modelcache.tree import plan_tree
+        from placement.modelcache.wire import Layout
+
+        runtime, number = self.config.runtime, self.who.number
+
+        def addresses() -> tuple[str, ...]:
+            """The cache on this machine or a leaf of the tree, a second one, those above, the learner's own at last."""
+            tree = plan_tree(coordinator.cache_hosts(), runtime.fan_out)
+            return coordinator.cache_addresses(tree.readable(coordinator.host, number))
+
+        return CacheReader(addresses, Layout.of(like), poll_seconds=runtime.poll_seconds)
+
+    def writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> CountingWriter:
+        """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
+        from placement.replay.sharded import ShardWriter
+
+        number, mine = self.who.number, self._shards()
+        home = nearest(coordinator.shard_hosts(mine), coordinator.host, number // self.config.runtime.learners)
+        return CountingWriter(
+            ShardWriter(
+                lambda: coordinator.shards(mine),
+                home=home,
+                steps=max(len(design.placing_order) for design in designs),
+                designs=len(designs),
+                key=number,
+                silence=self.config.runtime.shard_silence_seconds,
+            )
+        )
+
+    def _shards(self) -> tuple[int, ...]:
+        """The numbers of the shards that this process may write to."""
+        runtime = self.config.runtime
+        host = host_assignment.host_of(self.who.number, runtime.learners)
+        return host_assignment.shards_of(host, shards=runtime.shards, learners=runtime.learners)
+
+    def _wait_for_servers(self, coordinator: CoordinatorClient) -> bool:
+        """Waits until a shard and a cache are known for the first time; whether to go on."""
+        while not self._stop.wait(WAIT_SECONDS):
+            caches = coordinator.caches()
+            if any(coordinator.shards(self._shards())) and (any(caches) or not caches):
+                return True
+        return False
+
+
+class CountingWriter:
+    """A writer that counts what it writes.
+
+    Args:
+        writer: of episodes.
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._episodes = self._steps = 0
+        self._at, self._before = time.monotonic(), (0, 0)
+
+    def write(self, episode: Any, *, timeout: float) -> None:
+        """Writes one episode; raises ReplayTimeout, ReplayClosed."""
+        self._writer.write(episode, timeout=timeout)
+        self._episodes += 1
+        self._steps += int(episode.length)
+
+    def close(self) -> None:
+        """Ends waits. May be called twice."""
+        self._writer.close()
+
+    def measures(self) -> Mapping[str, float]:
+        """Rates since the last call, and what the writer measured."""
+        now, counts = time.monotonic(), (self._episodes, self._steps)
+        seconds = max(now - self._at, 1e-9)
+        rates = [(count - before) / seconds for count, before in zip(counts, self._before, strict=True)]
+        self._at, self._before = now, counts
+        return {
+            "episodes_per_second": rates[0],
+            "steps_per_second": rates[1],
+            "episodes": float(self._episodes),
+            **telemetry.writer(self._writer.statistics()),
+        }

@@ -1,0 +1,72 @@
+"""The processes that serve: replay shards and model caches."""
+
+from __future__ import annotations
+
+import time
+
+from placement.runtimes.ray import processes, telemetry
+from placement.runtimes.ray.role_process import RoleProcess, keep_off_accelerators
+
+LOOK_SECONDS = 0.2
+BLOCK_BYTES = 1 << 20
+"""A snapshot of parameters is larger, and should leave no memory behind."""
+
+
+class ShardProcess(RoleProcess):
+    """A replay shard: a Reverb server in a process of its own."""
+
+    def run(self) -> None:
+        """Serves until told to stop; checkpoints at intervals, and takes back the newest checkpoint at the start."""
+        keep_off_accelerators()
+        coordinator = self.connect()
+        from placement.netlist.load import load
+        from placement.replay.shard import ReplayShard
+
+        designs = [load(name) for name in self.config.design]
+        every = self.config.runtime.shard_checkpoint_seconds
+        folder = self.folder("shards") if every else None
+        shard = ReplayShard(
+            number=self.who.number,
+            capacity=self.config.replay.capacity,
+            steps=max(len(design.placing_order) for design in designs),
+            bind=self.bind(),
+            checkpoint_folder=folder,
+        )
+        try:
+            coordinator.measure = lambda: telemetry.shard(shard.statistics())
+            coordinator.serve(shard.address)
+            saved = time.monotonic()
+            while not self._stop.wait(LOOK_SECONDS):
+                if every and time.monotonic() - saved > every:
+                    shard.checkpoint()
+                    saved = time.monotonic()
+        finally:
+            shard.close()
+            coordinator.close()
+
+
+class CacheProcess(RoleProcess):
+    """A model cache: a node of the tree between the learner and the actors."""
+
+    def run(self) -> None:
+        """Serves until told to stop."""
+        processes.give_back_blocks(BLOCK_BYTES)
+        keep_off_accelerators()
+        coordinator = self.connect()
+        from placement.modelcache.reverb_cache import ModelCache
+        from placement.modelcache.tree import plan_tree
+
+        runtime, number = self.config.runtime, self.who.number
+
+        def above() -> tuple[str, ...]:
+            """The parent, its parent …, the learner's own cache at last."""
+            return coordinator.cache_addresses(plan_tree(coordinator.cache_hosts(), runtime.fan_out).ancestors(number))
+
+        cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=runtime.poll_seconds)
+        try:
+            coordinator.measure = lambda: telemetry.cache(cache.statistics())
+            coordinator.serve(cache.address)
+            self._stop.wait()
+        finally:
+            cache.close()
+            coordinator.close()

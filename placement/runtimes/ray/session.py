@@ -1,0 +1,177 @@
+"""A connection to Ray: one of this run's own on this machine, on loopback with a token, or one that runs already."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from placement.config import ConfigError, RuntimeConfig
+from placement.runtimes.ray import processes
+
+_log = logging.getLogger(__name__)
+LOCAL = "local"
+OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wants at least 75 MiB
+END_SECONDS = 5.0
+"""That Ray's processes may take to end by themselves."""
+SPARE_CPUS = 1.0
+TOKEN = secrets.token_hex(32)
+"""Of every Ray that this process starts; Ray reads it once."""
+FOLDER_FILE = ".ray-session"
+FOLDER_PREFIX = "placement-ray-"
+
+_ALWAYS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
+}
+
+
+def import_ray() -> Any:
+    """The module `ray`; raises ConfigError saying how to install it."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
+        ) from error
+    if importlib.util.find_spec("reverb") is None:
+        raise ConfigError(
+            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; install the "
+            "`reverb` extra (Python 3.11), or use runtime=local"
+        )
+    return ray
+
+
+@contextlib.contextmanager
+def opened(
+    config: RuntimeConfig,
+    run_dir: Path,
+    *,
+    breakable: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Iterator[Any]:
+    """The module `ray`, connected as `config` says; at the end it is disconnected.
+
+    What was started is ended: no process of a Ray of this run's own is left, however the block was left.
+
+    Args:
+        config: address and resources.
+        breakable: a block in which Ray may be interrupted while it starts.
+        run_dir: keeps a note of where Ray's own files are, so that those of a run that was killed are removed.
+
+    Raises:
+        ConfigError: Ray is not installed, or there is no cluster at the address, or it wants another token.
+    """
+    with _environment(config.address):
+        ray = import_ray()
+        if config.address != LOCAL:
+            with breakable():
+                _join(ray, config.address)
+            try:
+                yield ray
+            finally:
+                ray.shutdown()
+            return
+        note = run_dir / FOLDER_FILE
+        remove_files(note)
+        folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
+        note.write_text(folder, encoding="utf-8")
+        others = processes.descendants(os.getpid())
+        try:
+            with breakable():
+                _start(ray, config, folder)
+            yield ray
+        finally:
+            _stop(ray, others)
+            remove_files(note)
+
+
+@contextlib.contextmanager
+def _environment(address: str) -> Iterator[None]:
+    """What Ray's processes inherit; put back afterwards.
+
+    A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are. (The variable with
+    the strange name is Ray's only switch between its public and its loopback address.)
+    """
+    values: dict[str, str] = dict(_ALWAYS)
+    if address == LOCAL:
+        values |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    else:
+        values |= {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
+    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
+    ray.init(
+        address=LOCAL,
+        num_cpus=round(_cpus(config) + SPARE_CPUS),
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _node_ip_address="127.0.0.1",
+        _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder learner_host it stays closed
+    )
+    address = ray.util.get_node_ip_address()
+    if address != "127.0.0.1":  # Ray was imported before this run could tell it
+        _log.warning("Ray listens on %s, not on loopback: it was imported before the run began", address)
+
+
+def _cpus(config: RuntimeConfig) -> float:
+    """What all roles ask for: on one machine they share what there is, and nothing waits for a reservation."""
+    roles = config.roles
+    counts = (
+        (roles.learner, config.learners),
+        (roles.actor, config.actors),
+        (roles.shard, config.shards),
+        (roles.cache, config.caches),
+        (roles.evaluator, int(config.evaluator)),
+    )
+    return sum(role.cpus * count for role, count in counts)
+
+
+def _join(ray: Any, address: str) -> None:
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(f"runtime.address={address!r}: no Ray cluster can be used there ({reason})") from error
+
+
+def _stop(ray: Any, others: Sequence[processes.Process]) -> None:
+    """Ends Ray; kills what of it is left after some seconds, but no process of `others`."""
+    ours = [process for process in processes.descendants(os.getpid()) if process not in others]
+    try:
+        ray.shutdown()
+    finally:
+        killed = processes.end_all(ours, timeout=END_SECONDS)
+    if killed:
+        _log.info("%d processes of Ray had to be killed", len(killed))
+
+
+def remove_files(note: Path) -> None:
+    """Removes the folder that `note` names, if it is one of Ray's, and the note."""
+    try:
+        folder = Path(note.read_text(encoding="utf-8").strip())
+    except OSError:
+        return
+    if folder.name.startswith(FOLDER_PREFIX) and folder.parent == Path(tempfile.gettempdir()):
+        shutil.rmtree(folder, ignore_errors=True)
+    note.unlink(missing_ok=True)

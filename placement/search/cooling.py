@@ -1,0 +1,86 @@
+"""How the temperature falls while a search goes on.
+
+Temperatures are in units of the proxy cost, progress is the share of the budget that is spent, in [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from placement.search.config import HOT, REFINE_HOT, AnnealConfig
+
+
+class CoolingSchedule(Protocol):
+    """The temperature of the next round of moves."""
+
+    temperature: float
+
+    memory: list[float]
+    """What, beside the arguments of `advance`, the next temperatures depend on; may be set to another one's."""
+
+    def advance(self, progress: float, accepted: float) -> None:
+        """Sets `temperature` for the next round; `accepted` is the share of the last round's moves that was."""
+
+
+class Geometric:
+    """Falls from `hot` to `cold` by the same factor for each equal share of the budget."""
+
+    def __init__(self, hot: float, cold: float) -> None:
+        self._hot, self._cold = hot, cold
+        self.temperature = hot
+        self.memory: list[float] = []
+
+    def advance(self, progress: float, accepted: float) -> None:
+        """See CoolingSchedule."""
+        self.temperature = self._hot * (self._cold / self._hot) ** min(1.0, progress)
+
+
+class Adaptive:
+    """Steers the temperature so that the share of accepted moves falls evenly, from that at `hot` to a tenth of it.
+
+    After Lam and Delosme (1988), who found such a fall to waste the least effort. The temperature stays between the
+    two given; a tenth of the way is left at the end for `cold`.
+    """
+
+    GAIN = 0.05  # change of the temperature's logarithm in a round, for each halving of the acceptance to be made up
+    LAST = 0.9
+
+    def __init__(self, hot: float, cold: float) -> None:
+        self._hot, self._cold = hot, cold
+        self._first = 0.0
+        self.temperature = hot
+
+    @property
+    def memory(self) -> list[float]:
+        """See CoolingSchedule."""
+        return [self._first, self.temperature]
+
+    @memory.setter
+    def memory(self, values: list[float]) -> None:
+        self._first, self.temperature = values
+
+    def advance(self, progress: float, accepted: float) -> None:
+        """See CoolingSchedule."""
+        self._first = self._first or accepted
+        if progress >= self.LAST:
+            self.temperature = self._cold
+        elif accepted > 0 and self._first > 0:
+            wanted = self._first * 10 ** (-progress / self.LAST)
+            self.temperature *= math.exp(self.GAIN * math.log2(wanted / accepted))
+            self.temperature = min(self._hot, max(self._cold, self.temperature))
+
+
+def make_schedule(config: AnnealConfig, *, cost: float, macros: int, given: bool = False) -> CoolingSchedule:
+    """The schedule that `config` asks for.
+
+    Args:
+        config: the schedule and its ends, relative.
+        cost: proxy cost of the start.
+        macros: that may move.
+        given: whether the start is one to be refined.
+    """
+    unit = cost / max(1, macros)
+    hot = (REFINE_HOT if given else HOT) if config.hot is None else config.hot
+    hot, cold = hot * unit, config.cold * unit
+    return Geometric(hot, cold) if config.schedule == "geometric" else Adaptive(hot, cold)

@@ -1,0 +1,145 @@
+"""The actor: plays whole episodes with local inference and writes them to the replay.
+
+An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
+parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
+episode ends early (a dead end, or a smaller design beside a larger one) waits for the round's end; so each design keeps
+its share of the episodes, however short its own are.
+
+Axis legend: B environments, T macros to place (the longest design's).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from placement.engine.costs import Costs
+from placement.engine.pool import EnvironmentPool
+from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
+from placement.netlist.design import Placement
+from placement.policy.agent import Agent
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayClosed, ReplayWriter
+from placement.training.episode_schedule import ScheduleClosed, Turn
+from placement.training.rollout import EmbeddedParameters, Played, play
+
+LEARNER_SECONDS = 3600.0
+"""That an actor waits for the learner or for other actors before it gives up."""
+
+
+class TurnSchedule(Protocol):
+    """When to begin episodes with which parameters."""
+
+    def begin(self, count: int, *, timeout: float) -> Turn:
+        """Begins `count` episodes together; raises TimeoutError, ScheduleClosed."""
+
+    def finish(self, turn: Turn) -> None:
+        """All episodes of the turn are written."""
+
+
+class BestKeeper(Protocol):
+    """Is told of good placements."""
+
+    def limit(self, design: int) -> float:
+        """The proxy cost below which a placement is worth reporting."""
+
+    def report(self, design: int, costs: Costs, placement: Placement, *, origin: str) -> bool:
+        """Keeps the placement if it is the cheapest; returns whether it was."""
+
+
+class ActorContext(NamedTuple):
+    """What the actors of a process share.
+
+    Attributes:
+        agent: picks actions.
+        schedule: when to begin episodes with which parameters.
+        store: where parameters come from.
+        replay: where episodes go.
+        best: is told of placements that are better than any before.
+    """
+
+    agent: Agent
+    schedule: TurnSchedule
+    store: ParameterStore
+    replay: ReplayWriter
+    best: BestKeeper
+
+
+class Actor:
+    """One actor.
+
+    Args:
+        number: which actor, unique in the run.
+        context: what it shares with others.
+        pool: B environments, this actor's own.
+        key: JAX random key, consumed.
+        count: the first episode's number; above those that this actor made before the run was resumed.
+    """
+
+    def __init__(
+        self, number: int, context: ActorContext, pool: EnvironmentPool, *, key: jax.Array, count: int = 0
+    ) -> None:
+        self._number, self._context, self._pool, self._key = number, context, pool, key
+        self._count = count
+
+    def run(self, stop: threading.Event) -> None:
+        """Plays until `stop` is set; who sets it closes schedule, store and replay, too, so that no wait goes on.
+
+        Raises:
+            TimeoutError: the learner or the other actors did not go on within an hour.
+        """
+        shared = self._context
+        try:
+            while not stop.is_set():
+                turn = shared.schedule.begin(self._pool.num_envs, timeout=LEARNER_SECONDS)
+                snapshot = shared.store.wait_for(turn.version, timeout=LEARNER_SECONDS)
+                for episode in self.play_round(snapshot, stop.is_set):
+                    shared.replay.write(episode, timeout=LEARNER_SECONDS)
+                shared.schedule.finish(turn)
+        except (ScheduleClosed, StoreClosed, ReplayClosed):
+            if not stop.is_set():
+                raise
+
+    def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
+        """B whole episodes drawn with `snapshot`; none if `stopped()` became true meanwhile."""
+        agent, first, version = self._context.agent, self._count, snapshot.version
+        network = EmbeddedParameters(snapshot.parameters, agent.embed(snapshot.parameters))
+
+        def on_end(env: int, costs: np.ndarray) -> None:
+            self._report(env, costs, f"actor {self._number}, episode {first + env}, parameters of iteration {version}")
+
+        key = jax.random.fold_in(self._key, first)
+        played = play(agent, self._pool, network, key, on_end=on_end, stopped=stopped)
+        if played is None:
+            return []
+        self._count += self._pool.num_envs
+        identities = [np.array([self._number, first + env], np.int64) for env in range(self._pool.num_envs)]
+        return [
+            whole_episode(played, env, identity=identity, version=version) for env, identity in enumerate(identities)
+        ]
+
+    def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
+        design, best = self._pool.design_of_env[env], self._context.best
+        found = Costs(*(float(cost) for cost in costs))
+        if found.proxy_cost < best.limit(design):
+            best.report(design, found, self._pool.placement(env), origin=origin)
+
+
+def whole_episode(played: Played, env: int, *, identity: np.ndarray, version: int) -> Episode:
+    """Environment `env`'s episode as it travels; `identity` is int64 [2]."""
+    return Episode(
+        identity=identity,
+        design=np.array(played.design[env], np.int32),
+        version=np.array(version, np.int32),
+        length=np.array(played.length[env], np.int32),
+        dead_end=np.array(played.dead_end[env], np.bool_),
+        actions=played.actions[env].copy(),
+        log_probabilities=played.log_probabilities[env].copy(),
+        values=played.values[env].copy(),
+        reward=np.array(played.reward[env], np.float32),
+        costs=played.costs[env].copy(),
+    )

@@ -1,0 +1,101 @@
+"""Episodes played again on the learner's engine, to see whether they are true and where they lead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.config import EnvConfig
+from placement.engine.actions import IllegalAction
+from placement.engine.costs import Costs
+from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool
+from placement.netlist.design import Design, Placement
+from placement.ppo.trajectory import Episode
+from placement.training.best import BestTracker
+from placement.training.episode_identity import INCARNATION_BITS, is_evaluation
+
+COST_TOLERANCE = 1e-6
+
+
+class EpisodeVerifier:
+    """Plays episodes again on the learner's engine, to see where they lead.
+
+    Args:
+        designs: the run's.
+        env: how episodes were played.
+    """
+
+    def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
+        self._designs, self._env = tuple(designs), env
+        self._pools: dict[int, EnvironmentPool] = {}
+        self._judge: EnvironmentPool | None = None
+        self._seen: Observation | None = None
+
+    def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
+        """Where the episode led, with its exact costs; None if it did not place everything.
+
+        Raises:
+            IllegalAction: it cannot have been played.
+        """
+        design = int(episode.design)
+        pool = self._pools.get(design)
+        if pool is None:
+            pool = EnvironmentPool(self._designs, 1, env=self._env, design_of_env=[design])
+            self._pools[design] = pool
+        pool.reset()
+        result = None
+        for action in episode.actions[: int(episode.length)]:
+            result = pool.step(np.array([action], np.int32))
+        if result is None or not result.terminated[0] or result.dead_end[0]:
+            return None
+        return Costs(*(float(cost) for cost in result.costs[0])), pool.placement(0)
+
+    def require_legal(self, episode: Episode) -> None:
+        """Raises IllegalAction unless every action may be taken; quicker than `placement`."""
+        if self._judge is None:
+            self._judge = EnvironmentPool(self._designs, 1, env=self._env)
+            self._seen = self._judge.rendered_arrays(1, self._judge.steps)
+        assert self._seen is not None
+        self._judge.render_episodes(
+            episode.design.astype(np.int32)[None],
+            episode.actions.astype(np.int32)[None],
+            episode.length.astype(np.int32)[None],
+            out=self._seen,
+        )
+
+
+class BestVerifier:
+    """Finds the best placements: an episode that says that it is cheaper than any before is played again.
+
+    Args:
+        verifier: plays episodes again; for one thread.
+        best: is told of placements that are better than any before.
+    """
+
+    def __init__(self, verifier: EpisodeVerifier, best: BestTracker) -> None:
+        self._verifier, self._best = verifier, best
+
+    def keep(self, episode: Episode, iteration: int) -> str | None:
+        """Keeps the placement if it is the best; why the episode is refused, if it does not cost what it says.
+
+        Args:
+            episode: that led there.
+            iteration: whose parameters it was made with.
+        """
+        said = float(episode.costs[4])
+        if episode.dead_end or said >= self._best.limit(int(episode.design)):
+            return None
+        try:
+            found = self._verifier.placement(episode)
+        except IllegalAction as error:
+            return str(error)
+        if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
+            return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
+        actor, count = int(episode.identity[0]) >> INCARNATION_BITS, int(episode.identity[1])
+        who = "greedy evaluation" if is_evaluation(episode) else f"actor {actor}, episode {count}"
+        origin = f"{who}, parameters of iteration {iteration}"
+        self._best.report(int(episode.design), *found, origin=origin)
+        return None

@@ -1,0 +1,240 @@
+"""The learner's loop: read episodes, learn, publish, measure, save."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import jax
+
+from placement.config import TrainConfig
+from placement.modelcache.base import ParameterPublisher
+from placement.ppo.hosts import Hosts
+from placement.ppo.learner import Learner
+from placement.ppo.trajectory import Episode
+from placement.replay.base import ReplayClosed, ReplayReader
+from placement.training.best import BestTracker
+from placement.training.divergence import Diverged, SkippedSteps
+from placement.training.evaluator import Evaluation
+from placement.training.expert import Expert
+from placement.training.input_pipeline import Batch, InputPipeline
+from placement.training.interruption import Interrupted, Interruptible
+from placement.training.metrics import MetricsWriter, episode_metrics
+from placement.training.progress import Stopwatch, TrainingProgress
+from placement.training.saving import FOLDER_NAME, Counters, Progressed, Saver, on_host
+from placement.training.supervisor import Supervisor
+
+
+class Evaluates(Protocol):
+    """Says what parameters do."""
+
+    def evaluate(self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool]) -> list[Evaluation]:
+        """Episodes played with them; none once `stopped()` is true."""
+
+    def finite(self, parameters: Any) -> bool:
+        """Whether what the network says with them are finite numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerParts:
+    """What the loop works with.
+
+    Attributes:
+        learner, replay, store, evaluator, best: the roles.
+        evaluation_key: JAX random key of the evaluations.
+        supervisor: of the actors.
+        interruption: says when to stop.
+        progress: is shown what happens.
+        saver: of checkpoints.
+        measures: more numbers for each iteration's row.
+        expert: improves the best episodes, to be imitated; None: nobody does.
+        received: is shown each iteration's episodes, before they are learned from.
+        hosts: the learner hosts that this is one of.
+    """
+
+    learner: Learner
+    replay: ReplayReader
+    store: ParameterPublisher
+    evaluator: Evaluates
+    best: BestTracker
+    evaluation_key: jax.Array
+    supervisor: Supervisor
+    interruption: Interruptible
+    progress: TrainingProgress
+    saver: Saver
+    measures: Callable[[], Mapping[str, float]] = dict
+    expert: Expert | None = None
+    received: Callable[[Sequence[Episode]], None] = lambda episodes: None
+    hosts: Hosts = dataclasses.field(default_factory=Hosts)
+
+
+class LearnerLoop:
+    """The learner's loop.
+
+    Args:
+        config: the run's settings.
+        parts: the roles.
+        folder: the run folder.
+        counters: how far the run had come before.
+
+    Attributes:
+        state: the newest consistent state, which may be saved at any time.
+        last: the newest row of metrics; empty before the first.
+    """
+
+    def __init__(self, config: TrainConfig, parts: LearnerParts, folder: Path, counters: Counters) -> None:
+        self._config, self._parts, self._folder = config, parts, folder
+        self._stopwatch = Stopwatch(counters.seconds)
+        self.state = self._capture(counters)
+        self._good = self.state  # the newest one that an iteration's learning led to
+        self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
+        self.last: dict[str, float] = {}
+
+    def done(self) -> bool:
+        """Whether the iterations are done or the time is up."""
+        return self.state.counters.iteration >= self._config.ppo.iterations or self._time_is_up()
+
+    def run(self) -> None:
+        """Iterates until done.
+
+        Raises:
+            Interrupted: somebody asked to stop.
+            Diverged: the network came to values that are not finite; `state` is the last good one.
+            WorkerFailed: an actor failed.
+            ReplayTimeout: the actors did not bring enough episodes in time.
+        """
+        parts, runtime = self._parts, self._config.runtime
+        share = parts.hosts.share(self._config.ppo.episodes_per_iteration)
+        with (
+            MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics,
+            InputPipeline(parts.replay, parts.learner, episodes=share) as pipeline,
+        ):
+            done = self.done()
+            while not done:
+                row = self._iterate(pipeline)
+                done = self.done()
+                iteration = self.state.counters.iteration
+                if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
+                    row |= self._evaluate(iteration)
+                row["best_so_far"] = parts.best.mean_cost()
+                # Not before: actors would begin the next iteration, whose placements are not this row's.
+                parts.store.publish(iteration, self.state.parameters)
+                row |= parts.measures()
+                self.last = row
+                metrics.write(row)
+                parts.best.write(self._folder)
+                parts.progress.iteration(row)
+                if done or (iteration % runtime.checkpoint_every == 0 and not self._skipped.going_on):
+                    parts.saver.save(self.state, parts.best)
+
+    def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
+        """One iteration; returns its row."""
+        parts, before = self._parts, self.state.counters
+        start = time.monotonic()
+        with parts.interruption.breakable():
+            episodes, prepared = self._next(pipeline)
+            received = time.monotonic()
+            parts.received(episodes)
+            elapsed = parts.hosts.first(self._elapsed())
+            learned = parts.learner.learn(prepared, iteration=before.iteration, elapsed=elapsed)
+            learned |= self._taught(before.iteration + 1)
+        learned_at = time.monotonic()
+        steps = sum(int(episode.length) for episode in episodes)
+        counters = Counters(
+            iteration=before.iteration + 1,
+            episodes=before.episodes + len(episodes),
+            steps=before.steps + steps,
+            seconds=self._seconds(),
+        )
+        self._take(self._capture(counters), learned)
+        elapsed = time.monotonic() - start
+        return {
+            **dataclasses.asdict(counters),
+            **episode_metrics(episodes, version=before.iteration),
+            "episodes_per_second": len(episodes) / elapsed,
+            "steps_per_second": steps / elapsed,
+            "infeed_wait_seconds": received - start,
+            "infeed_wait_share": (received - start) / elapsed,
+            "learner_seconds": learned_at - received,
+            "refused_episodes": float(getattr(parts.replay, "refused", 0) + pipeline.refused),
+            **{f"learner_{name}": float(value) for name, value in learned.items()},
+        }
+
+    def _taught(self, iteration: int) -> dict[str, float]:
+        """Has the expert improve the best episodes, where it is time; says how many it could."""
+        expert, learner = self._parts.expert, self._parts.learner
+        if expert is None:
+            return {}
+        lessons = expert.lessons(learner.state.elites, iteration) if expert.due(iteration) else []
+        if lessons:
+            learner.teach(lessons)
+        return {"lessons": float(len(lessons))}
+
+    def _take(self, new: Progressed, learned: Mapping[str, float]) -> None:
+        """Makes `new` the state, unless training has broken down; raises Diverged then, the state being a good one."""
+        self._skipped.note(learned)
+        if self._skipped.too_many:
+            self.state = self._good
+            raise self._diverged(str(self._skipped))
+        if not self._skipped.going_on:
+            if not self._parts.evaluator.finite(new.parameters):
+                raise self._diverged(f"iteration {new.counters.iteration} made the network's outputs not finite")
+            self._good = new
+        self.state = new
+
+    def _diverged(self, what: str) -> Diverged:
+        good, ppo = self.state.counters.iteration, self._config.ppo
+        return Diverged(
+            f"training has broken down: {what}. The newest checkpoint is the last good one: "
+            f"{self._folder / FOLDER_NAME / str(good)}. To go on from it, give run_dir={self._folder} and a lower "
+            f"ppo.learning_rate (it was {ppo.learning_rate:g}), or a lower ppo.max_gradient_norm "
+            f"(it was {ppo.max_gradient_norm:g})"
+        )
+
+    def _next(self, pipeline: InputPipeline) -> Batch:
+        try:
+            return pipeline.next(timeout=self._config.replay.timeout)
+        except ReplayClosed:
+            if self._parts.interruption.requested.is_set():
+                raise Interrupted from None
+            self._parts.supervisor.check()
+            raise
+
+    def _evaluate(self, iteration: int) -> dict[str, float]:
+        """The greedy episodes' mean proxy cost over the designs; their placements may be the best."""
+        parts = self._parts
+        key = jax.random.fold_in(parts.evaluation_key, iteration)
+        stopped = parts.interruption.requested.is_set
+        evaluations = parts.evaluator.evaluate(self.state.parameters, key, stopped=stopped)
+        costs = []
+        for found in evaluations:
+            if found.costs is not None and found.placement is not None:
+                origin = f"{'greedy' if found.greedy else 'sampled'} evaluation, parameters of iteration {iteration}"
+                parts.best.report(found.design, found.costs, found.placement, origin=origin)
+            if found.greedy:
+                costs.append(math.nan if found.costs is None else found.costs.proxy_cost)
+        return {"greedy_proxy_cost": sum(costs) / len(costs)} if costs else {}
+
+    def _capture(self, counters: Counters) -> Progressed:
+        learner = self._parts.learner
+        return Progressed(counters, on_host(learner.state), on_host(learner.parameters()))
+
+    def _time_is_up(self) -> bool:
+        minutes = self._config.runtime.minutes
+        return bool(minutes) and self._seconds() >= 60 * minutes
+
+    def _elapsed(self) -> float:
+        """Share of the time limit that has passed; 0 without one."""
+        minutes = self._config.runtime.minutes
+        return min(self._seconds() / (60 * minutes), 1.0) if minutes else 0.0
+
+    def _seconds(self) -> float:
+        """Spent so far, before the run was resumed included."""
+        return self._stopwatch.seconds()
+
+
+__all__ = ["Interrupted", "LearnerLoop", "LearnerParts"]

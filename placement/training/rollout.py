@@ -1,0 +1,123 @@
+"""Plays one episode in every environment of a pool.
+
+Axis legend: B environments, T macros to place (the longest design's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from placement.engine.pool import EnvironmentPool, Step
+from placement.policy.agent import Agent, Decision
+
+
+class EmbeddedParameters(NamedTuple):
+    """The policy network as `Agent.act` takes it.
+
+    Attributes:
+        parameters: pytree of arrays.
+        embeddings: what `agent.embed(parameters)` gave.
+    """
+
+    parameters: Any
+    embeddings: Any
+
+
+class Played(NamedTuple):
+    """One episode of each environment.
+
+    Attributes:
+        design: int32 [B], index of the design.
+        length: int32 [B], actions taken.
+        dead_end: bool [B], whether a macro had no legal cell left.
+        actions: int32 [B, T], -1 past the length.
+        log_probabilities, values: float32 [B, T], 0 past the length.
+        reward: float32 [B], at the end.
+        costs: float64 [B, 5], as `Costs`; NaN at a dead end.
+    """
+
+    design: np.ndarray
+    length: np.ndarray
+    dead_end: np.ndarray
+    actions: np.ndarray
+    log_probabilities: np.ndarray
+    values: np.ndarray
+    reward: np.ndarray
+    costs: np.ndarray
+
+
+def play(
+    agent: Agent,
+    pool: EnvironmentPool,
+    network: EmbeddedParameters,
+    key: jax.Array,
+    *,
+    greedy: bool = False,
+    temperature: float = 1.0,
+    on_end: Callable[[int, np.ndarray], None] = lambda env, costs: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Played | None:
+    """Resets the pool and plays until every environment's first episode has ended.
+
+    An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is thrown away.
+
+    Args:
+        agent: picks the actions.
+        pool: B environments.
+        network: parameters and embeddings.
+        key: JAX random key, consumed.
+        greedy: take the likeliest action instead of drawing one.
+        temperature: of drawing.
+        on_end: called with the environment and its costs (float64 [5]) when its episode ends with everything placed,
+            while `pool.placement` still gives that episode's placement.
+        stopped: asked at every step.
+
+    Returns:
+        The episodes; None if `stopped()` became true before the last one ended.
+    """
+    observation = pool.reset()
+    played = _blank(np.array(observation.design), pool.steps)
+    running = np.ones(pool.num_envs, np.bool_)
+    keys = jax.random.split(key, pool.steps)
+    for step in range(pool.steps):
+        if stopped():
+            return None
+        decision = agent.act(*network, observation, keys[step], greedy=greedy, temperature=temperature)
+        result = pool.step(decision.actions)
+        _note(played, running, step, decision, result)
+        ended = running & result.terminated
+        for env in np.flatnonzero(ended & ~result.dead_end):
+            on_end(int(env), played.costs[env])
+        running &= ~ended
+        if not running.any():
+            return played
+        observation = result.observation
+    raise RuntimeError(f"{int(running.sum())} episodes have not ended after {pool.steps} steps")
+
+
+def _note(played: Played, running: np.ndarray, step: int, decision: Decision, result: Step) -> None:
+    """Writes one step of the running environments (bool [B]) into `played`."""
+    played.actions[running, step] = decision.actions[running]
+    played.log_probabilities[running, step] = decision.log_probabilities[running]
+    played.values[running, step] = decision.values[running]
+    played.length[running] = step + 1
+    played.dead_end[running], played.reward[running] = result.dead_end[running], result.reward[running]
+    played.costs[running] = result.costs[running]
+
+
+def _blank(design: np.ndarray, steps: int) -> Played:
+    envs = len(design)
+    return Played(
+        design=design,
+        length=np.zeros(envs, np.int32),
+        dead_end=np.zeros(envs, np.bool_),
+        actions=np.full((envs, steps), -1, np.int32),
+        log_probabilities=np.zeros((envs, steps), np.float32),
+        values=np.zeros((envs, steps), np.float32),
+        reward=np.zeros(envs, np.float32),
+        costs=np.full((envs, 5), np.nan),
+    )

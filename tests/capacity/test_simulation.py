@@ -1,0 +1,183 @@
+"""The discrete-event model against what can be computed by hand, and the planning command."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from placement.capacity import plan
+from placement.capacity.fleet import Fleet, Pace, simulate, simulate_reads, simulate_writes
+from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, SharedLink, TransferCosts
+from placement.config import ConfigError
+
+SHARED = TransferCosts(write_parts=10)  # episodes share a link
+
+
+def _ends(link: SharedLink | QueuedLink, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
+    """When transfers, (begin, megabytes), end."""
+    ends = [0.0] * len(transfers)
+
+    def one(number: int, begin: float, megabytes: float) -> Process:
+        yield begin
+        yield link.send(megabytes)
+        ends[number] = clock.now
+
+    for number, (begin, megabytes) in enumerate(transfers):
+        clock.start(one(number, begin, megabytes))
+    clock.run(1e9)
+    return ends
+
+
+def test_transfers_share_a_link_equally() -> None:
+    clock = Clock()
+    link = SharedLink(clock, 8.0)  # 1 MB/s
+    # Alone for a second, then two, then three: shares of 1, 1/2, 1/3.
+    assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0])
+
+
+def test_parts_stand_in_a_queue() -> None:
+    clock = Clock()
+    whole = QueuedLink(clock, 8.0, TransferCosts())  # 1 MB/s, and whatever is sent stands in the queue at once
+    assert _ends(whole, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([3.0, 4.0, 6.0])
+    clock = Clock()
+    parts = QueuedLink(clock, 8.0, TransferCosts(write_parts=3))  # A, A, B, C, A, B, C, B, C
+    assert _ends(parts, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([4.0, 16 / 3, 6.0])
+
+
+def test_small_parts_are_equal_shares() -> None:
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, TransferCosts(write_parts=50))
+    assert _ends(link, clock, [(0, 2), (1, 2), (6, 2), (6, 2)]) == pytest.approx([3.0, 4.0, 10.0, 10.0], abs=0.1)
+
+
+def test_a_burst_passes_at_once_and_fills_again_while_the_link_is_idle() -> None:
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, TransferCosts(), burst=1.0)
+    assert _ends(link, clock, [(0, 1.5), (0.6, 0.5), (10, 2)]) == pytest.approx([0.5, 1.0, 11.0])
+
+
+def test_goodput_slows_a_link() -> None:
+    clock = Clock()
+    assert _ends(SharedLink(clock, 8.0, goodput=0.5), clock, [(0, 1)]) == pytest.approx([2.0])
+
+
+def test_further_transfers_slow_a_link_as_much_as_crowding_says() -> None:
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, TransferCosts(write_crowding=0.25))
+    # The first begins alone; two further ones make a transfer take 1 + 0.25 · 2² times as long.
+    assert _ends(link, clock, [(0, 1), (0.1, 1), (0.2, 1)]) == pytest.approx([1.0, 2.25, 3.25])
+    clock = Clock()
+    link = QueuedLink(clock, 8.0, TransferCosts(write_crowding=0.25))
+    assert _ends(link, clock, [(0, 1), (0, 1), (0, 1), (0, 1)]) == pytest.approx([1.0, 3.0, 4.25, 5.25])
+
+
+def test_a_confirmation_waits_for_threads_that_sleep_after_a_second_without_an_event() -> None:
+    clock = Clock()
+    naps, link, ends = Naps(clock), QueuedLink(clock, 8.0, TransferCosts()), []
+
+    def writer(begins: list[tuple[float, float]]) -> Process:
+        for begin, megabytes in begins:
+            yield begin - clock.now
+            yield from naps.write(0.01, link.send(megabytes))
+            ends.append(clock.now)
+
+    # Asleep from 1.0 to 1.1; awake after half a second; asleep 1.0 to 1.1 and 2.1 to 2.2 after the last event, but a
+    # transfer that takes longer than they sleep is not held up.
+    clock.start(writer([(1.05, 0.0), (1.6, 0.0), (2.63, 0.0), (4.86, 0.0), (6.0, 0.0), (7.05, 0.5)]))
+    clock.run(1e9)
+    assert ends == pytest.approx([1.1, 1.61, 2.71, 4.91, 6.01, 7.56])
+
+
+def test_writers_of_a_process_keep_each_other_awake() -> None:
+    pace = Pace(writers=4, shards=1, megabytes=0.0, megabits=8.0, making=0.8, processes=4)
+    apart = simulate_writes(pace, TransferCosts(write_seconds=0.002), seconds=400)
+    assert apart.max() > 0.09 and np.median(apart) == pytest.approx(0.002)  # some gaps are longer than a second
+    together = simulate_writes(pace._replace(processes=1), TransferCosts(write_seconds=0.002), seconds=400)
+    assert np.percentile(together, 99) == pytest.approx(0.002)
+
+
+def test_a_saturated_shard_makes_each_writer_wait_for_all_others() -> None:
+    """Closed queue: 64 writers, each write takes the link 1 s, and 20 s to be made: 64 · 1 s - 20 s."""
+    pace = Pace(writers=64, shards=1, megabytes=1.0, megabits=8.0, making=20.0)
+    assert simulate_writes(pace, TransferCosts(), seconds=4000).mean() == pytest.approx(44.0, rel=0.02)
+    alone = simulate_writes(
+        pace._replace(writers=1), TransferCosts(write_seconds=0.1, write_seconds_per_mb=0.2), seconds=400
+    )
+    assert alone == pytest.approx(1.3)
+
+
+def test_reads_straight_from_the_learner_and_through_caches() -> None:
+    straight = Fleet(actors=64, model_mb=1.0, megabits=8.0, caches=0)
+    assert simulate_reads(straight, TransferCosts(), period=1.0, reads=2) == pytest.approx(64.0)
+    tree = Fleet(actors=64, model_mb=1.0, megabits=8.0, caches=8, fan_out=8)
+    assert simulate_reads(tree, TransferCosts(), period=1.0, reads=2) == pytest.approx(8.0)
+
+
+def test_a_fleet_on_links_without_limit_is_as_fast_as_its_learner_and_actors() -> None:
+    quick = Fleet(actors=8, megabits=1e9, round_seconds=10.0, learn_seconds=20.0)
+    found = simulate(quick, TransferCosts())
+    assert found.iteration == pytest.approx(20.0, rel=1e-3) and found.idle < 1e-3
+    slow = Fleet(actors=8, megabits=1e9, round_seconds=20.0, learn_seconds=5.0, max_staleness=0)
+    found = simulate(slow, TransferCosts())  # turns: the slowest of eight rounds, then learning
+    assert 25.0 < found.iteration < 27.0
+    assert found.idle == pytest.approx(1 - 5.0 / found.iteration)
+
+
+def test_the_seed_decides_all() -> None:
+    fleet = Fleet(actors=16, episode_mb=1.0, megabits=100.0)
+    assert (
+        simulate(fleet, TransferCosts(), seed=3)
+        == simulate(fleet, TransferCosts(), seed=3)
+        != simulate(fleet, TransferCosts(), seed=4)
+    )
+
+
+def test_every_writer_counts_one_write_however_short_the_time() -> None:
+    assert len(simulate_writes(Pace(3, 1, 1.0, 8.0, 10.0), TransferCosts(), seconds=0.1)) == 3
+
+
+def test_the_plan_is_as_good_as_plenty_and_no_larger_than_needed() -> None:
+    config = plan.PlanConfig(actors=64, model_mb=100.0, episode_mb=10.0, megabits=1000.0)
+    fleet, found = plan.recommend(config, costs=SHARED)
+    assert fleet.caches >= 1 and fleet.shards >= 2
+    plenty = simulate(config.fleet(caches=16, shards=16), SHARED, iterations=plan.ITERATIONS).iteration
+    assert found.iteration <= plenty * (1 + config.slack)
+    fewer = config.fleet(caches=fleet.caches, shards=fleet.shards // 2)
+    assert simulate(fewer, SHARED, iterations=plan.ITERATIONS).iteration > plenty * (1 + config.slack)
+
+
+def test_small_runs_need_nothing() -> None:
+    fleet, _ = plan.recommend(plan.PlanConfig(actors=2, model_mb=1.0))
+    assert (fleet.caches, fleet.shards) == (0, 1)
+
+
+def test_what_is_given_is_kept() -> None:
+    fleet, _ = plan.recommend(plan.PlanConfig(actors=8, caches=3, shards=2))
+    assert (fleet.caches, fleet.shards) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("actors", r"'actors': must be key=value"),
+        ("actors=many", r"actors=many: must be a whole number"),
+        ("model_mb=big", r"model_mb=big: must be a number"),
+        ("actors=0", r"actors=0: must be at least 1"),
+        ("megabits=0", r"megabits=0\.0: must be above 0"),
+        ("colour=3", r"colour: no such setting"),
+    ],
+)
+def test_wrong_settings_are_refused(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan.read_settings([argument])
+
+
+def test_the_command_prints_a_recommendation(capsys: pytest.CaptureFixture[str]) -> None:
+    plan.main(["actors=4", "model_mb=1", "round_seconds=5"])
+    printed = capsys.readouterr().out
+    assert "4 actors, a model of 1 MB" in printed and "learner idle" in printed
+    assert "runtime=ray runtime.actors=4 runtime.caches=0 runtime.fan_out=8 runtime.shards=1" in printed
+    with pytest.raises(SystemExit):
+        plan.main(["actors=none"])
+    assert "Traceback" not in capsys.readouterr().err
+    assert np.isfinite(simulate(Fleet(actors=1), TransferCosts()).idle)

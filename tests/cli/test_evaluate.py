@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.config import ConfigError, build
+from placement.engine.costs import proxy_cost
+from placement.evaluation.placement_evaluation import EvaluateConfig, load_placement
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from placement.search.legaliser import Blockage, fits
+
+ROOT = Path(__file__).resolve().parents[2]
+KEYS = ["wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
+SECONDS = 300
+
+
+def run(*arguments: str, folder: Path, script: str = "evaluate.py") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("HYDRA_FULL_ERROR", None)
+    command = [sys.executable, str(ROOT / script), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+
+
+def last_json(result: subprocess.CompletedProcess[str]) -> dict:
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_shipped_design_prints_the_exact_costs_and_writes_nothing(tmp_path):
+    values = last_json(run("design=toy6", "json=true", "cost.density=2", folder=tmp_path))
+    costs = proxy_cost(load("toy6"))
+    assert list(values) == KEYS
+    assert [values[key] for key in KEYS[:4]] == list(costs[:4]), "to the last bit"
+    expected = costs.wirelength_cost + 2 * costs.density_cost + 0.5 * costs.congestion_cost
+    assert values["proxy_cost"] == pytest.approx(expected, rel=1e-12)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ariane_agrees_with_the_published_evaluator(ariane_folder, tmp_path):
+    golden = json.loads((ariane_folder / "golden.json").read_text())["legalized.plc"]["open_evaluator"]
+    result = run("design=ariane133_ng45", f"placement={ariane_folder}/legalized.plc", "json=true", folder=tmp_path)
+    values = last_json(result)
+    for key in ("wirelength", "wirelength_cost", "density_cost", "congestion_cost"):
+        assert values[key] == pytest.approx(golden[key], rel=1e-6), key
+    assert round(values["proxy_cost"], 6) == 0.685935
+    assert (values["overlaps"], values["outside"]) == (0, 0)
+
+
+def test_the_canvas_comes_from_the_placement_unless_initial_is_given(ariane_folder, capsys):
+    case = ariane_folder / "golden" / "case_102.plc"
+    cases = json.loads((ariane_folder / "golden" / "costs.json").read_text())
+    golden = next(row for row in cases if row["placement"] == case.name)
+    settings = {"design": str(ariane_folder / "netlist.pb.txt.gz"), "placement": str(case)}
+    design, placement, _ = load_placement(build(EvaluateConfig, settings))
+    assert (design.canvas.columns, design.canvas.rows) == (golden["columns"], golden["rows"])
+    assert proxy_cost(design, placement).congestion_cost == pytest.approx(golden["congestion_cost"], rel=1e-6)
+
+    settings["initial"] = str(ariane_folder / "initial.plc")
+    design, placement, _ = load_placement(build(EvaluateConfig, settings))
+    assert (design.canvas.columns, design.canvas.rows) == (24, 21)
+    assert proxy_cost(design, placement).wirelength == pytest.approx(golden["wirelength"], rel=1e-6)
+    assert "35 × 33" in capsys.readouterr().err
+
+
+def test_files_are_written_where_asked(tmp_path):
+    result = run("design=toy6", "plots=true", "out=here", "soft_placer=force_directed", "json=true", folder=tmp_path)
+    values = last_json(result)
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [
+        "episode.gif",
+        "macros.csv",
+        "maps.png",
+        "metrics.json",
+        "placement.plc",
+        "placement.png",
+    ]
+    written = json.loads((tmp_path / "here" / "metrics.json").read_text())
+    assert {key: written[key] for key in KEYS} == values
+    again = last_json(run("design=toy6", "placement=here/placement.plc", "json=true", folder=tmp_path))
+    assert again == values, "the placement that was written costs the same, to the last bit"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["design=no_such_design"], "no design 'no_such_design'"),
+        (["design=toy6", "placement=missing.plc"], "placement=missing.plc: there is no such file"),
+        (["design=toy6", "placement=broken.plc"], "broken.plc:2:"),
+        (["design=toy6", "cost.wirelength=-1"], "evaluate.py: cost.wirelength=-1"),
+        (["desing=toy6"], "Could not override 'desing'"),
+        (["design=toy6", "placement=a=b.plc"], "cannot read 'placement=a=b.plc'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
+    (tmp_path / "broken.plc").write_text("# Columns : 4\nthis is no placement\n")
+    result = run(*arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stdout == ""
+
+
+def test_settings_are_checked():
+    for settings, message in (
+        ({}, "design: is required"),
+        ({"design": "toy6", "placement": "a.plc", "checkpoint": "b"}, "give one of them"),
+        ({"design": "toy6", "samples": 0}, "samples=0"),
+        ({"design": "toy6", "seed": -1}, "seed=-1"),
+        ({"design": "toy6", "sampels": 3}, "sampels: no such setting"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            build(EvaluateConfig, settings)
+
+
+def test_a_placement_is_evaluated_without_jax_or_matplotlib(tmp_path):
+    program = (
+        "import sys, runpy; sys.argv = ['evaluate.py', 'design=toy6']; "
+        f"runpy.run_path({str(ROOT / 'evaluate.py')!r}, run_name='__main__'); "
+        "print([name for name in ('jax', 'tensorflow', 'matplotlib') if name in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_placement_is_made_legal_clear_of_blockages_and_on_the_grid(tmp_path):
+    arguments = ("search=legalise", "anneal.blockages=[[0,0,30,30]]", "anneal.grid=0.5", "json=true", "out=found")
+    result = run("design=clustered40", *arguments, folder=tmp_path)
+    values = last_json(result)
+    assert (values["overlaps"], values["outside"]) == (0, 0)
+    assert "macros were moved, by" in result.stdout
+    design = load("clustered40")
+    _, placement = read_placement(tmp_path / "found" / "placement.plc", design.netlist)
+    assert fits(design, placement, blockages=(Blockage(0.0, 0.0, 30.0, 30.0),))
+
+
+def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
+    arguments = ("design=toy6", "search=refine", "moves=20000", "anneal.round_moves=5000", "json=true", "out=found")
+    values = last_json(run(*arguments, folder=tmp_path))
+    assert values["proxy_cost"] < proxy_cost(load("toy6")).proxy_cost
+    assert (values["overlaps"], values["outside"]) == (0, 0)
+    found = tmp_path / "found"
+    again = last_json(run("design=toy6", f"placement={found}/placement.plc", "json=true", folder=tmp_path))
+    assert again == values
+    rows = (found / "search.csv").read_text().splitlines()
+    assert rows[0] == "seconds,moves,cost"
+    assert rows[-1].split(",")[1] == "20000"
+    assert last_json(run(*arguments, folder=tmp_path)) == values, "with moves=N the same settings find the same"
+
+
+def test_placers_are_compared_in_one_command_and_not_run_twice(tmp_path):
+    arguments = ("design=toy6", "placers=random,greedy,anneal", "time=0.3", "seeds=2", "json=true", "out=compared")
+    values = last_json(run(*arguments, folder=tmp_path))
+    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
+    rows = {row["placer"]: row for row in described["summary"]}
+    assert list(rows) == ["random", "greedy", "anneal"]
+    assert rows["anneal"]["mean"] < rows["random"]["mean"]
+    assert min(row["best"] for row in rows.values()) == values["proxy_cost"]
+    assert all(row["seeds"] == 2 and row["overlaps"] == row["outside"] == 0 for row in rows.values())
+    for name in ("comparison.csv", "cost_over_time.png", "placements.png", "anneal/seed1/placement.plc"):
+        assert (tmp_path / "compared" / name).is_file()
+    assert last_json(run(*arguments, folder=tmp_path)) == values, "read from the folder, to the last bit"
+
+
+def test_flips_of_a_placement_file_are_written_beside_it(tmp_path):
+    values = last_json(run("design=clustered40", "flips=true", "json=true", "out=flipped", folder=tmp_path))
+    assert values["proxy_cost"] < proxy_cost(load("clustered40")).proxy_cost
+    again = last_json(run("design=clustered40", "placement=flipped/placement.plc", "json=true", folder=tmp_path))
+    assert again == values
+
+
+def test_a_known_optimum_gives_a_gap(tmp_path):
+    arguments = ("placers=random,greedy,anneal", "time=0.3", "seeds=1", "plots=false", "out=compared")
+    wire = ("cost.density=0", "cost.congestion=0")
+    result = run("design=planted20", *arguments, *wire, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    described = json.loads((tmp_path / "compared" / "comparison.json").read_text())
+    assert described["least_wirelength"] == 15060.0
+    gaps = {row["placer"]: row["wirelength_gap"] for row in described["summary"]}
+    assert 0 <= gaps["anneal"] < gaps["greedy"] < gaps["random"]
+    wirelength = next(one["wirelength"] for one in described["runs"] if one["placer"] == "random")
+    assert gaps["random"] == pytest.approx(wirelength / 15060 - 1, rel=1e-12)
+    assert "gap" in result.stdout and f"{gaps['random']:.1%}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("beam=2",), "beam=2: needs checkpoint=RUN"),
+        (("beam=-1",), "beam=-1: must be at least 0"),
+        (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
+        (("search=fly",), "search='fly': must be one of refine, anneal, legalise"),
+        (("search=legalise", "anneal.blockages=[[0,0,5]]"), "anneal.blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
+        (("placers=random,tea",), "placers: 'tea' must be one of random, greedy"),
+        (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),
+        (("search=refine", "time=0"), "time=0.0: must be above 0 seconds"),
+        (("search=refine", "moves=0"), "moves=0: must be at least 1"),
+        (("search=refine", "anneal.cold=1"), "anneal.cold=1.0: must be above 0 and at most"),
+        (("search=refine", "threads=0"), "threads=0: must be at least 1"),
+        (("search=anneal", "placement=a.plc"), "search=anneal has its own starts"),
+    ],
+)
+def test_wrong_search_settings_are_refused_in_one_line(arguments, message, tmp_path):
+    result = run("design=toy6", *arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr

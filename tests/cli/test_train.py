@@ -1,0 +1,136 @@
+"""`train.py` as a person runs it: it trains, tells where everything is, resumes, sweeps, and refuses mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.engine.costs import legality, proxy_cost
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 480
+
+
+def train(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("HYDRA_FULL_ERROR", None)
+    command = [sys.executable, str(ROOT / "train.py"), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+
+
+def rows(run_dir: Path) -> list[dict[str, str]]:
+    with (run_dir / "metrics.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_trains_and_the_same_command_has_nothing_left_to_do(tmp_path):
+    command = ("--config-name", "test", "run_dir=run", "replay.name=memory")
+    result = train(*command, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    run_dir = tmp_path / "run"
+    assert [row["iteration"] for row in rows(run_dir)] == ["1", "2", "3"]
+    design = load("toy6")
+    _, placement = read_placement(run_dir / "best.plc", design.netlist)
+    best = json.loads((run_dir / "best.json").read_text())["toy6"]
+    assert proxy_cost(design, placement).proxy_cost == pytest.approx(best["proxy_cost"], rel=1e-12)
+    assert legality(design, placement) == (0, 0)
+    for file in ("plots/training.png", "plots/placement.png", "report.html", "config.yaml", "versions.json"):
+        assert (run_dir / file).stat().st_size > 0, file
+    for said in ("best placement: run/best.plc", "plots: run/plots", "report: run/report.html"):
+        assert said in result.stdout
+    again = train(*command, folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "goes on after iteration 3" in again.stdout and len(rows(run_dir)) == 3
+
+
+def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
+    """Here eight virtual ones."""
+    small = (
+        "runtime.envs_per_actor=4",
+        "ppo.iterations=2",
+        "ppo.episodes_per_iteration=16",
+        "runtime.evaluate_every=0",
+    )
+    command = ("--config-name", "test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
+    result = train(*command, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert [row["iteration"] for row in rows(tmp_path / "run")] == ["1", "2"]
+    assert float(rows(tmp_path / "run")[-1]["episodes"]) == 32
+
+
+def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
+    sweep = ("-m", "--config-name", "test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
+    result = train(*sweep, folder=tmp_path)
+    assert result.returncode == 1, result.stdout + result.stderr
+    (folder,) = (tmp_path / "runs" / "toy6").iterdir()
+    assert len(rows(folder)) == 1
+    assert "Sweep" in result.stdout and "design=toy6" in result.stdout
+    assert "failed (exit code 2)" in result.stdout and "nowhere" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ppo.clip=0",), "train.py: ppo.clip=0.0: must be above 0"),
+        (("ppo.epoch=1",), "train.py: Could not override 'ppo.epoch'"),
+        (("design=nowhere",), "train.py: "),
+        (("replay=disk",), "train.py: "),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
+    result = train(*arguments, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith(message) and result.stderr.count("\n") == 1, result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_is_fine_tuned_and_evaluated_on_a_larger_design(tmp_path):
+    small = ("--config-name", "test", "replay.name=memory", "ppo.iterations=1")
+    trained = train(*small, "run_dir=first", folder=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    tuned = train(*small, "design=planted20", "initial_policy=first", "run_dir=second", folder=tmp_path)
+    assert tuned.returncode == 0, tuned.stderr
+    assert "begins with the parameters of iteration 1 of the run in first" in tuned.stdout
+    for arguments, message in (
+        (("initial_policy=first", "policy.node_width=16"), "policy.node_width=8 instead of 16: give the same"),
+        (("initial_policy=nowhere",), "initial_policy='nowhere': must be the folder of a training run"),
+        (("ppo.minibatch_size=7",), "ppo.minibatch_size=7: must be divisible by the 8 devices"),
+    ):
+        refused = train(*small, *arguments, "run_dir=third", folder=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert message in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_training_that_breaks_down_is_told_without_a_traceback(tmp_path):
+    absurd = ("ppo.learning_rate=1e30", "ppo.iterations=9", "run_dir=run", "replay.name=memory")
+    result = train("--config-name", "test", *absurd, folder=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert "train.py: training has broken down: iteration 1 made the network's outputs not finite" in result.stderr
+    assert "run/checkpoints/0" in result.stderr and "lower ppo.learning_rate (it was 1e+30)" in result.stderr
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["0"]
+    again = train("--config-name", "test", "run_dir=run", "replay.name=memory", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert len(rows(tmp_path / "run")) == 3
+
+
+def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(tmp_path):
+    blocked = (
+        "import runpy, sys; sys.modules['reverb'] = sys.modules['tensorflow'] = None; "
+        f"sys.argv = ['train.py', '--config-name', 'test', 'ppo.iterations=1', 'run_dir=run']; "
+        f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", blocked]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode == 0, result.stderr
+    assert len(rows(tmp_path / "run")) == 1
+    assert (result.stdout + result.stderr).count("Reverb is not installed") == 1

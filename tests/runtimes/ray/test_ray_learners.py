@@ -1,0 +1,144 @@
+"""Two learner hosts on Ray: processes that read shards of their own, learn as one, and go on when one is killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("reverb")
+
+from placement.config import ConfigError, TrainConfig, build
+from placement.runtimes.ray import driver, processes
+from placement.training.episode_identity import INCARNATION_BITS
+from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, toy
+from tests.support.recording import RECORD
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+STOP_SECONDS = 20.0  # what the project promises
+ACTORS = 3
+RUNTIME = {"learners": 2, "shards": 2, "caches": 1, "actors": ACTORS}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("learners")
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Iterator[RayRun]:
+    config = toy(folder / "run", iterations=10**6, runtime=RUNTIME)
+    with RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""}) as run:
+        run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
+        yield run
+
+
+def _check(folder: Path) -> None:
+    """Every host brings its half of every iteration, from actors of its own, and nothing is counted twice."""
+    lines = recorded(folder / "record")
+    actors = [[episode["identity"][0] >> INCARNATION_BITS for episode in line["episodes"]] for line in lines]
+    assert all([actor % 2 for actor in line] == [0] * 4 + [1] * 4 for line in actors)
+    assert {actor for line in actors for actor in line} == set(range(ACTORS))
+    identities = [tuple(episode["identity"]) for line in lines for episode in line["episodes"]]
+    assert len(set(identities)) == len(identities), "an episode was counted twice"
+    assert all(episode["values"] == [episode["version"]] for line in lines for episode in line["episodes"])
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
+    written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
+    cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
+    assert best <= cheapest * (1 + 1e-12), "a better placement was lost"
+
+
+def test_every_host_brings_its_share(run: RayRun, folder: Path) -> None:
+    assert run.pid("learner") and run.pid("learner 1")
+    _check(folder)
+    with (folder / "run" / "metrics.csv").open(newline="") as stream:
+        row = list(csv.DictReader(stream))[-1]
+    assert int(row["episodes"]) == EPISODES * int(row["iteration"])
+    assert int(row["learners"]) == 2 and int(row["learner_refused"]) == 0
+
+
+@pytest.mark.parametrize("name", ["learner 1", "learner"])
+def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: Path, name: str) -> None:
+    run.until(lambda: (folder / "run" / "checkpoints" / "20").is_dir(), "there is a checkpoint", timeout=LONG)
+    before = {each: run.pid(each) for each in ("learner", "learner 1")}
+    assert run.kill(name, timeout=LONG) == before[name]
+    for each, pid in before.items():
+        run.until(lambda each=each, pid=pid: run.pid(each) not in (0, pid), f"{each} is started anew", timeout=LONG)
+    times = {"learner 1": 1, "learner": 2}[name]
+    # The one that lost the other ends itself; which of them Ray reports first is a matter of chance.
+    assert len(re.findall(r"learner(?: 1)? died and is started anew", run.output())) == times, run.output()
+    assert len(re.findall(r"learner(?: 1)? is started anew with the others", run.output())) == times, run.output()
+    assert run.output().count("goes on after iteration") == times
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    _check(folder)
+
+
+def test_a_shard_is_killed_and_its_host_waits_for_it(run: RayRun, folder: Path) -> None:
+    killed = run.kill("shard 1", timeout=LONG)
+    run.until(lambda: run.pid("shard 1") not in (0, killed), "it is started anew", timeout=LONG)
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    _check(folder)
+
+
+def test_they_stop_together(run: RayRun, folder: Path) -> None:
+    below = run.below()
+    start = time.monotonic()
+    run.send(signal.SIGINT)
+    assert run.end(timeout=LONG) == 0, run.output()
+    assert not [process for process in below if processes.alive(process)]
+    assert time.monotonic() - start < STOP_SECONDS
+    done = int(run.lines[-1].split()[1])
+    assert run.lines[-1].startswith("interrupted") and str(done) in os.listdir(folder / "run" / "checkpoints")
+
+
+def test_the_real_network_learns_on_two_hosts(tmp_path: Path) -> None:
+    config = toy(tmp_path / "run", iterations=4, runtime={**RUNTIME, "checkpoint_every": 2, "actors": 2, "caches": 0})
+    config["policy"] = {"node_width": 4, "rounds": 1, "grid_width": 4, "location_frequencies": 3}
+    config["ppo"] |= {"minibatch_size": 16, "epochs": 2}
+    with RayRun(config, environment={"XLA_FLAGS": "--xla_backend_optimization_level=0"}) as run:
+        assert run.end(timeout=2 * LONG) == 0, run.output()
+        assert run.lines[-1] == "complete 4\n"
+    with (tmp_path / "run" / "metrics.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [int(row["iteration"]) for row in rows] == [1, 2, 3, 4]
+    # Two hosts with one device each share every minibatch of sixteen; each iteration has eight episodes of six steps.
+    # Half of the steps of each iteration are drawn.
+    assert all(
+        float(row["learner_samples"]) == math.ceil((float(row["steps"]) - before) / 2)
+        for row, before in _with_before(rows)
+    )
+    assert {name.split(".")[0] for name in os.listdir(tmp_path / "run" / "checkpoints")} == {"2", "4"}
+
+
+def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float]]:
+    return [(row, float(rows[at - 1]["steps"]) if at else 0.0) for at, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    ("ppo", "runtime", "says"),
+    [
+        ({"episodes_per_iteration": 9}, {}, r"ppo.episodes_per_iteration=9: must be divisible by the 2 learner hosts"),
+        ({"minibatch_size": 15}, {}, r"ppo.minibatch_size=15: must be divisible by the 2 learner hosts .* 14 or 16"),
+        ({"self_imitation": 1.0}, {}, r"expert.every=1: must be 0 with several learner hosts"),
+        ({}, {"shards": 3}, r"runtime.shards=3: must be divisible by the 2 learner hosts"),
+        ({}, {"actors": 1}, r"runtime.actors=1: must be at least one for each of the 2 learner hosts"),
+        ({}, {"name": "local"}, r"runtime.learners=2: must be 1 unless runtime=ray"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
+    config = toy(tmp_path, iterations=1, runtime={**RUNTIME, **runtime})
+    config["ppo"] |= ppo
+    config |= {"expert": {"every": 1}} if "expert.every" in says else {}
+    with pytest.raises(ConfigError, match=says):
+        driver.run(build(TrainConfig, config))

@@ -1,0 +1,56 @@
+"""What goes wrong in a run on Ray is told in one line, and no process is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("reverb")
+
+from placement.runtimes.ray import processes
+from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, toy
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@pytest.mark.parametrize("missing", ["ray", "reverb"])
+def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> None:
+    blocked = (
+        "import importlib.util, runpy, sys\n"
+        f"missing = {missing!r}\n"
+        "sys.modules[missing] = None\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == missing else find(name, *rest)\n"
+        "sys.argv = ['train.py', '--config-name', 'test', 'runtime=ray', 'run_dir=run']\n"
+        f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", blocked]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LONG, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"the `{missing}` extra" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> None:
+    config = toy(tmp_path, iterations=10**6, runtime={"actors": 1, "caches": 0})
+    makers = {**FAKES, "agent": "tests.support.fakes:NoSuchAgent"}
+    with RayRun(config, makers=makers, environment={"XLA_FLAGS": ""}) as run:
+        below = run.until(run.below, "processes are started", timeout=LONG)
+        assert run.end(timeout=LONG) == 1
+        assert "failed: AttributeError" in run.output() and "NoSuchAgent" in run.output()
+        assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
+
+
+def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:
+    runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
+    config = toy(tmp_path, iterations=10**6, runtime=runtime)
+    with RayRun(config, makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
+        run.until(lambda: "more than its 150 MB" in run.output(), "it says so", timeout=LONG)
+        run.until(lambda: "actor 0 died and is started anew" in run.output(), "it is started anew", timeout=LONG)

@@ -1,0 +1,108 @@
+"""A real run on Ray whose processes are killed one after the other; training goes on, and nothing is counted twice.
+
+The tests are in an order: the last one ends the run, which test_ray_security.py has looked at before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("reverb")
+
+from placement.engine.costs import proxy_cost
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from placement.runtimes.ray import processes
+from tests.support.ray_run import EPISODES, LONG, RayRun, endless, recorded
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+STOP_SECONDS = 20.0  # what the project promises
+
+
+def _check(folder: Path) -> None:
+    """Nothing half, nothing twice, everything with one version, and the best placement is what it says."""
+    lines = recorded(folder / "record")
+    told = [episode for line in lines for episode in line["episodes"]]
+    assert all(len(line["episodes"]) == EPISODES for line in lines)
+    identities = [tuple(episode["identity"]) for episode in told]
+    assert len(set(identities)) == len(identities), "an episode was counted twice"
+    steps = len(load("toy6").placing_order)
+    assert all(episode["taken"] == episode["length"] for episode in told)
+    assert all(episode["length"] == steps or episode["dead_end"] for episode in told), "half an episode"
+    assert all(episode["values"] == [episode["version"]] for episode in told), "parameters changed within an episode"
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
+    _, placement = read_placement(folder / "run" / "best.plc", load("toy6").netlist)
+    assert proxy_cost(load("toy6"), placement).proxy_cost == pytest.approx(best, rel=1e-12)
+    written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
+    cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
+    assert best <= cheapest * (1 + 1e-12), "a better placement was lost"
+
+
+@pytest.mark.parametrize("name", ["actor 0", "shard 1", "cache 0", "learner"])
+def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: Path, name: str) -> None:
+    killed = run.kill(name, timeout=LONG)
+    assert killed
+    run.until(lambda: run.pid(name) not in (0, killed), f"{name} is started anew", timeout=LONG)
+    assert f"{name} died and is started anew" in run.output()
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    _check(folder)
+
+
+def test_the_board_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
+    killed = run.coordinator
+    assert killed in {process.pid for process in run.below()}
+    os.kill(killed, signal.SIGKILL)
+    run.until(lambda: run.coordinator not in (0, killed), "there is a new one", timeout=LONG)
+    run.until(lambda: len(run.seen) == 7 and all(one["ready"] for one in run.seen.values()), "all report", timeout=LONG)
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
+    run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is started anew", timeout=LONG)
+    _check(folder)
+
+
+def test_several_die_at_once(run: RayRun, folder: Path) -> None:
+    names = ("actor 1", "shard 0", "cache 1", "learner")
+    killed = {name: run.kill(name, timeout=LONG) for name in names}
+    for name in names:
+        run.until(lambda name=name: run.pid(name) not in (0, killed[name]), f"{name} is back", timeout=LONG)
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    _check(folder)
+
+
+def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folder: Path) -> None:
+    below = run.below()
+    run.process.kill()
+    assert run.end(timeout=LONG) == -signal.SIGKILL
+    with endless(folder) as again:
+        again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
+        before = again.iteration()
+        again.until(lambda: again.iteration() > before + 5, "training goes on", timeout=LONG)
+        assert not processes.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
+        _check(folder)
+        _stop(again, folder)
+
+
+def _stop(run: RayRun, folder: Path) -> None:
+    """Ctrl-C ends everything in time, with a checkpoint, and leaves no process behind."""
+    below = run.below()
+    assert len(below) > 8
+    start = time.monotonic()
+    run.send(signal.SIGINT)
+    assert run.end(timeout=LONG) == 0, run.output()
+    assert not [process for process in below if processes.alive(process)]
+    assert time.monotonic() - start < STOP_SECONDS
+    assert "the same command goes on from there" in run.output()
+    assert run.lines[-1].startswith("interrupted")
+    done = int(run.lines[-1].split()[1])
+    assert str(done) in os.listdir(folder / "run" / "checkpoints")
+    assert not (folder / "run" / ".ray-session").exists()

@@ -1,0 +1,148 @@
+"""Real training processes that are killed, stopped and started again with the same command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement.engine.costs import proxy_cost
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from placement.training.checkpoint import Checkpoints
+
+LONG = 400.0
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+# The local runtime with a network that needs no compiling, so that many starts take seconds.
+FAKE = """
+import sys
+from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.runtimes import local
+from tests.support.fakes import FakeAgent, FakeLearner
+local.Agent, local.Learner = FakeAgent, FakeLearner
+result = local.run(TrainConfig(
+    design=("toy6",), run_dir=sys.argv[1], seed=3,
+    ppo=PPOConfig(iterations=int(sys.argv[2]), episodes_per_iteration=8),
+    replay=ReplayConfig(name=sys.argv[3]),
+    runtime=RuntimeConfig(envs_per_actor=4, max_staleness=0, checkpoint_every=3, evaluate_every=0),
+))
+print("interrupted" if result.interrupted else "complete", result.iterations, flush=True)
+"""
+
+
+class Process:
+    """A training process whose lines are read one by one, with a deadline."""
+
+    def __init__(self, *command: str) -> None:
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        environment = {**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(REPOSITORY)}
+        self.process = subprocess.Popen([sys.executable, *command], cwd=REPOSITORY, env=environment, **pipes)
+        self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
+        self._deadline.start()
+        self.output: list[str] = []
+
+    def until(self, text: str) -> None:
+        """Reads lines until one has `text`."""
+        for line in self._lines():
+            if text in line:
+                return
+        pytest.fail(f"no line with {text!r} came:\n{''.join(self.output)}")
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self) -> int:
+        """Reads to the end; the exit code."""
+        for _ in self._lines():
+            pass
+        code = self.process.wait(LONG)
+        self._deadline.cancel()
+        self.process.stdout.close()
+        return code
+
+    def _lines(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.output.append(line)
+            yield line
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _check_whole(folder: Path, iterations: int) -> None:
+    """Every iteration once, and a best placement that costs what it says."""
+    assert [int(row["iteration"]) for row in _rows(folder)] == list(range(1, iterations + 1))
+    design = load("toy6")
+    _, placement = read_placement(folder / "best.plc", design.netlist)
+    said = json.loads((folder / "best.json").read_text())["toy6"]["proxy_cost"]
+    assert proxy_cost(design, placement).proxy_cost == pytest.approx(said, rel=1e-12)
+    assert said <= min(float(row["proxy_cost_best"]) for row in _rows(folder)) + 1e-8
+
+
+def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
+    command = ("-c", FAKE, str(tmp_path), "40", "memory")
+    for line in ("iteration 5/", "iteration 14/"):
+        process = Process(*command)
+        process.until(line)
+        process.send(signal.SIGKILL)
+        assert process.end() == -signal.SIGKILL
+    process = Process(*command)
+    process.until("goes on after iteration")
+    assert process.end() == 0
+    assert "complete 40\n" in process.output
+    _check_whole(tmp_path, 40)
+    # In lock-step a run that was killed is, in the end, the run that was not.
+    undisturbed = Process("-c", FAKE, str(tmp_path / "undisturbed"), "40", "memory")
+    assert undisturbed.end() == 0
+    columns = ("proxy_cost_mean", "proxy_cost_best", "learner_loss")
+    one, other = ([[row[key] for key in columns] for row in _rows(run)] for run in (tmp_path, tmp_path / "undisturbed"))
+    assert one == other
+
+
+@pytest.mark.parametrize(("number", "replay"), [(signal.SIGINT, "auto"), (signal.SIGTERM, "memory")])
+def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals, replay: str
+) -> None:
+    command = ("-c", FAKE, str(tmp_path), "100000", replay)
+    process = Process(*command)
+    process.until("iteration 4/")
+    start = time.monotonic()
+    process.send(number)
+    assert process.end() == 0, "".join(process.output)
+    assert time.monotonic() - start < 20
+    done = len(_rows(tmp_path))
+    assert f"interrupted {done}\n" in process.output
+    assert any("the same command goes on" in line for line in process.output)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", read_only=True)
+    assert checkpoints.steps()[-1] == done
+    checkpoints.close()
+    _check_whole(tmp_path, done)
+
+
+@pytest.mark.slow
+def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
+    settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
+    command = ("train.py", "--config-name", "test", *settings)
+    process = Process(*command)
+    process.until("iteration 3/")
+    process.send(signal.SIGKILL)
+    assert process.end() == -signal.SIGKILL
+    process = Process(*command)
+    process.until("goes on after iteration")
+    assert process.end() == 0, "".join(process.output)
+    _check_whole(tmp_path, 6)
+    assert float(_rows(tmp_path)[-1]["learner_samples"]) > 0

@@ -1,0 +1,299 @@
+"""The local runtime from end to end, with real environments and a fake network."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placement.config import ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.engine.costs import legality, proxy_cost
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from placement.replay import factory
+from placement.runtimes import local
+from placement.training.saving import read_parameters
+from placement.training.supervisor import WorkerFailed
+from tests.support.fakes import FakeAgent, FakeLearner
+
+TIMES = {
+    "seconds",
+    "episodes_per_second",
+    "steps_per_second",
+    "infeed_wait_seconds",
+    "infeed_wait_share",
+    "learner_seconds",
+}
+
+
+class Shown:
+    """Remembers what is shown."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Shown:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def iteration(self, row: Any) -> None:
+        self.rows.append(dict(row))
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "Agent", FakeAgent)
+    monkeypatch.setattr(local, "Learner", FakeLearner)
+    monkeypatch.setattr(local, "keep_compilations", lambda: None)
+
+
+def _config(folder: Path, *, iterations: int = 4, **changes: Any) -> TrainConfig:
+    settings = {
+        "design": ("toy6",),
+        "run_dir": str(folder),
+        "seed": 5,
+        "ppo": PPOConfig(iterations=iterations, episodes_per_iteration=8),
+        "replay": ReplayConfig(name="memory", timeout=180.0),
+        "runtime": RuntimeConfig(envs_per_actor=4, max_staleness=0, checkpoint_every=2, evaluate_every=2),
+    }
+    return TrainConfig(**{**settings, **changes})
+
+
+def _runtime(**changes: Any) -> RuntimeConfig:
+    return RuntimeConfig(**{"envs_per_actor": 4, "max_staleness": 0, "checkpoint_every": 2, **changes})
+
+
+def _run(config: TrainConfig) -> tuple[local.RunResult, Shown]:
+    shown = Shown()
+    return local.run(config, progress=shown), shown
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _iterations(folder: Path) -> list[int]:
+    return [int(row["iteration"]) for row in _rows(folder)]
+
+
+def test_a_run_leaves_everything_in_its_folder(tmp_path: Path) -> None:
+    result, shown = _run(_config(tmp_path))
+    assert (result.iterations, result.episodes, result.interrupted) == (4, 32, False)
+    assert {"best.plc", "best.json", "config.yaml", "metrics.csv", "versions.json", "checkpoints", "tensorboard"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+    rows = _rows(tmp_path)
+    assert [int(row["episodes"]) for row in rows] == [8, 16, 24, 32]
+    assert [int(row["steps"]) for row in rows] == [48, 96, 144, 192]
+    assert [row["greedy_proxy_cost"] != "" for row in rows] == [False, True, False, True]
+    assert len(shown.rows) == 4 and any("best.plc" in note for note in shown.notes)
+    assert float(rows[-1]["proxy_cost_mean"]) == pytest.approx(result.mean_cost, rel=1e-6)
+    assert result.best_cost <= min(float(row["proxy_cost_best"]) for row in rows) + 1e-9
+
+
+def test_the_best_placement_is_what_it_says(tmp_path: Path) -> None:
+    result, _ = _run(_config(tmp_path))
+    design = load("toy6")
+    _, placement = read_placement(tmp_path / "best.plc", design.netlist)
+    assert result.best_files == (tmp_path / "best.plc",)
+    assert proxy_cost(design, placement).proxy_cost == pytest.approx(result.best_cost, rel=1e-12)
+    assert json.loads((tmp_path / "best.json").read_text())["toy6"]["proxy_cost"] == result.best_cost
+    assert legality(design, placement) == (0, 0)
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
+    def numbers(folder: str, seed: int) -> list[dict[str, str]]:
+        _run(_config(tmp_path / folder, seed=seed))
+        return [{key: value for key, value in row.items() if key not in TIMES} for row in _rows(tmp_path / folder)]
+
+    one, same, other = numbers("one", 1), numbers("same", 1), numbers("other", 2)
+    assert one == same
+    assert one != other
+
+
+def test_an_iterations_best_is_told_before_the_next_one_can_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations come before the parameters that the next iteration's episodes are drawn with."""
+    events: list[Any] = []
+    evaluate, publish = local.Evaluator.evaluate, local.MemoryStore.publish
+    monkeypatch.setattr(
+        local.Evaluator,
+        "evaluate",
+        lambda self, *rest, **more: events.append("evaluated") or evaluate(self, *rest, **more),
+    )
+    monkeypatch.setattr(
+        local.MemoryStore,
+        "publish",
+        lambda self, version, *rest: events.append(version) or publish(self, version, *rest),
+    )
+    _run(_config(tmp_path))
+    assert events == [0, 1, "evaluated", 2, 3, "evaluated", 4]
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
+    _run(_config(tmp_path))
+    before = (tmp_path / "metrics.csv").read_bytes()
+    result, shown = _run(_config(tmp_path))
+    assert (result.iterations, result.interrupted, shown.rows) == (4, False, [])
+    assert (tmp_path / "metrics.csv").read_bytes() == before
+
+
+def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learners: list[FakeLearner] = []
+
+    def make(*args: Any, **options: Any) -> FakeLearner:
+        learners.append(FakeLearner(*args, **options))
+        return learners[-1]
+
+    monkeypatch.setattr(local, "Learner", make)
+    first, _ = _run(_config(tmp_path, iterations=3))
+    second, shown = _run(_config(tmp_path, iterations=6))
+    assert any("after iteration 3" in note for note in shown.notes)
+    assert (second.iterations, second.episodes) == (6, 48)
+    assert _iterations(tmp_path) == [1, 2, 3, 4, 5, 6]
+    assert learners[1].state["episodes"] == 48
+    identities = learners[0].seen + learners[1].seen
+    assert len(set(identities)) == len(identities) == 48, "an episode was counted twice"
+    assert second.best_cost <= first.best_cost and second.seconds >= first.seconds
+    # The random state went on: an undisturbed run draws the same losses.
+    _run(_config(tmp_path / "undisturbed", iterations=6))
+    losses = [[row["learner_loss"] for row in _rows(folder)] for folder in (tmp_path, tmp_path / "undisturbed")]
+    assert losses[0] == losses[1]
+
+
+def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
+    _run(_config(tmp_path))
+    with pytest.raises(ConfigError, match=r"policy\.node_width=5 \(was 32\)"):
+        _run(_config(tmp_path, policy=PolicyConfig(node_width=5)))
+    with pytest.raises(ConfigError, match=r"design=\['planted20'\] \(was \['toy6'\]\)"):
+        _run(_config(tmp_path, design=("planted20",)))
+
+
+def test_a_wrong_design_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(DesignError, match="no design 'nowhere'"):
+        _run(_config(tmp_path / "run", design=("nowhere",)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_actors_error_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(FakeAgent):
+        def act(self, params: Any, *args: Any, **options: Any) -> Any:
+            if params["version"] == 3 and not options.get("greedy"):  # actors are never greedy
+                raise ZeroDivisionError("a bug")
+            return super().act(params, *args, **options)
+
+    monkeypatch.setattr(local, "Agent", Failing)
+    with pytest.raises(WorkerFailed, match="actor 0 failed: ZeroDivisionError: a bug") as caught:
+        _run(_config(tmp_path, iterations=9, runtime=_runtime(checkpoint_every=100, evaluate_every=0)))
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert read_parameters(tmp_path, FakeAgent().init(0)) == ({"version": 3}, 3)
+    monkeypatch.setattr(local, "Agent", FakeAgent)
+    result, _ = _run(_config(tmp_path, iterations=5))
+    assert result.iterations == 5 and _iterations(tmp_path) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_learning_saves_what_was_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    class Interrupting(FakeLearner):
+        def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
+            if iteration == 2:
+                self.state = {}  # half done: donated away
+                os.kill(os.getpid(), number)
+            return super().learn(episodes, iteration=iteration, elapsed=elapsed)
+
+    monkeypatch.setattr(local, "Learner", Interrupting)
+    result, shown = _run(_config(tmp_path, runtime=_runtime(checkpoint_every=100)))
+    assert result.interrupted and result.iterations == 2
+    assert any("same command" in note for note in shown.notes)
+    monkeypatch.setattr(local, "Learner", FakeLearner)
+    result, _ = _run(_config(tmp_path))
+    assert not result.interrupted and _iterations(tmp_path) == [1, 2, 3, 4]
+
+
+def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(np.arange(0.0, 1e6, 10.0))
+    monkeypatch.setattr(local.LearnerLoop, "_seconds", lambda self: float(next(clock)), raising=True)
+    result, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
+    assert 1 <= result.iterations < 10 and not result.interrupted
+    assert _rows(tmp_path)[-1]["greedy_proxy_cost"] != ""
+    again, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
+    assert again.iterations == result.iterations
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_staleness_is_bounded_and_logged(tmp_path: Path, staleness: int) -> None:
+    runtime = _runtime(actors=2, max_staleness=staleness, evaluate_every=0)
+    _run(_config(tmp_path, iterations=6, runtime=runtime))
+    measured = [(float(row["staleness_mean"]), float(row["staleness_max"])) for row in _rows(tmp_path)]
+    assert all(0 <= mean <= most <= staleness for mean, most in measured)
+
+
+def test_several_designs_train_together(tmp_path: Path) -> None:
+    result, _ = _run(_config(tmp_path, design=("toy6", "planted20")))
+    assert len(result.best_files) == 2 and all(file.exists() for file in result.best_files)
+    content = json.loads((tmp_path / "best.json").read_text())
+    assert result.best_cost == pytest.approx(np.mean([entry["proxy_cost"] for entry in content.values()]))
+
+
+def test_without_reverb_it_trains_and_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("reverb", "tensorflow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
+        monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
+    monkeypatch.setattr(factory, "_told", False)
+    with caplog.at_level(logging.INFO, logger="placement"):
+        result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))
+    assert result.iterations == 4
+    assert sum("Reverb is not installed" in message for message in caplog.messages) == 1
+
+
+def test_the_best_survives_a_kill_between_checkpoints(tmp_path: Path) -> None:
+    """The files are newer than the checkpoint: what they hold is taken back."""
+    seeds = {seed: _run(_config(tmp_path / str(seed), iterations=2, seed=seed))[0].best_cost for seed in (6, 7)}
+    worse, better = max(seeds, key=seeds.get), min(seeds, key=seeds.get)
+    assert seeds[better] < seeds[worse]
+    shutil.copy(tmp_path / str(better) / "best.plc", tmp_path / str(worse) / "best.plc")
+    result, _ = _run(_config(tmp_path / str(worse), iterations=2, seed=worse))
+    assert result.best_cost == seeds[better]
+
+
+def test_the_best_is_flipped_at_the_end_and_stays_what_it_is(tmp_path: Path) -> None:
+    result, shown = _run(_config(tmp_path, iterations=1, design=("clustered40",)))
+    design = load("clustered40")
+    costs = {}
+    for name in ("best.plc", "best_flipped.plc"):
+        _, placement = read_placement(tmp_path / name, design.netlist, located=design.initial)
+        assert legality(design, placement) == (0, 0)
+        costs[name] = proxy_cost(design, placement).proxy_cost
+    assert costs["best_flipped.plc"] < costs["best.plc"] == pytest.approx(result.best_cost, rel=1e-12)
+    (said,) = [note for note in shown.notes if "best_flipped.plc" in note]
+    assert "macros flipped" in said and f"{costs['best_flipped.plc']:.4f}" in said
+
+
+def test_flips_can_be_turned_off_even_when_a_run_goes_on(tmp_path: Path) -> None:
+    _run(_config(tmp_path, iterations=1))
+    (tmp_path / "best_flipped.plc").unlink()
+    _run(_config(tmp_path, iterations=2, flips=False))
+    assert not (tmp_path / "best_flipped.plc").exists()

@@ -1,0 +1,225 @@
+"""A real run on Ray in a process of its own, watched line by line, for tests and for the soak."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from placement.runtimes.ray import processes, session
+from tests.support.recording import RECORD
+
+WATCH = "WATCH "
+LAST_WORDS = 30
+LONG = 400.0
+"""Seconds to wait for anything: a fresh process of a role imports for up to a minute where processors are shared."""
+EPISODES = 8
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = r"""
+import json, os, sys
+from placement.config import TrainConfig, build
+from placement.runtimes.ray import driver
+from placement.runtimes.ray.role_process import Makers
+
+def watch(view):
+    seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, **one.measures}
+            for one in view.heartbeats}
+    sys.stdout.write("WATCH " + json.dumps({"coordinator": view.coordinator, "seen": seen}) + "\n")
+    sys.stdout.flush()
+
+values = json.loads(sys.argv[1])
+result = driver.run(build(TrainConfig, values["config"]), makers=Makers(**values["makers"]), watch=watch)
+print(("interrupted" if result.interrupted else "complete"), result.iterations, flush=True)
+"""
+FAKES = {"agent": "tests.support.fakes:FakeAgent", "learner": "tests.support.recording:RecordingLearner"}
+
+
+class RayRun:
+    """Starts the run; use it in a `with` statement, which leaves no process behind.
+
+    Args:
+        config: as `build(TrainConfig, …)` takes it.
+        makers: fields of `Makers`; default: the real network.
+        environment: variables beside those of this process.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        makers: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._run_dir = Path(config["run_dir"])
+        values = json.dumps({"config": config, "makers": makers or {}})
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, values],
+            cwd=ROOT,
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self.seen: dict[str, dict[str, Any]] = {}
+        self.coordinator = 0
+        self._below: dict[int, processes.Process] = {}
+        self._changed = threading.Condition()
+        self._ended = False
+        self._reader = threading.Thread(target=self._read, name="reads the run", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> RayRun:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        below = self.below()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(30)
+        processes.end_all(below, timeout=0.0)
+        self._reader.join(30)
+        session.remove_files(self._run_dir / session.FOLDER_FILE)
+
+    def below(self) -> list[processes.Process]:
+        """The processes of the run at present and at all earlier calls, without its first one."""
+        self._below |= {process.pid: process for process in processes.descendants(self.process.pid)}
+        return list(self._below.values())
+
+    def until(self, happened: Callable[[], Any], what: str, *, timeout: float) -> Any:
+        """Waits until `happened()` is true, which it may become with every line; returns what it gave.
+
+        Raises:
+            AssertionError: it did not within `timeout` seconds, or the run ended before.
+        """
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while True:
+                found = happened()
+                if found:
+                    return found
+                left = deadline - time.monotonic()
+                if self._ended or left <= 0:
+                    raise AssertionError(f"{what}: did not happen; {self._last_words()}")
+                self._changed.wait(left)
+
+    def pid(self, name: str) -> int:
+        """The process number of a role's process that has started; 0 if there is none."""
+        one = self.seen.get(name, {})
+        return int(one["pid"]) if one.get("ready") else 0
+
+    def iteration(self) -> int:
+        """That the learner said last."""
+        return int(self.seen.get("learner", {}).get("iteration", -1))
+
+    def kill(self, name: str, *, timeout: float) -> int:
+        """Kills a role's process as soon as it has started; returns its number."""
+        while True:
+            pid = int(self.until(lambda: self.pid(name), f"{name} has started", timeout=timeout))
+            self.below()
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has just died by itself
+                self.until(partial(self._anew, name, pid), f"{name} is started anew", timeout=timeout)
+            else:
+                return pid
+
+    def _anew(self, name: str, pid: int) -> bool:
+        return self.pid(name) != pid
+
+    def send(self, number: signal.Signals) -> None:
+        """Signals the whole process group, as a terminal does."""
+        os.killpg(self.process.pid, number)
+
+    def end(self, *, timeout: float) -> int:
+        """Waits for the end; the exit code.
+
+        Raises:
+            AssertionError: it did not end within `timeout` seconds.
+        """
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the run did not end within {timeout:g} s; {self._last_words()}") from None
+        self._reader.join(timeout)
+        return code
+
+    def output(self) -> str:
+        """What the run said, the watching left out."""
+        return "".join(line for line in self.lines if not line.startswith(WATCH))
+
+    def _last_words(self) -> str:
+        """For an error: few enough that a log which keeps only its end still names the test."""
+        return "the run's last words:\n" + "".join(self.output().splitlines(keepends=True)[-LAST_WORDS:])
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._changed:
+                watched = _watched(line)
+                if watched:
+                    self.seen, self.coordinator = watched["seen"], watched["coordinator"]
+                else:
+                    self.lines.append(line)
+                self._changed.notify_all()
+        self.process.stdout.close()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+def _watched(line: str) -> dict[str, Any] | None:
+    """What a line of the watching says; None if it is another one, or one that another process wrote into."""
+    if not line.startswith(WATCH):
+        return None
+    try:
+        found: dict[str, Any] = json.loads(line.removeprefix(WATCH))
+    except ValueError:
+        return None
+    return found
+
+
+def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes: int = EPISODES) -> dict[str, Any]:
+    """Settings of a run on the toy design that is all about its processes."""
+    return {
+        "design": ["toy6"],
+        "run_dir": str(run_dir),
+        "seed": 3,
+        "ppo": {"iterations": iterations, "episodes_per_iteration": episodes},
+        "runtime": {
+            "name": "ray",
+            "actors": 2,
+            "envs_per_actor": 4,
+            "max_staleness": 1,
+            "checkpoint_every": 20,
+            "evaluate_every": 0,
+            "start_timeout": 600.0,  # other tests may run beside
+            "heartbeat_seconds": 0.5,
+            "shard_checkpoint_seconds": 2.0,
+            **runtime,
+        },
+    }
+
+
+def endless(folder: Path) -> RayRun:
+    """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
+    config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
+    return RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""})
+
+
+def recorded(path: Path) -> Sequence[dict[str, Any]]:
+    """What a `RecordingLearner` wrote down; a line that was cut off is left out."""
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]

@@ -1,0 +1,42 @@
+"""A learner that writes down what it learns from, so that a test can tell what became of every episode."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from placement.ppo.trajectory import Episode
+from tests.support.fakes import FakeLearner
+
+RECORD = "PLACEMENT_TEST_RECORD"
+"""The environment variable that names the file."""
+
+
+class RecordingLearner(FakeLearner):
+    """A `FakeLearner` that adds a line of JSON to a file for every update: process, iteration, episodes."""
+
+    def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
+        """Writes the episodes down, then counts."""
+        path = os.environ.get(RECORD)
+        if path and not self.hosts.index:  # all hosts learn from the same
+            line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}
+            with Path(path).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(line) + "\n")
+        return super().learn(episodes, iteration=iteration, elapsed=elapsed)
+
+
+def _told(episode: Episode) -> dict[str, Any]:
+    """What a test looks at."""
+    return {
+        "identity": [int(part) for part in episode.identity],
+        "version": int(episode.version),
+        "length": int(episode.length),
+        "taken": int((episode.actions >= 0).sum()),
+        "dead_end": bool(episode.dead_end),
+        "cost": float(episode.costs[4]),
+        # A fake agent's values are the iteration of its parameters: one for the whole episode, or it was torn.
+        "values": sorted({int(value) for value in episode.values[: int(episode.length)]}),
+    }

@@ -1,0 +1,111 @@
+"""NaN in training: noticed, told, and nothing bad is saved."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.runtimes import local
+from placement.runtimes.ray import driver
+from placement.runtimes.ray.coordinator import RoleName, Who
+from placement.training.checkpoint import Checkpoints
+from placement.training.divergence import Diverged, SkippedSteps
+from placement.training.saving import FOLDER_NAME
+from tests.support.fakes import FakeAgent, FakeLearner, Silent
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "Agent", FakeAgent)
+    monkeypatch.setattr(local, "Learner", FakeLearner)
+    monkeypatch.setattr(local, "keep_compilations", lambda: None)
+
+
+def _config(folder: Path, **ppo: Any) -> TrainConfig:
+    return TrainConfig(
+        design=("toy6",),
+        run_dir=str(folder),
+        ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, "max_skipped_steps": 5, **ppo}),
+        replay=ReplayConfig(name="memory", timeout=180.0),
+        runtime=RuntimeConfig(envs_per_actor=8, checkpoint_every=1, evaluate_every=0),
+    )
+
+
+def _skips(iterations: range) -> type[FakeLearner]:
+    """A learner that skips all of its two gradient steps in these iterations (from 0), and none in others."""
+
+    class Skipping(FakeLearner):
+        def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
+            skipped = 2.0 * (iteration in iterations)
+            return super().learn(episodes, iteration=iteration) | {
+                "skipped_steps": skipped,
+                "gradient_steps": 2.0 - skipped,
+            }
+
+    return Skipping
+
+
+def _steps(folder: Path) -> list[int]:
+    checkpoints = Checkpoints(folder / FOLDER_NAME, read_only=True)
+    try:
+        return checkpoints.steps()
+    finally:
+        checkpoints.close()
+
+
+def test_too_many_skipped_steps_end_the_run_at_the_last_good_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "Learner", _skips(range(3, 9)))
+    with pytest.raises(Diverged) as caught:
+        local.run(_config(tmp_path), progress=Silent())
+    said = str(caught.value)
+    assert "6 gradient steps in a row were skipped" in said
+    assert f"the last good one: {tmp_path}/checkpoints/3." in said
+    assert f"run_dir={tmp_path} and a lower ppo.learning_rate (it was 0.003)" in said
+    assert _steps(tmp_path)[-1] == 3
+    monkeypatch.setattr(local, "Learner", FakeLearner)
+    assert local.run(_config(tmp_path, learning_rate=1e-4), progress=Silent()).iterations == 9
+
+
+def test_fewer_skipped_steps_are_borne(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "Learner", _skips(range(3, 5)))
+    assert local.run(_config(tmp_path), progress=Silent()).iterations == 9
+    assert _steps(tmp_path)[-1] == 9
+
+
+def test_parameters_that_give_nan_are_never_published_or_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[int] = []
+
+    class Breaking(FakeAgent):
+        def act(self, params: Any, *args: Any, **options: Any) -> Any:
+            played.append(int(params["version"]))
+            decision = super().act(params, *args, **options)
+            nan = np.full_like(decision.values, np.nan)
+            return decision._replace(values=nan) if params["version"] >= 4 else decision
+
+    monkeypatch.setattr(local, "Agent", Breaking)
+    with pytest.raises(Diverged, match="iteration 4 made the network's outputs not finite") as caught:
+        local.run(_config(tmp_path), progress=Silent())
+    assert f"{tmp_path}/checkpoints/3." in str(caught.value)
+    assert _steps(tmp_path)[-1] == 3
+    assert played.count(4) == 1, "only the learner looked"
+
+
+def test_only_steps_in_a_row_count() -> None:
+    skipped = SkippedSteps(4)
+    for steps, left_out, too_many in ((0, 3, False), (1, 3, False), (0, 3, False), (0, 1, True)):
+        skipped.note({"gradient_steps": steps, "skipped_steps": left_out})
+        assert skipped.too_many is too_many
+
+
+def test_on_ray_the_learners_words_are_told_as_they_are() -> None:
+    cause = Diverged("training has broken down")
+    assert driver._failure(Who(RoleName.LEARNER, 0), SimpleNamespace(cause=cause)) is cause
+    assert str(pickle.loads(pickle.dumps(cause))) == str(cause)  # noqa: S301  as Ray does

@@ -1,0 +1,118 @@
+"""Fine-tuning: a run begins with what another one learned, and refuses what it cannot begin with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.runtimes import local
+from placement.runtimes.ray import driver
+from placement.training.saving import FOLDER_NAME, read_parameters
+from placement.training.trained_run import parameter_shapes
+from tests.support.fakes import Silent
+
+POLICY = PolicyConfig(node_width=4, grid_width=4, rounds=1, location_frequencies=2)
+
+
+def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any) -> TrainConfig:
+    settings = {
+        "design": (design,) if isinstance(design, str) else design,
+        "run_dir": str(folder),
+        "policy": POLICY,
+        "ppo": PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
+        "replay": ReplayConfig(name="memory", timeout=180.0),
+        "runtime": RuntimeConfig(envs_per_actor=8, evaluate_every=0),
+    }
+    return TrainConfig(**{**settings, **changes})
+
+
+def _parameters(run: Path) -> tuple[Any, int]:
+    return read_parameters(run, parameter_shapes(POLICY))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """But for the 1e-30 by which a learning rate of so much may move a zero."""
+    return all(
+        np.allclose(a, b, rtol=0, atol=1e-25) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+def _distance(one: Any, other: Any) -> float:
+    return max(float(np.abs(a - b).max()) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on two designs of different sizes and grids."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    local.run(_config(folder, ("toy6", "planted20"), seed=3), progress=Silent())
+    return folder
+
+
+# With this the parameters that a run ends with are those that it began with.
+STILL = PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16, learning_rate=1e-30)
+
+
+def test_a_run_begins_with_what_another_learned(trained: Path, tmp_path: Path) -> None:
+    shown = Silent()
+    config = _config(tmp_path / "tuned", "planted20", ppo=STILL, initial_policy=str(trained))
+    result = local.run(config, progress=shown)
+    assert any("begins with the parameters of iteration 1" in note for note in shown.notes)
+    tuned, iteration = _parameters(tmp_path / "tuned")
+    assert (result.iterations, iteration) == (1, 1)
+    assert _same(tuned, _parameters(trained)[0])
+    local.run(_config(tmp_path / "fresh", "planted20", ppo=STILL), progress=Silent())
+    assert _distance(_parameters(tmp_path / "fresh")[0], tuned) > 0.01
+
+
+def test_a_resumed_run_does_not_read_it_again(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "before")
+    config = _config(tmp_path / "tuned", initial_policy=str(tmp_path / "before"))
+    local.run(config, progress=Silent())
+    shutil.rmtree(tmp_path / "before")
+    shown = Silent()
+    longer = _config(
+        tmp_path / "tuned",
+        initial_policy=str(tmp_path / "before"),
+        ppo=PPOConfig(iterations=2, episodes_per_iteration=8, minibatch_size=16),
+    )
+    assert local.run(longer, progress=shown).iterations == 2
+    assert not any("begins with" in note for note in shown.notes)
+    with pytest.raises(ConfigError, match=r"initial_policy=None \(was "):
+        local.run(_config(tmp_path / "tuned"), progress=Silent())
+
+
+def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(trained, tmp_path / "without", ignore=lambda _, names: [n for n in names if n == FOLDER_NAME])
+    shutil.copytree(trained, tmp_path / "damaged")
+    for file in (tmp_path / "damaged" / FOLDER_NAME).rglob("*"):
+        if file.is_file() and file.stat().st_size > 100:
+            file.write_bytes(file.read_bytes()[:50])
+    for name, message in (
+        ("missing", "there is no such folder"),
+        ("empty", "must be the folder of a training run: it has no config.yaml"),
+        ("without", "no checkpoint"),
+        ("damaged", "cannot be read"),
+    ):
+        with pytest.raises(ConfigError, match=message) as caught:
+            local.run(_config(tmp_path / "new", initial_policy=str(tmp_path / name)), progress=Silent())
+        assert str(caught.value).startswith("initial_policy=")
+    other = PolicyConfig(node_width=8, grid_width=4, rounds=1, location_frequencies=2)
+    with pytest.raises(ConfigError, match=r"another network.*trained with policy\.node_width=4 instead of 8"):
+        local.run(_config(tmp_path / "new", initial_policy=str(trained), policy=other), progress=Silent())
+    assert not (tmp_path / "new").exists()
+
+
+def test_on_ray_it_is_refused_before_ray_starts(tmp_path: Path) -> None:
+    runtime = RuntimeConfig(name="ray")
+    config = _config(tmp_path / "new", initial_policy=str(tmp_path), runtime=runtime, replay=ReplayConfig())
+    with pytest.raises(ConfigError, match=r"initial_policy=.*it has no config.yaml"):
+        driver.run(config, progress=Silent())
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,85 @@
+"""Signals: they end what may be broken off, and wait for what may not."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from placement.training.interruption import Interrupted, Interruption
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_breaks_off_a_wait(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with Interruption() as interruption:
+        timer = threading.Timer(0.05, os.kill, [os.getpid(), number])
+        with pytest.raises(Interrupted), interruption.breakable():
+            timer.start()
+            start = time.monotonic()
+            threading.Event().wait(20)
+            pytest.fail("the wait was not broken off")
+        assert time.monotonic() - start < 10
+        timer.join(20)
+        assert interruption.requested.is_set()
+    assert signal.getsignal(number) == before
+
+
+def test_what_cannot_wait_is_done_while_the_main_thread_is_in_a_native_call() -> None:
+    done: list[float] = []
+    with Interruption() as interruption:
+        interruption.at_once = lambda: done.append(time.monotonic())
+        timer = threading.Timer(0.02, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        # Stands for a compiler: no Python code runs in the main thread meanwhile, but in others it does.
+        hashlib.pbkdf2_hmac("sha256", b"", b"", iterations=2_000_000)
+        back = time.monotonic()
+        timer.join(20)
+    assert len(done) == 1 and done[0] < back
+    previous = signal.set_wakeup_fd(-1)
+    assert previous == -1
+
+
+def test_a_failure_of_what_cannot_wait_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> None:
+        raise OSError("disk full")
+
+    with caplog.at_level(logging.ERROR), Interruption() as interruption:
+        interruption.at_once = fails
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.requested.wait(20)
+    assert "disk full" in caplog.text
+
+
+def test_a_signal_elsewhere_is_kept_until_the_next_breakable_block() -> None:
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.requested.is_set()
+        with pytest.raises(Interrupted), interruption.breakable():
+            pytest.fail("the block was entered")
+
+
+def test_the_second_signal_forces() -> None:
+    with Interruption():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            signal.raise_signal(signal.SIGINT)
+        assert not isinstance(caught.value, Interrupted)
+
+
+def test_in_another_thread_nothing_is_changed() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def work() -> None:
+        with Interruption() as interruption, interruption.breakable():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(20)
+    assert seen == [before]

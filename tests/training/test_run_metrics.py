@@ -1,0 +1,89 @@
+"""`metrics.csv` and TensorBoard files: whole rows, stable columns, resumption without doubles."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.training.metrics import MetricsWriter, episode_metrics
+from tests.support.episodes import episode
+
+
+def _rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _write(folder: Path, iterations: range, *, resumed_at: int = 0, **extra: float) -> None:
+    with MetricsWriter(folder, iteration=resumed_at) as writer:
+        for iteration in iterations:
+            writer.write({"iteration": iteration, "cost": iteration / 10 + resumed_at, **extra})
+
+
+def test_rows_are_readable_at_once(tmp_path: Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        for iteration in (1, 2):
+            writer.write({"iteration": iteration, "cost": 0.123456789012, "gone": math.nan, "episodes": 3.0})
+            assert len(_rows(tmp_path)) == iteration
+    assert _rows(tmp_path)[0] == {"iteration": "1", "cost": "0.123456789", "gone": "", "episodes": "3"}
+
+
+def test_a_resumed_run_has_no_iteration_twice(tmp_path: Path) -> None:
+    _write(tmp_path, range(1, 6))
+    _write(tmp_path, range(4, 7), resumed_at=3)
+    rows = _rows(tmp_path)
+    assert [int(row["iteration"]) for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [float(row["cost"]) for row in rows] == pytest.approx([0.1, 0.2, 0.3, 3.4, 3.5, 3.6])
+
+
+def test_a_torn_last_line_is_dropped(tmp_path: Path) -> None:
+    _write(tmp_path, range(1, 4))
+    path = tmp_path / "metrics.csv"
+    path.write_text(path.read_text()[:-3])
+    _write(tmp_path, range(3, 5), resumed_at=2)
+    assert [int(row["iteration"]) for row in _rows(tmp_path)] == [1, 2, 3, 4]
+
+
+def test_new_columns_are_added_and_old_ones_stay_in_place(tmp_path: Path) -> None:
+    _write(tmp_path, range(1, 3))
+    _write(tmp_path, range(3, 4), resumed_at=2, greedy=0.5)
+    assert (tmp_path / "metrics.csv").read_text().splitlines() == [
+        "iteration,cost,greedy",
+        "1,0.1,",
+        "2,0.2,",
+        "3,2.3,0.5",
+    ]
+
+
+def test_tensorboard_files_hold_the_scalars(tmp_path: Path) -> None:
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    _write(tmp_path, range(1, 4))
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert [(event.step, round(event.value, 6)) for event in events.Scalars("cost")] == [(1, 0.1), (2, 0.2), (3, 0.3)]
+
+
+def test_metrics_of_episodes_by_hand() -> None:
+    cheap = episode(0, version=4)._replace(costs=np.array([10.0, 0.1, 0.4, 0.6, 0.6]), reward=np.float32(-0.6))
+    dear = episode(1, version=5)._replace(costs=np.array([30.0, 0.3, 0.6, 1.0, 1.1]), reward=np.float32(-1.1))
+    dead = episode(2, version=5)._replace(costs=np.full(5, np.nan), dead_end=np.array(True), reward=np.float32(-4))
+    row = episode_metrics([cheap, dear, dead], version=5)
+    assert row["proxy_cost_mean"] == pytest.approx(0.85)
+    assert row["proxy_cost_std"] == pytest.approx(0.25)
+    assert row["proxy_cost_best"] == pytest.approx(0.6)
+    assert row["wirelength_mean"] == pytest.approx(20)
+    assert row["density_cost_mean"] == pytest.approx(0.5)
+    assert row["congestion_cost_std"] == pytest.approx(0.2)
+    assert row["reward_mean"] == pytest.approx(-1.9)
+    assert row["dead_ends"] == 1
+    assert (row["staleness_mean"], row["staleness_max"]) == (pytest.approx(1 / 3), 1)
+
+
+def test_dead_ends_alone_have_no_cost() -> None:
+    dead = episode(0)._replace(costs=np.full(5, np.nan), dead_end=np.array(True))
+    row = episode_metrics([dead], version=0)
+    assert math.isnan(row["proxy_cost_mean"]) and math.isnan(row["proxy_cost_best"])

@@ -1,0 +1,90 @@
+"""The run folder's record: settings, versions, one process at a time, no resumption with other settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from placement.config import ConfigError, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig, build
+from placement.testing.designs import four_macros
+from placement.training import run_record
+
+CONFIG = TrainConfig(design=("toy",), run_dir="somewhere", seed=3)
+
+
+def test_the_settings_read_back_equal(tmp_path: Path) -> None:
+    run_record.write_record(tmp_path, CONFIG)
+    assert build(TrainConfig, yaml.safe_load((tmp_path / "config.yaml").read_text())) == CONFIG
+
+
+def test_versions_of_every_start_are_kept(tmp_path: Path) -> None:
+    for _ in range(2):
+        run_record.write_record(tmp_path, CONFIG)
+    content = json.loads((tmp_path / "versions.json").read_text())
+    assert content["seed"] == 3 and len(content["starts"]) == 2
+    start = content["starts"][1]
+    assert start["packages"]["jax"] == __import__("jax").__version__
+    assert start["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
+    assert start["command"] == sys.argv
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from placement.training.run_record import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(ConfigError, match="another process"), run_record.locked(tmp_path):
+            pass
+        other.stdin.close()
+        assert other.wait(20) == 0
+    with run_record.locked(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(CONFIG, run_dir="elsewhere"),
+        dataclasses.replace(CONFIG, ppo=PPOConfig(iterations=999)),
+        dataclasses.replace(CONFIG, runtime=RuntimeConfig(actors=2, minutes=1.0)),
+    ],
+)
+def test_length_and_speed_may_change(other: TrainConfig) -> None:
+    designs = [four_macros()]
+    run_record.refuse_if_other(Path("run"), run_record.identity(CONFIG, designs), run_record.identity(other, designs))
+
+
+def test_other_settings_are_refused_by_name() -> None:
+    designs = [four_macros()]
+    other = dataclasses.replace(CONFIG, seed=4, policy=PolicyConfig(node_width=7))
+    with pytest.raises(ConfigError, match=r"policy\.node_width=7 \(was 32\); seed=4 \(was 3\)"):
+        run_record.refuse_if_other(
+            Path("run"), run_record.identity(CONFIG, designs), run_record.identity(other, designs)
+        )
+
+
+def test_a_changed_design_file_is_refused() -> None:
+    design = four_macros()
+    netlist = dataclasses.replace(design.netlist, net_weight=design.netlist.net_weight * 2)
+    changed = dataclasses.replace(design, netlist=netlist)
+    assert run_record.fingerprint(design) == run_record.fingerprint(four_macros()) != run_record.fingerprint(changed)
+    with pytest.raises(ConfigError, match=f"files of design '{design.name}' have changed"):
+        run_record.refuse_if_other(
+            Path("run"), run_record.identity(CONFIG, [design]), run_record.identity(CONFIG, [changed])
+        )
+
+
+def test_the_fingerprint_sees_the_placement() -> None:
+    design = four_macros()
+    initial = dataclasses.replace(design.initial, x=design.initial.x + np.float64(1e-9))
+    assert run_record.fingerprint(design) != run_record.fingerprint(dataclasses.replace(design, initial=initial))
