@@ -5,7 +5,6 @@ The same command goes on where an interrupted run stopped. `python train.py -m d
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,6 @@ def main(settings: DictConfig) -> float:
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
-    from placement.engine.costs import CostWeights
     from placement.netlist.load import load
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
@@ -54,8 +52,8 @@ def train(config: TrainConfig) -> float:
         refuse(f"{error} (the last good state is saved: the same command goes on from it)", code=1)
     if result.interrupted:
         sys.exit(INTERRUPTED)
-    weights = CostWeights(**dataclasses.asdict(config.env.cost))
-    report = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
+    designs = [load(name) for name in config.design]
+    report = write_report(result.run_dir, designs, weights=config.env.cost.weights())
     print(f"plots: {result.run_dir / 'plots'}\nreport: {report.page}")
     return result.best_cost
 

@@ -10,7 +10,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 NETWORKS = ("edge_gnn", "edge_gnn_stepwise")
@@ -30,6 +30,14 @@ def _require(ok: bool, key: str, value: object, right: str) -> None:
         raise ConfigError(f"{key}={value!r}: must be {right}")
 
 
+class CostWeights(NamedTuple):
+    """The weight of each part in the proxy cost (no unit)."""
+
+    wirelength: float = 1.0
+    density: float = 0.5
+    congestion: float = 0.5
+
+
 @dataclasses.dataclass(frozen=True)
 class CostConfig:
     """Weights of the proxy cost's parts (no unit)."""
@@ -42,6 +50,10 @@ class CostConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             _require(value >= 0, f"env.cost.{field.name}", value, "at least 0")
+
+    def weights(self) -> CostWeights:
+        """The weights as the engine takes them."""
+        return CostWeights(self.wirelength, self.density, self.congestion)
 
 
 @dataclasses.dataclass(frozen=True)

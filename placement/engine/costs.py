@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.config import CostWeights
 from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
@@ -33,14 +34,6 @@ class Costs(NamedTuple):
     density_cost: float
     congestion_cost: float
     proxy_cost: float
-
-
-class CostWeights(NamedTuple):
-    """The weight of each part in the proxy cost."""
-
-    wirelength: float = 1.0
-    density: float = 0.5
-    congestion: float = 0.5
 
 
 DEFAULT_WEIGHTS = CostWeights()

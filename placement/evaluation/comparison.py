@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +20,7 @@ from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
 from placement.evaluation.search_evaluation import progress_bar
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import OPTIMUM_NAME
 from placement.netlist.load import find, load
@@ -235,7 +233,7 @@ def _write(
         "runs": runs,
     }
     write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")
-    write_whole(folder / "comparison.csv", _csv(runs))
+    write_whole(folder / "comparison.csv", csv_text([runs[0], *(run.values() for run in runs)]))
     if config.plots is False:
         return
     # Matplotlib takes a second to import, and a table should not wait for it.
@@ -257,11 +255,3 @@ def _write(
 
 def _proxy_cost(entry: Entry) -> float:
     return entry.metrics.costs.proxy_cost
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

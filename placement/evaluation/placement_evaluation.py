@@ -134,7 +134,7 @@ class EvaluateConfig:
     @property
     def weights(self) -> CostWeights:
         """The proxy cost's weights as the engine takes them."""
-        return CostWeights(self.cost.wirelength, self.cost.density, self.cost.congestion)
+        return self.cost.weights()
 
     @property
     def flips_macros(self) -> bool:

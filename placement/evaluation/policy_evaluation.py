@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from placement.evaluation.policy_results import (
     write_results_of,
 )
 from placement.netlist.design import Design
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.policy.order import ordered
@@ -161,10 +159,6 @@ def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None
 
 def write_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Writes a CSV file with a row for each episode; costs are empty where it came to a dead end."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["greedy", "dead_end", *Costs._fields])
-    for evaluation in evaluations:
-        costs: Sequence[object] = evaluation.costs or [""] * len(Costs._fields)
-        writer.writerow([int(evaluation.greedy), int(evaluation.dead_end), *costs])
-    write_whole(path, buffer.getvalue())
+    nothing = [""] * len(Costs._fields)
+    rows = [[int(one.greedy), int(one.dead_end), *(one.costs or nothing)] for one in evaluations]
+    write_whole(path, csv_text([["greedy", "dead_end", *Costs._fields], *rows]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from rich.table import Table
 
 from placement.evaluation.placement_evaluation import DEFAULT_OUT, EvaluateConfig, Found, load_placement, write_results
 from placement.netlist.design import Design, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.search.legaliser import legalise
@@ -149,8 +147,4 @@ def moves_table(result: SearchResult) -> Table:
 
 def write_history(path: Path, history: Sequence[Point]) -> None:
     """How the best cost fell, a line per round."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Point._fields)
-    writer.writerows(history)
-    write_whole(path, text.getvalue())
+    write_whole(path, csv_text([Point._fields, *history]))

@@ -201,8 +201,8 @@ class Canvas:
                 raise DesignError(f"canvas {field}: {value} must be a finite number of at least 0")
         for field, least in (("columns", 1), ("rows", 1), ("smoothing", 0)):
             value = getattr(self, field)
-            if int(value) != value or value < least:
-                raise DesignError(f"canvas {field}: {value} must be an integer of at least {least}")
+            if int(value) != value or not least <= value < 2**31:
+                raise DesignError(f"canvas {field}: {value} must be an integer of at least {least} and below 2³¹")
 
     @property
     def cell_width(self) -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from placement.netlist.errors import DesignError
@@ -51,6 +54,13 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as the text of a CSV file, a line each."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _umask() -> int:

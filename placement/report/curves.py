@@ -1,4 +1,4 @@
-"""Training curves from `metrics.csv`: of one run, and of several runs and seeds side by side.
+"""Training curves of one run from its `metrics.csv`.
 
 Axis legend: I iterations (rows of the file).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -113,53 +113,6 @@ def _summary(columns: Columns) -> str:
     best = best_so_far(columns)[-1]
     found = f", best {best:.4f}" if math.isfinite(best) else ""
     return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
-
-
-def plot_comparison(
-    runs: Mapping[str, Sequence[Columns]],
-    *,
-    title: str = "",
-    baselines: Mapping[str, float] | None = None,
-    against: str = "episodes",
-) -> Figure:
-    """Several runs in the same panels; seeds of one run are drawn as their mean, with a band from lowest to highest.
-
-    Args:
-        runs: label → the metrics of its seeds (at least one each), as `read_metrics` gives them.
-        title: the heading.
-        baselines: proxy costs to draw as named horizontal lines in the first panel.
-        against: the horizontal axis: `episodes`, `iteration` or `seconds`.
-    """
-    figure, panels = _four_panels(title, against)
-    style.head_line(figure, "lines: mean of each iteration's episodes; dotted: best so far", left=LEFT)
-    for number, (label, seeds) in enumerate(runs.items()):
-        colour = style.SERIES[number % len(style.SERIES)]
-        name = label if len(seeds) == 1 else f"{label} ({len(seeds)} seeds)"
-        for axes, part in zip(panels, PARTS, strict=True):
-            present = [seed for seed in seeds if part in seed]
-            if not present:
-                continue
-            steps, values = _aligned([(seed[against], seed[part]) for seed in present])
-            if len(present) > 1:
-                axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.18, linewidth=0)
-            _line(axes, steps, values.mean(axis=0), colour, name)
-        steps, values = _aligned([(seed[against], best_so_far(seed)) for seed in seeds])
-        panels[0].plot(steps, values.mean(axis=0), color=colour, linewidth=1.3, linestyle=(0, (2, 1.5)), zorder=3)
-    _baselines(panels[0], baselines or {})
-    _legend(figure, panels[0])
-    return figure
-
-
-def _aligned(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Steps float64 [I] common to all curves, and the curves there, float64 [curves, I] (linear in between)."""
-    cleaned = [(steps[np.isfinite(values)], values[np.isfinite(values)]) for steps, values in curves]
-    cleaned = [(steps, values) for steps, values in cleaned if len(steps)]
-    if not cleaned:
-        return np.zeros(0), np.zeros((1, 0))
-    low, high = max(steps[0] for steps, _ in cleaned), min(steps[-1] for steps, _ in cleaned)
-    longest = max((steps for steps, _ in cleaned), key=len)
-    common = longest[(longest >= low) & (longest <= high)]
-    return common, np.stack([np.interp(common, steps, values) for steps, values in cleaned])
 
 
 def _four_panels(title: str, against: str) -> tuple[Figure, list[Axes]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from placement.netlist.design import Design, Orientation, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 
 MACRO_COLUMNS = ("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")
 
@@ -28,15 +27,13 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
         OSError: the file cannot be written; it is then as it was before.
     """
     netlist = design.netlist
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(MACRO_COLUMNS)
+    rows: list[Sequence[object]] = [MACRO_COLUMNS]
     for node in netlist.hard[placement.placed[netlist.hard]].tolist():
         orientation = Orientation(placement.orientation[node])
         size = np.array([netlist.width[node], netlist.height[node]])
         width, height = (size[::-1] if orientation.swaps_sides else size).tolist()
         x, y = float(placement.x[node]), float(placement.y[node])
         place = (x, y, x - width / 2, y - height / 2, width, height)
-        writer.writerow([netlist.names[node], *place, orientation.name, int(placement.fixed[node])])
-    write_whole(path, buffer.getvalue())
+        rows.append([netlist.names[node], *place, orientation.name, int(placement.fixed[node])])
+    write_whole(path, csv_text(rows))
     return Path(path)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placement.config import ConfigError, TrainConfig
-from placement.engine.costs import CostWeights
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
@@ -108,7 +107,7 @@ def _train(
     seed = role_seed(config.seed, SeedRole.LEARNER)
     learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())
     best = BestTracker(designs)
-    weights = CostWeights(**dataclasses.asdict(config.env.cost))
+    weights = config.env.cost.weights()
     counters = saver.restore(learner, best)
     if counters.iteration:
         best.recover(folder, weights)
@@ -189,9 +188,7 @@ def finish(config: TrainConfig, training: LearnerLoop, parts: LearnerParts, *, i
     for file in ended.best_files:
         note(f"best placement: {file} (proxy cost {ended.best_cost:.4f})")
     if config.flips and not interrupted:
-        for path, flipped in parts.best.write_flipped(
-            ended.run_dir, CostWeights(**dataclasses.asdict(config.env.cost))
-        ):
+        for path, flipped in parts.best.write_flipped(ended.run_dir, config.env.cost.weights()):
             cost = flipped.costs.proxy_cost
             note(f"the same, {flipped.flipped} macros flipped: {path} (proxy cost {cost:.4f})")
     note(f"run folder: {ended.run_dir}")

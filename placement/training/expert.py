@@ -9,13 +9,11 @@ Axis legend: T macros to place.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from placement.config import EnvConfig, ExpertConfig
-from placement.engine.costs import CostWeights
 from placement.engine.pool import EnvironmentPool
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design, Placement
@@ -43,7 +41,7 @@ class Expert:
 
     def __init__(self, designs: Sequence[Design], env: EnvConfig, config: ExpertConfig, *, seed: int) -> None:
         self._designs, self._config, self._seed = tuple(designs), config, seed
-        self._weights = CostWeights(**dataclasses.asdict(env.cost))
+        self._weights = env.cost.weights()
         placer = env.soft_placer if env.soft_placer in SOFT_PLACERS else "analytic_fast"
         self._anneal = AnnealConfig(
             soft_moves=False,

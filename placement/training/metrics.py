@@ -16,7 +16,7 @@ import numpy as np
 from tensorboardX import SummaryWriter
 
 from placement.engine.costs import Costs
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.ppo.trajectory import Episode
 
 FILE_NAME = "metrics.csv"
@@ -82,7 +82,7 @@ class MetricsWriter:
             self._columns += new
             self._rewrite(rows)
         with self._path.open("a", encoding="utf-8", newline="") as stream:
-            stream.write(_line([_text(row.get(name, math.nan)) for name in self._columns]))
+            stream.write(csv_text([[_text(row.get(name, math.nan)) for name in self._columns]]))
         for name, value in row.items():
             if math.isfinite(value):
                 self._tensorboard.add_scalar(name, value, int(row["iteration"]))
@@ -93,8 +93,8 @@ class MetricsWriter:
         self._tensorboard.close()
 
     def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
-        lines = [_line(self._columns), *(_line([row.get(name, "") for name in self._columns]) for row in rows)]
-        write_whole(self._path, "".join(lines))
+        kept = [[row.get(name, "") for name in self._columns] for row in rows]
+        write_whole(self._path, csv_text([self._columns, *kept]))
 
 
 def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -106,12 +106,6 @@ def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     reader = csv.reader(io.StringIO(whole))
     columns = next(reader, [])
     return columns, [dict(zip(columns, row, strict=True)) for row in reader if len(row) == len(columns)]
-
-
-def _line(fields: Sequence[str]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(fields)
-    return stream.getvalue()
 
 
 def _text(value: float) -> str:

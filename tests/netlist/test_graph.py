@@ -9,9 +9,9 @@ import networkx
 import numpy as np
 import pytest
 from PIL import Image
-from placement.cli.netlists import main
 from rich.console import Console
 
+from placement.cli.netlists import main
 from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError

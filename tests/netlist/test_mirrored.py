@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.engine.costs import proxy_cost
 from placement.cli.netlists import main
+from placement.engine.costs import proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.netlist.mirrored import AXES, mirrored, mirrored_placement

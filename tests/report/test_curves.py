@@ -89,18 +89,3 @@ def test_one_iteration_is_visible(tmp_path):
     figure = curves.plot_training(curves.read_metrics(_write(tmp_path / "metrics.csv", 1)))
     assert figure.axes[0].get_lines()[0].get_marker() == "o"
     _image(figure)
-
-
-def test_seeds_are_drawn_as_mean_and_band(tmp_path):
-    first = curves.read_metrics(_write(tmp_path / "a.csv", 10))
-    second = curves.read_metrics(_write(tmp_path / "b.csv", 6, offset=0.2))
-    figure = curves.plot_comparison({"policy": [first, second], "other": [first]})
-    proxy = figure.axes[0]
-    mean = proxy.get_lines()[0]
-    assert mean.get_label() == "policy (2 seeds)"
-    assert mean.get_xdata().tolist() == [8, 16, 24, 32, 40, 48], "as far as all seeds go"
-    assert mean.get_ydata() == pytest.approx(first["proxy_cost_mean"][:6] + 0.1)
-    band = proxy.collections[0].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx(1.2)
-    assert {text.get_text() for text in figure.legends[0].get_texts()} == {"policy (2 seeds)", "other"}
-    assert _image(figure).std() > 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ import jax
 import numpy as np
 from rich.table import Table
 
-from placement.engine.costs import CostWeights
 from placement.modelcache.reverb_cache import ModelCache
 from placement.modelcache.reverb_store import RootStore
 from placement.modelcache.wire import Layout
@@ -58,7 +56,7 @@ class PrimaryLearner:
         learner = learner_host.learner(designs)
         counters = saver.restore(learner, self._best)
         if counters.iteration:
-            self._best.recover(folder, CostWeights(**dataclasses.asdict(config.env.cost)))
+            self._best.recover(folder, config.env.cost.weights())
             progress.note(f"goes on after iteration {counters.iteration} of the run in {folder}")
         if initial is not None:
             learner.begin_with(initial.values)
