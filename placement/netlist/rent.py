@@ -14,7 +14,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from placement.netlist.design import Design, NodeKind
-from placement.netlist.graph import GraphArrays, graph_arrays, net_of_pin
+from placement.netlist.graph import GraphArrays, graph_arrays, net_members
 
 MOST_NODES = 2500
 """Above this, the dense eigenvectors would take minutes."""
@@ -43,7 +43,7 @@ class RentFit(NamedTuple):
 
 
 def rent_fit(design: Design) -> RentFit | None:
-    """The fit; None for designs with fewer than 64 macros and cells, or too many for it (`MOST_NODES`)."""
+    """The fit; None for designs with fewer than 64 macros, or too many for it (`MOST_NODES`)."""
     graph = graph_arrays(design)
     nodes = np.flatnonzero(graph.kind != NodeKind.PORT)
     if not _LEAST_NODES <= len(nodes) <= MOST_NODES:
@@ -95,8 +95,8 @@ def _mean_terminals(design: Design, graph: GraphArrays, blocks: list[np.ndarray]
     label = np.full(len(graph.kind), len(blocks))
     for number, block in enumerate(blocks):
         label[block] = number
-    ends = label[graph.vertex[netlist.pin_node[netlist.net_pins]]].astype(np.int64)
-    pairs = np.unique(net_of_pin(netlist) * np.int64(len(blocks) + 1) + ends)
+    member_net, node = net_members(design)
+    pairs = np.unique(member_net * (len(blocks) + 1) + label[graph.vertex[node]])
     net, block_of_end = pairs // (len(blocks) + 1), pairs % (len(blocks) + 1)
     leaves = np.bincount(net, minlength=netlist.num_nets)[net] > 1
     return float(netlist.net_weight[net[leaves & (block_of_end < len(blocks))]].sum() / len(blocks))

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from placement.netlist.design import Design, NodeKind
-from placement.policy.influence import influence, net_members
+from placement.netlist.graph import GraphArrays, graph_arrays
+from placement.policy.influence import influence
 
 NODE_FEATURES = 14
 AT_REST = slice(11, 13)
@@ -69,20 +70,21 @@ def graph_inputs(design: Design) -> GraphInputs:
     """
     if not len(design.placing_order):
         raise ValueError(f"design {design.name!r} has no movable hard macro: there is nothing to place")
-    cluster, position, size = _clusters(design)
-    edges, weight = _edges(design, cluster)
+    graph = graph_arrays(design)
+    position, size = _geometry(design, graph)
+    weight = graph.weight.astype(np.float32)
     solved = influence(design)
     canvas, order = design.canvas, design.placing_order
     mean_side = (canvas.width + canvas.height) / 2
     return GraphInputs(
-        nodes=_features(design, cluster, position, size, edges, weight, solved.relaxed),
+        nodes=_features(design, graph, position, size, weight, solved.relaxed),
         node_mask=np.ones(len(size), np.float32),
-        edges=edges,
+        edges=graph.edges,
         edge_weight=np.log1p(weight / weight.mean()).astype(np.float32) if len(weight) else weight,
-        edge_mask=np.ones(len(edges), np.float32),
-        order=cluster[order].astype(np.int32),
+        edge_mask=np.ones(len(graph.edges), np.float32),
+        order=graph.vertex[order].astype(np.int32),
         macros=np.int32(len(order)),
-        size=size[cluster[order]].astype(np.float32),
+        size=size[graph.vertex[order]].astype(np.float32),
         pull=solved.pull.astype(np.float32),
         pull_fixed=solved.pull_fixed.astype(np.float32),
         stiffness=solved.stiffness.astype(np.float32),
@@ -127,76 +129,51 @@ def _padded(array: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
     return np.pad(array, padding + [(0, 0)] * (array.ndim - len(padding)))
 
 
-def _clusters(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Graph nodes: hard macros, soft macros, then one per gcell that holds ports.
+def _geometry(design: Design, graph: GraphArrays) -> tuple[np.ndarray, np.ndarray]:
+    """Of the graph nodes, in canvas fractions, float64 [N, 2] each: where they stand from the start, and their sizes.
 
-    Returns:
-        cluster: int64 [netlist nodes], graph node of each netlist node, -1 for standard cells.
-        position: float64 [N, 2], where it stands from the start in canvas fractions; NaN for movable nodes.
-        size: float64 [N, 2], width and height in canvas fractions.
+    Movable nodes stand at NaN, clusters of ports at the mean of their ports.
     """
     netlist, canvas, initial = design.netlist, design.canvas, design.initial
-    macros = np.concatenate((netlist.hard, netlist.soft))
+    macros = graph.node[graph.node >= 0]
     extent = np.array([canvas.width, canvas.height])
     place = np.stack((initial.x, initial.y), axis=1) / extent
-    column = np.clip(np.floor(place[:, 0] * canvas.columns), 0, canvas.columns - 1)
-    row = np.clip(np.floor(place[:, 1] * canvas.rows), 0, canvas.rows - 1)
-    cell = (row * canvas.columns + column).astype(np.int64)[netlist.ports]
-    _, member = np.unique(cell, return_inverse=True)
-    ports = int(member.max()) + 1 if len(member) else 0
-    cluster = np.full(netlist.num_nodes, -1, np.int64)
-    cluster[macros] = np.arange(len(macros))
-    cluster[netlist.ports] = len(macros) + member
-    position = np.full((len(macros) + ports, 2), np.nan)
-    stands = initial.fixed[macros]
-    position[: len(macros)][stands] = place[macros[stands]]
+    position = np.full((len(graph.node), 2), np.nan)
+    stands = np.flatnonzero(initial.fixed[macros])
+    position[stands] = place[macros[stands]]
+    member, clusters = graph.vertex[netlist.ports] - len(macros), len(graph.node) - len(macros)
     for axis in range(2):
-        total = np.bincount(member, place[netlist.ports, axis], ports)
-        position[len(macros) :, axis] = total / np.maximum(np.bincount(member, minlength=ports), 1)
-    size = np.zeros((len(macros) + ports, 2))
+        total = np.bincount(member, place[netlist.ports, axis], clusters)
+        position[len(macros) :, axis] = total / np.maximum(np.bincount(member, minlength=clusters), 1)
+    size = np.zeros_like(position)
     size[: len(macros)] = np.stack((netlist.width[macros], netlist.height[macros]), axis=1) / extent
-    return cluster, position, size
-
-
-def _edges(design: Design, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Driver-sink pairs of all nets, merged: int32 [E, 2] (lower node first) and summed weights float32 [E]."""
-    net, node = net_members(design)
-    graph_node, count = cluster[node], int(cluster.max(initial=-1)) + 1
-    first = np.flatnonzero(np.diff(net, prepend=-1))
-    driver = np.repeat(graph_node[first], np.diff(np.append(first, len(net))))
-    low, high = np.minimum(driver, graph_node), np.maximum(driver, graph_node)
-    apart = low != high
-    pair, member = np.unique(low[apart] * count + high[apart], return_inverse=True)
-    weight = np.bincount(member, design.netlist.net_weight[net[apart]], len(pair))
-    return np.stack((pair // max(count, 1), pair % max(count, 1)), axis=1).astype(np.int32), weight.astype(np.float32)
+    return position, size
 
 
 def _features(
     design: Design,
-    cluster: np.ndarray,
+    graph: GraphArrays,
     position: np.ndarray,
     size: np.ndarray,
-    edges: np.ndarray,
     weight: np.ndarray,
     relaxed: np.ndarray,
 ) -> np.ndarray:
     """float32 [N, F], see `GraphInputs.nodes`."""
     count, netlist = len(size), design.netlist
     result = np.zeros((count, NODE_FEATURES), np.float32)
-    kinds = np.repeat([0, 1, 2], [len(netlist.hard), len(netlist.soft), count - len(netlist.hard) - len(netlist.soft)])
-    result[np.arange(count), kinds] = 1
+    result[np.arange(count), graph.kind] = 1
     result[:, 3:5] = size
     result[:, 5] = np.sqrt(size.prod(axis=1))
-    degree = np.bincount(edges.ravel(), minlength=count)
-    strength = np.bincount(edges.ravel(), np.repeat(weight, 2), count)
+    degree = np.bincount(graph.edges.ravel(), minlength=count)
+    strength = np.bincount(graph.edges.ravel(), np.repeat(weight, 2), count)
     result[:, 6] = np.log1p(degree) / 4
     result[:, 7] = np.log1p(strength / max(strength.mean(), 1e-30))
     stands = ~np.isnan(position[:, 0])
     result[:, 8] = stands
     result[stands, 9:11] = 2 * position[stands] - 1
     soft = netlist.indices(NodeKind.SOFT)
-    movable = cluster[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
+    movable = graph.vertex[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
     result[movable, AT_REST] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
-    order = cluster[design.placing_order]
+    order = graph.vertex[design.placing_order]
     result[order, 13] = np.arange(1, len(order) + 1) / len(order)
     return result

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.sparse import coo_matrix, diags
 from scipy.sparse.linalg import splu
 
-from placement.netlist.design import Design, NodeKind
+from placement.netlist.design import Design
+from placement.netlist.graph import net_members
 
 _LARGEST_CLIQUE = 24
 """Nets of more nodes become a star around their driver."""
@@ -72,18 +73,6 @@ def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
-
-
-def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """(net, node), int64 each: every distinct macro or port of every net, by net, the driver's node first."""
-    netlist = design.netlist
-    net = np.repeat(np.arange(netlist.num_nets), np.diff(netlist.net_start))
-    node = netlist.pin_node[netlist.net_pins].astype(np.int64)
-    keep = netlist.kind[node] != NodeKind.CELL
-    net, node = net[keep], node[keep]
-    _, first = np.unique(net * netlist.num_nodes + node, return_index=True)
-    first.sort()
-    return net[first], node[first]
 
 
 def influence(design: Design) -> Influence:

@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.config import PPOConfig
 from placement.netlist.design import Design
-from placement.policy.influence import net_members
+from placement.netlist.graph import net_members
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.trajectory import Episode

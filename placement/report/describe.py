@@ -55,7 +55,10 @@ def _summary(design: Design, figures: Statistics) -> Table:
             "blocked by macros",
             f"{canvas.macro_routes_horizontal:g} horizontal, {canvas.macro_routes_vertical:g} vertical per µm",
         ),
-        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges (ports clustered by gcell)"),
+        (
+            "graph",
+            f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it",
+        ),
         ("neighbours", ", ".join(f"{mean:.1f} of a {kind} macro" for kind, mean in figures.mean_neighbours.items())),
         ("components", _components(figures.components)),
         ("Rent's rule", _rent(figures)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from placement.netlist.statistics import statistics
 from placement.policy.graph_inputs import NODE_FEATURES, graph_inputs, stack
-from placement.testing.designs import Net, Node, NodeKind, build, four_macros, square_canvas
+from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
 def test_nodes_edges_and_order_of_a_hand_made_design() -> None:
@@ -38,6 +39,16 @@ def test_ports_of_one_gcell_share_a_node_and_their_edges_merge() -> None:
     assert len(inputs.nodes) == 3
     np.testing.assert_allclose(inputs.nodes[2, 9:11], [-1.0, -0.92], atol=1e-6)
     np.testing.assert_allclose(inputs.edge_weight, np.log(2))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_description_shows_the_graph_that_the_policy_sees(seed: int) -> None:
+    design = random_design(seed)  # with standard cells, nets that repeat and ports beyond the edge
+    inputs, figures = graph_inputs(design), statistics(design)
+    assert (figures.graph_nodes, figures.graph_edges) == (inputs.node_mask.sum(), inputs.edge_mask.sum())
+    neighbours = np.expm1(4 * inputs.nodes[:, 6])
+    hard = inputs.nodes[:, 0] == 1
+    assert figures.mean_neighbours["hard"] == pytest.approx(neighbours[hard].mean(), rel=1e-5)
 
 
 def test_a_design_with_nothing_to_place_is_refused() -> None:
