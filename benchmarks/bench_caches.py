@@ -6,7 +6,7 @@
 The learner, each cache and each group of readers is a host of its own (benchmarks/links.py), behind a link of
 `--megabits` in each direction. Every reader is a process: it asks its cache for the version, moves the bytes when it
 changed, proves the checksum, and asks again. The learner publishes a new model of `--megabytes` every `--period`
-seconds; the default is what a run on Ariane does on two cores (docs/results.md: 80 iterations in 28 minutes).
+seconds; the default is what a run on Ariane does on two cores (80 iterations in 28 minutes).
 
 What is compared: the first `--reads` reads of each reader, from asking for the bytes to the proved checksum. "Age" is
 the time from publication to having it, the caches' own reads included. Choose links slow enough that they, and not the

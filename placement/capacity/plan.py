@@ -18,7 +18,7 @@ MEASURED = TransferCosts(
     write_crowding=0.0013,
     ingest_seconds=0.0004,
 )
-"""What transfers take beside their share of a link; docs/scaling.md says how it was measured."""
+"""What transfers take beside their share of a link; docs/explanation/scale-model.md says how it was measured."""
 ITERATIONS = 3
 
 

@@ -28,7 +28,7 @@ IDLE_SECONDS, NAP_SECONDS = 1.0, 0.1
 
 @dataclasses.dataclass(frozen=True)
 class TransferCosts:
-    """What transfers take beside their share of a link; measured, see `docs/scaling.md`.
+    """What transfers take beside their share of a link; measured, see `docs/explanation/scale-model.md`.
 
     Attributes:
         read_seconds, read_seconds_per_mb: of one read of a model, fixed and for each megabyte.

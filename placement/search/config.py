@@ -12,7 +12,7 @@ from placement.engine import _native
 from placement.engine.soft import SOFT_PLACERS
 
 MOVES: tuple[str, ...] = tuple(_native.move_names())
-"""The kinds of moves; docs/search.md says what each does."""
+"""The kinds of moves; docs/explanation/search.md says what each does."""
 SCHEDULES = ("geometric", "adaptive")
 HOT = 0.1
 REFINE_HOT = 0.02

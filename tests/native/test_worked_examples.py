@@ -1,4 +1,4 @@
-"""The worked examples of docs/engine.md, applied to a copy of the engine, compiled and run."""
+"""The worked examples of docs/how-to/extend-the-engine.md, applied to a copy of the engine, compiled and run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ int main() {
 
 def examples() -> dict[str, str]:
     """The diffs of the page, by the heading that they stand under."""
-    page = (ROOT / "docs" / "engine.md").read_text()
+    page = (ROOT / "docs/how-to/extend-the-engine.md").read_text()
     return {
         heading: re.search(r"^```diff\n(.*?)^```", text, re.S | re.M)[1]
         for heading, text in re.findall(r"^## (Add [^\n]+)\n(.*?)(?=^## )", page, re.S | re.M)
