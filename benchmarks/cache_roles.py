@@ -36,13 +36,13 @@ def _parameters(megabytes: float) -> dict[str, np.ndarray]:
 
 def run_learner(bind: str, megabytes: float, period: float) -> None:
     """The root: publishes every `period` seconds from the first line of standard input until its end."""
-    from placement.modelcache.reverb_cache import ModelCache
-    from placement.modelcache.reverb_store import RootStore
-    from placement.modelcache.wire import Layout
+    from placement.modelcache.cache import ModelCache
+    from placement.modelcache.layout import Layout
+    from placement.modelcache.store import RootStore
 
     parameters = _parameters(megabytes)
     cache = ModelCache(bind=bind)
-    store = RootStore(cache, Layout.of(parameters))
+    store = RootStore(cache, Layout(parameters))
     _say(address=cache.address)
     sys.stdin.readline()
     ended = threading.Event()
@@ -61,8 +61,8 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
 
 def run_cache(bind: str, parent: str) -> None:
     """One cache, until standard input ends."""
-    from placement.modelcache.reverb_cache import ModelCache
-    from placement.modelcache.reverb_source import Patience
+    from placement.modelcache.cache import ModelCache
+    from placement.modelcache.connection import Patience
 
     cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(call=60.0, read=READ_SECONDS))
     _say(address=cache.address)
@@ -71,12 +71,12 @@ def run_cache(bind: str, parent: str) -> None:
 
 
 def run_readers(megabytes: float, addresses: list[str]) -> None:
-    """One process for each address, forked before Reverb has started anything; they read until standard input ends."""
-    from placement.modelcache.reverb_source import Patience
-    from placement.modelcache.reverb_store import CacheReader
-    from placement.modelcache.wire import Layout
+    """One process for each address, forked before gRPC has started anything; they read until standard input ends."""
+    from placement.modelcache.connection import Patience
+    from placement.modelcache.layout import Layout
+    from placement.modelcache.reader import CacheReader
 
-    layout = Layout.of(_parameters(megabytes))
+    layout = Layout(_parameters(megabytes))
     gc.collect()
     gc.freeze()
     children = []

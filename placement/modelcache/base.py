@@ -20,7 +20,7 @@ class Snapshot(NamedTuple):
     """Parameters with their version.
 
     Attributes:
-        version: rises with every publication, from 0.
+        version: rises with every publication, from 0, also through restarts of the learner.
         parameters: pytree of read-only host arrays.
     """
 
@@ -36,10 +36,7 @@ class ParameterPublisher(Protocol):
 
 
 class ParameterStore(Protocol):
-    """What every store does. All methods may be called from several threads at once."""
-
-    def publish(self, version: int, parameters: Any) -> None:
-        """Makes `parameters` (pytree of arrays) the newest; raises ValueError unless `version` rises, StoreClosed."""
+    """An actor's side of a store. All methods may be called from several threads at once."""
 
     def version(self) -> int:
         """The newest version; -1 before the first publication. Cheap: moves no parameters."""

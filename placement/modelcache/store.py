@@ -1,14 +1,18 @@
-"""The parameter store inside one process."""
+"""The learner's parameter stores: in this process's memory, and beside that at the root of the tree of caches."""
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from placement.modelcache.base import Snapshot, StoreClosed, StoreTimeout
+
+if TYPE_CHECKING:
+    from placement.modelcache.cache import ModelCache
+    from placement.modelcache.layout import Layout
 
 
 class MemoryStore:
@@ -26,13 +30,15 @@ class MemoryStore:
             ValueError: `version` is not above the newest one.
             StoreClosed: the store is closed.
         """
-        copied = jax.tree.map(_read_only_copy, parameters)
+        self._hold(Snapshot(version, jax.tree.map(_read_only_copy, parameters)))
+
+    def _hold(self, snapshot: Snapshot) -> None:
         with self._changed:
             self._raise_if_closed()
             newest = self._newest()
-            if version <= newest:
-                raise ValueError(f"version {version} published after version {newest}: versions must rise")
-            self._snapshot = Snapshot(version, copied)
+            if snapshot.version <= newest:
+                raise ValueError(f"version {snapshot.version} published after version {newest}: versions must rise")
+            self._snapshot = snapshot
             self._changed.notify_all()
 
     def version(self) -> int:
@@ -69,6 +75,35 @@ class MemoryStore:
     def _raise_if_closed(self) -> None:
         if self._closed:
             raise StoreClosed(f"{threading.current_thread().name} cannot go on: the parameter store is closed")
+
+
+class RootStore(MemoryStore):
+    """A `MemoryStore` that also hands what is published to the root cache.
+
+    `wait_for` gives what actors get: parameters as they were on the wire.
+
+    Args:
+        cache: the root; it is the caller's to close.
+        layout: of the parameters.
+        wire_dtype: "float32", or "bfloat16" for half the bytes.
+    """
+
+    def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str = "float32") -> None:
+        super().__init__()
+        self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
+
+    def publish(self, version: int, parameters: Any) -> None:
+        """Makes `parameters` (pytree of arrays of the layout) the newest snapshot.
+
+        Raises:
+            ValueError: `version` is not above the newest one.
+            SnapshotMismatch: the parameters are not of the layout.
+            StoreClosed: the store or the cache is closed.
+        """
+        self._raise_if_closed()
+        buffer = self._layout.pack(version, parameters, wire_dtype=self._wire_dtype)
+        self._cache.publish(buffer)
+        self._hold(self._layout.unpack(buffer))
 
 
 def _read_only_copy(leaf: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Where servers are at present: addresses may change when a server comes back, so they are asked for, not kept."""
+"""Where servers are: addresses may change when a server comes back, so they are asked for, not kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from collections.abc import Callable
 
 Addresses = Callable[[], tuple[str, ...]]
 """The present `host:port` of each server; the position is its stable number, an empty string means that it is down."""
+
+_WILDCARDS = ("0.0.0.0", "::")
+
+
+class PortTaken(OSError):
+    """Another server listens on the port that was asked for."""
 
 
 def fixed(*addresses: str) -> Addresses:
@@ -23,11 +29,22 @@ def split(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+def join(bind: str, port: int) -> str:
+    """A server's `host:port` for others: this machine's name where `bind` says "all interfaces"."""
+    host = socket.gethostname() if bind in _WILDCARDS else bind
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether an address reaches this machine only."""
+    return bind == "localhost" or bind.startswith("127.") or bind == "::1"
+
+
 def accepts(address: str, *, timeout: float) -> bool:
     """Whether something takes connections at `address` within `timeout` seconds; a dead process's port says no at once.
 
-    To be asked before any gRPC call: such a call to a dead server waits for its whole timeout, and each one lets gRPC
-    wait longer before it tries again once the server is back.
+    To be asked before any call of Reverb's: such a call to a dead server waits for its whole timeout, and each one lets
+    gRPC wait longer before it tries again once the server is back.
     """
     with contextlib.suppress(OSError), socket.create_connection(split(address), timeout=max(timeout, 0.001)):
         return True

@@ -19,18 +19,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is impor
 import reverb
 import tensorflow as tf
 
+from placement.transport.addresses import PortTaken, is_loopback, join
 from placement.transport.loopback import count_listeners, quiet_standard_error, restrict_to_loopback
 
 __all__ = ["PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
 
-_WILDCARDS = ("0.0.0.0", "::")
-
 with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever started it has chosen
     tf.config.set_visible_devices([], "GPU")
-
-
-class PortTaken(OSError):
-    """Another server listens on the port that was asked for."""
 
 
 class ServerTimeout(TimeoutError):
@@ -52,12 +47,12 @@ class ReverbServer:
         client: for use in this process.
     """
 
-    def __init__(self, server: reverb.Server, host: str, temporary: tempfile.TemporaryDirectory | None) -> None:
+    def __init__(self, server: reverb.Server, bind: str, temporary: tempfile.TemporaryDirectory | None) -> None:
         self._server: reverb.Server | None = server
         self._temporary = temporary
         self._stopping = threading.Lock()
         self.port: int = server.port
-        self.address = f"{host}:{server.port}"
+        self.address = join(bind, server.port)
         self.client: reverb.Client = server.localhost_client()
 
     def stop(self) -> None:
@@ -102,7 +97,7 @@ def start_server(
     folder = str(checkpoint_folder) if temporary is None else temporary.name
     try:
         with _reserved(port) as reserved:
-            server = ReverbServer(_launch(tables, reserved, folder, timeout), _host(bind), temporary)
+            server = ReverbServer(_launch(tables, reserved, folder, timeout), bind, temporary)
     except BaseException:
         if temporary is not None:
             temporary.cleanup()
@@ -149,17 +144,6 @@ def _claimed(port: int) -> bool:
             return False
         _HELD.add(port)
         return True
-
-
-def is_loopback(bind: str) -> bool:
-    """Whether an address reaches this machine only."""
-    return bind == "localhost" or bind.startswith("127.") or bind == "::1"
-
-
-def _host(bind: str) -> str:
-    """The host in a server's address: `bind`, or this machine's name where that says "all interfaces"."""
-    host = socket.gethostname() if bind in _WILDCARDS else bind
-    return f"[{host}]" if ":" in host else host
 
 
 def _launch(tables: Sequence[reverb.Table], port: int, folder: str, timeout: float) -> reverb.Server:

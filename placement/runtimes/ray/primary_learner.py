@@ -12,9 +12,9 @@ import jax
 import numpy as np
 from rich.table import Table
 
-from placement.modelcache.reverb_cache import ModelCache
-from placement.modelcache.reverb_store import RootStore
-from placement.modelcache.wire import Layout
+from placement.modelcache.cache import ModelCache
+from placement.modelcache.layout import Layout
+from placement.modelcache.store import RootStore
 from placement.netlist.design import Design
 from placement.runtimes.local import RunResult, finish, learn, result
 from placement.runtimes.ray import telemetry
@@ -110,7 +110,7 @@ class PrimaryLearner:
     def _store(self, parameters: Any, publications: Publications) -> NumberedStore:
         self._root = ModelCache(bind=self._host.bind, parents=None)
         self._closing.callback(self._root.close)
-        store = RootStore(self._root, Layout.of(parameters), self._config.runtime.wire_dtype)
+        store = RootStore(self._root, Layout(parameters), self._config.runtime.wire_dtype)
         return NumberedStore(store, publications)
 
     def _begin(self, counters: Counters) -> None:

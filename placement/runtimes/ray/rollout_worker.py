@@ -62,9 +62,9 @@ class RolloutWorker(RoleProcess):
 
     def store(self, coordinator: CoordinatorClient, like: Any) -> Any:
         """The reading side of the parameter store, for parameters like `like`."""
-        from placement.modelcache.reverb_store import CacheReader
+        from placement.modelcache.layout import Layout
+        from placement.modelcache.reader import CacheReader
         from placement.modelcache.tree import plan_tree
-        from placement.modelcache.wire import Layout
 
         runtime, number = self.config.runtime, self.who.number
 
@@ -73,7 +73,7 @@ class RolloutWorker(RoleProcess):
             tree = plan_tree(coordinator.cache_hosts(), runtime.fan_out)
             return coordinator.cache_addresses(tree.readable(coordinator.host, number))
 
-        return CacheReader(addresses, Layout.of(like), poll_seconds=runtime.poll_seconds)
+        return CacheReader(addresses, Layout(like), poll_seconds=runtime.poll_seconds)
 
     def writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> CountingWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""

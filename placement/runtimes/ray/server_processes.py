@@ -53,7 +53,7 @@ class CacheProcess(RoleProcess):
         processes.give_back_blocks(BLOCK_BYTES)
         keep_off_accelerators()
         coordinator = self.connect()
-        from placement.modelcache.reverb_cache import ModelCache
+        from placement.modelcache.cache import ModelCache
         from placement.modelcache.tree import plan_tree
 
         runtime, number = self.config.runtime, self.who.number

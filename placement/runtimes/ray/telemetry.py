@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from placement.modelcache.reverb_cache import CacheStatistics
-    from placement.modelcache.reverb_source import Counts
+    from placement.modelcache.cache import CacheStatistics
+    from placement.modelcache.source import SourceStatistics
     from placement.replay.shard import ShardLoad
     from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import WriterStatistics
@@ -38,9 +38,9 @@ def latency(what: str, summary: Latency) -> dict[str, float]:
     return {f"{what}_ms_{name}": 1e3 * float(getattr(summary, name)) for name in ("mean", "p50", "p99")}
 
 
-def reader(counts: Counts) -> dict[str, float]:
+def reader(statistics: SourceStatistics) -> dict[str, float]:
     """Of who reads parameters from a cache."""
-    return {**latency("read", counts.reads), "failures": float(counts.failures)}
+    return {**latency("read", statistics.reads), "failures": float(statistics.failures)}
 
 
 def writer(statistics: WriterStatistics) -> dict[str, float]:
