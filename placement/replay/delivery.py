@@ -22,7 +22,7 @@ class Delivery:
     Attributes:
         changed: to be held and notified by whoever changes what is available.
         wanted: episodes that the waiting reader wants; 0 = nobody waits.
-        closed: whether `close` was called.
+        closed: set once `close` was called.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Delivery:
         self._error: Exception | None = None
         self.changed = threading.Condition()
         self.wanted = 0
-        self.closed = False
+        self.closed = threading.Event()
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
         """Takes `count` episodes, waiting up to `timeout` seconds.
@@ -63,7 +63,8 @@ class Delivery:
         self.changed.notify_all()
         try:
             self.changed.wait_for(
-                lambda: self.closed or self._error or self._available() >= count, max(deadline - time.monotonic(), 0.0)
+                lambda: self.closed.is_set() or self._error or self._available() >= count,
+                max(deadline - time.monotonic(), 0.0),
             )
         finally:
             self.wanted = 0
@@ -88,12 +89,12 @@ class Delivery:
     def close(self) -> None:
         """Wakes all who wait."""
         with self.changed:
-            self.closed = True
+            self.closed.set()
             self.changed.notify_all()
 
     def raise_if_closed(self, what: str) -> None:
         """Raises ReplayClosed, naming the thread and `what` it cannot do, once the replay is closed."""
-        if self.closed:
+        if self.closed.is_set():
             raise ReplayClosed(f"{_me()} cannot {what}: {self._name} is closed")
 
 

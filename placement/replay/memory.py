@@ -39,7 +39,7 @@ class MemoryReplay:
         self._schema.check(episode)
         delivery = self._delivery
         with delivery.changed:
-            room = delivery.changed.wait_for(lambda: delivery.closed or self._has_room(), timeout)
+            room = delivery.changed.wait_for(lambda: delivery.closed.is_set() or self._has_room(), timeout)
             delivery.raise_if_closed("write")
             if not room:
                 raise ReplayTimeout(

@@ -78,8 +78,8 @@ class ReverbReplay:
 
     def size(self) -> int:
         """Episodes waiting to be read, those that Reverb has fetched ahead included."""
-        load, (seen,) = self._shard.statistics(), self._reading.statistics()
-        return max(load.written - seen.taken - seen.refused - seen.duplicates, 0)
+        load, (reader,) = self._shard.statistics(), self._reading.statistics()
+        return max(load.written - reader.taken - reader.refused - reader.duplicates, 0)
 
     def close(self) -> None:
         """Wakes all who wait (they get ReplayClosed), ends the server, frees what is held. May be called twice."""

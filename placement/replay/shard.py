@@ -8,11 +8,11 @@ import os
 import shutil
 import threading
 from pathlib import Path
-from typing import Any
 
 from placement.replay.base import ReplayTimeout
 from placement.replay.shard_items import TABLE, make_table
 from placement.replay.validation import Schema
+from placement.transport.deadline import within
 from placement.transport.reverb_server import ReverbServer, start_server
 
 _log = logging.getLogger(__name__)
@@ -78,6 +78,7 @@ class ReplayShard:
         self._checkpoints = 0
         self._saving = threading.Lock()
         self._server = self._start(port, bind)
+        self._restored = 0
         self._restored = self.size()
 
     def _start(self, port: int, bind: str) -> ReverbServer:
@@ -122,11 +123,7 @@ class ReplayShard:
 
     def size(self) -> int:
         """Episodes held."""
-        return int(self._info().current_size)
-
-    def _info(self) -> Any:
-        """Of the table as it is served: after a restart it is not the one that the server was given."""
-        return self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
+        return self.statistics().size
 
     def checkpoint(self, *, timeout: float = CHECKPOINT_SECONDS) -> Path:
         """Saves what is held, whole or not at all; writers and readers wait meanwhile. Only the newest is kept.
@@ -141,28 +138,22 @@ class ReplayShard:
         """
         if self._folder is None:
             raise ValueError(f"replay shard {self.number} has no checkpoint folder: give it one when it is made")
-        saved: list[str] = []
-        errors: list[RuntimeError] = []
-        thread = threading.Thread(target=self._save, args=(saved, errors), name="shard checkpoint", daemon=True)
-        thread.start()
-        thread.join(timeout)
-        if errors:
-            raise errors[0]
-        if not saved:
-            raise ReplayTimeout(f"replay shard {self.number} waited {timeout:g} s for its checkpoint in {self._folder}")
-        self._checkpoints += 1
-        return Path(saved[0])
-
-    def _save(self, saved: list[str], errors: list[RuntimeError]) -> None:
         try:
-            with self._saving:
-                saved.append(self._server.client.checkpoint())
-        except RuntimeError as error:
-            errors.append(error)
+            saved = within(timeout, self._save, name="shard checkpoint")
+        except TimeoutError:
+            message = f"replay shard {self.number} waited {timeout:g} s for its checkpoint in {self._folder}"
+            raise ReplayTimeout(message) from None
+        self._checkpoints += 1
+        return Path(saved)
+
+    def _save(self) -> str:
+        with self._saving:
+            return str(self._server.client.checkpoint())
 
     def statistics(self) -> ShardLoad:
         """How full it is, and what came and went."""
-        info = self._info()
+        # Of the table as it is served: after a restart it is not the one that the server was given.
+        info = self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
         return ShardLoad(
             number=self.number,
             address=self.address,
@@ -177,6 +168,3 @@ class ReplayShard:
     def close(self) -> None:
         """Ends the server; those who wait on it get errors. May be called twice."""
         self._server.stop()
-
-
-__all__ = ["TABLE", "ReplayShard", "ShardLoad"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -76,13 +77,16 @@ def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> 
 
 
 class ItemWriter:
-    """One thread's Reverb writer, which has one item under way at most.
+    """One thread's Reverb writer to one shard, which has one item under way at most.
 
     Attributes:
+        shard, address: the shard's number, and where it is.
         pending: the episode that was handed over and is not known to be in the table; None = none.
+        began: when that was handed over, by the monotonic clock.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, shard: int = 0) -> None:
+        self.shard, self.address, self.began = shard, address, 0.0
         # Validation would ask the server for the signature, without a deadline.
         self._writer = reverb.Client(address).trajectory_writer(num_keep_alive_refs=1, validate_items=False)
         self.pending: Episode | None = None
@@ -91,7 +95,7 @@ class ItemWriter:
         """Hands over an episode without waiting."""
         self._writer.append(episode._asdict())
         self._writer.create_item(TABLE, 1.0, {name: column[-1] for name, column in self._writer.history.items()})
-        self.pending = episode
+        self.pending, self.began = episode, time.monotonic()
 
     def flush(self, timeout: float) -> bool:
         """Waits up to `timeout` seconds; whether the table has the item. Raises RuntimeError if the server stopped."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from placement.ppo.trajectory import Episode
+from placement.replay.delivery import Delivery
 from placement.replay.shard_items import HUNG_SECONDS, ItemReader, ItemsEnded, gone, probe, require_episodes
 from placement.replay.validation import MalformedEpisode, Schema
 
@@ -18,7 +19,7 @@ REPEATED_REFUSALS = 100
 """So many refusals on end, and reading is begun anew."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class ShardStatistics:
     """What the learner knows of one shard.
 
@@ -39,39 +40,18 @@ class ShardStatistics:
     """
 
     number: int
-    address: str
-    connected: bool
-    waiting: int
-    ready: int
-    taken: int
-    refused: int
-    duplicates: int
-    failures: int
-    rate: float
-    wait: float
-    skew: float
-    error: str
-
-
-@dataclasses.dataclass(frozen=True)
-class ReaderContext:
-    """What all of a learner's shard readers share.
-
-    Attributes:
-        changed: held round `wants` and `accept`; notified when anything changes.
-        stop: set to end the threads.
-        wants: whether the reader of that number should fetch another episode.
-        accept: takes note of a fetched episode; whether it is new.
-        fail: is told of an error that is not the shard's.
-        silence: seconds without an answer after which a shard that takes connections counts as down.
-    """
-
-    changed: threading.Condition
-    stop: threading.Event
-    wants: Callable[[int], bool]
-    accept: Callable[[Episode], bool]
-    fail: Callable[[Exception], None]
-    silence: float = HUNG_SECONDS
+    address: str = ""
+    connected: bool = False
+    waiting: int = 0
+    ready: int = 0
+    taken: int = 0
+    refused: int = 0
+    duplicates: int = 0
+    failures: int = 0
+    rate: float = 0.0
+    wait: float = 0.0
+    skew: float = 0.0
+    error: str = ""
 
 
 class ShardReader:
@@ -81,26 +61,47 @@ class ShardReader:
         number: the shard's.
         address: says where the shard is at present; empty = down.
         schema: what episodes must look like.
-        context: shared with the other readers.
+        delivery: is told of what comes, and of an error that is not the shard's; its closing ends the thread.
+        wants: whether this reader should fetch another episode; called with `delivery.changed` held.
+        accept: takes note of a fetched episode; whether it is new. Called with `delivery.changed` held.
+        silence: seconds without an answer after which a shard that takes connections counts as down.
 
     Attributes:
-        ready: fetched episodes; `context.changed` guards it.
-        taken, refused, duplicates, failures, connected, waiting, error: as in `ShardStatistics`.
-        address: as in `ShardStatistics`.
+        ready: fetched episodes; `delivery.changed` guards it.
+        known: of the shard; `ready`, `rate`, `wait` and `skew` are filled in by `statistics` only.
     """
 
-    def __init__(self, number: int, address: Callable[[], str], schema: Schema, *, context: ReaderContext) -> None:
-        self.number, self.address, self.error = number, "", ""
+    def __init__(
+        self,
+        number: int,
+        address: Callable[[], str],
+        schema: Schema,
+        *,
+        delivery: Delivery,
+        wants: Callable[[ShardReader], bool],
+        accept: Callable[[Episode], bool],
+        silence: float = HUNG_SECONDS,
+    ) -> None:
+        self.known = ShardStatistics(number)
         self.ready: collections.deque[Episode] = collections.deque()
-        self.taken = self.refused = self.duplicates = self.failures = self.waiting = 0
-        self.connected = False
-        self._address_now, self._schema, self._context = address, schema, context
+        self._address_now, self._schema, self._delivery = address, schema, delivery
+        self._wants, self._accept, self._silence = wants, accept, silence
         self._items: ItemReader | None = None
         self._waited, self._waiting_since, self._heard = 0.0, 0.0, 0.0
         self._thread = threading.Thread(target=self._run, name=f"replay shard {number} reader", daemon=True)
         self._thread.start()
 
-    def wait_seconds(self) -> float:
+    def statistics(self, *, seconds: float, mean: float) -> ShardStatistics:
+        """What is known of the shard, `seconds` after the reading began; `mean`: episodes taken, of all shards."""
+        return dataclasses.replace(
+            self.known,
+            ready=len(self.ready),
+            rate=self.known.taken / seconds,
+            wait=self._wait_seconds(),
+            skew=self.known.taken / mean if mean else float("nan"),
+        )
+
+    def _wait_seconds(self) -> float:
         """Spent waiting for this shard's next episode so far."""
         since = self._waiting_since
         return self._waited + (time.monotonic() - since if since else 0.0)
@@ -108,19 +109,20 @@ class ShardReader:
     def idle(self, seconds: float) -> bool:
         """Whether it has brought nothing for so long although it tries to, or is not connected."""
         since = self._waiting_since
-        return not self.connected or (since > 0 and time.monotonic() - since >= seconds)
+        return not self.known.connected or (since > 0 and time.monotonic() - since >= seconds)
 
     def watch(self) -> None:
         """Gives the connection up if its shard is down or elsewhere now; called about once a second."""
         items = self._items
         if items is None:
             return
-        stays = self._address_now() == self.address
-        info = probe(self.address, timeout=PROBE_SECONDS) if stays else None
+        address = self.known.address
+        stays = self._address_now() == address
+        info = probe(address, timeout=PROBE_SECONDS) if stays else None
         if info is not None:
-            self.waiting, self._heard = int(info.current_size), time.monotonic()
-        elif not stays or time.monotonic() - self._heard > self._context.silence or gone(self.address):
-            self.connected = False
+            self.known.waiting, self._heard = int(info.current_size), time.monotonic()
+        elif not stays or time.monotonic() - self._heard > self._silence or gone(address):
+            self.known.connected = False
             items.cancel()
 
     def cancel(self) -> None:
@@ -129,72 +131,64 @@ class ShardReader:
             items.cancel()
 
     def join(self, timeout: float) -> None:
-        """Waits for the thread to end, after `context.stop` was set."""
+        """Waits for the thread to end, after `delivery` was closed."""
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        stop = self._context.stop
+        closed = self._delivery.closed
         try:
-            while not stop.is_set():
-                if not self._open():
-                    stop.wait(RETRY_SECONDS)
-                    continue
+            while not closed.is_set():
                 try:
-                    self._receive()
+                    if self._open():
+                        self._receive()
+                    else:
+                        closed.wait(RETRY_SECONDS)
                 except ItemsEnded as error:
-                    self._lose(str(error))
+                    if not closed.is_set():
+                        self.known.failures += 1
+                        self.known.error, self.known.waiting = str(error), 0
                 finally:
-                    self._items, self.connected = None, False
+                    self._items, self.known.connected = None, False
         except Exception as error:  # noqa: BLE001  handed to whoever reads
-            self._context.fail(error)
+            self._delivery.fail(error)
 
     def _open(self) -> bool:
         """Whether the shard answers; a reader of its items is then open."""
-        address = self._address_now()
+        address, changed = self._address_now(), self._delivery.changed
         info = probe(address, timeout=PROBE_SECONDS)
         if info is None:
             return False
-        require_episodes(info, self._schema, shard=self.number, address=address)
-        self.waiting = int(info.current_size)
-        try:
-            self._items = ItemReader(address, self._schema)
-        except ItemsEnded as error:
-            self._lose(str(error))
-            return False
-        with self._context.changed:
-            self.address, self.connected, self._heard = address, True, time.monotonic()
-            self._context.changed.notify_all()
+        require_episodes(info, self._schema, shard=self.known.number, address=address)
+        self._items = ItemReader(address, self._schema)
+        with changed:
+            self.known.address, self.known.connected, self._heard = address, True, time.monotonic()
+            self.known.waiting = int(info.current_size)
+            changed.notify_all()
         return True
-
-    def _lose(self, error: str) -> None:
-        if not self._context.stop.is_set():
-            self.failures += 1
-            self.error = error
-            self.waiting = 0
 
     def _receive(self) -> None:
         """Fetches what is wanted; raises ItemsEnded when the connection is lost."""
-        context, items, repeated = self._context, self._items, 0
+        delivery, items, repeated = self._delivery, self._items, 0
         assert items is not None
         while repeated < REPEATED_REFUSALS:
-            with context.changed:
-                while not context.stop.is_set() and self.connected and not context.wants(self.number):
-                    context.changed.wait(0.1)
-            if context.stop.is_set():
+            with delivery.changed:
+                while not delivery.closed.is_set() and self.known.connected and not self._wants(self):
+                    delivery.changed.wait(0.1)
+            if delivery.closed.is_set():
                 return
             self._waiting_since = time.monotonic()
             try:
                 episode = items.next()
             except MalformedEpisode:
-                self.refused += 1
+                self.known.refused += 1
                 repeated += 1
                 continue
             finally:
-                self._waited, self._waiting_since = self.wait_seconds(), 0.0
+                self._waited, self._waiting_since = self._wait_seconds(), 0.0
             repeated = 0
-            with context.changed:
-                if context.accept(episode):
+            with delivery.changed:
+                if self._accept(episode):
                     self.ready.append(episode)
-                    context.changed.notify_all()
+                    delivery.changed.notify_all()
                 else:
-                    self.duplicates += 1
+                    self.known.duplicates += 1

@@ -13,6 +13,7 @@ from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.shard_items import HUNG_SECONDS, ItemWriter, gone, probe, require_episodes
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
+from placement.transport.failover import Failover
 from placement.transport.latencies import Latencies, Summary
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
@@ -38,14 +39,6 @@ class WriterStatistics:
     written: int
     moves: int
     latency: Summary
-
-
-@dataclasses.dataclass
-class _Connection:
-    shard: int
-    address: str
-    writer: ItemWriter
-    asked: float = 0.0  # when what is under way was handed over
 
 
 class ShardWriter:
@@ -77,12 +70,11 @@ class ShardWriter:
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self._home, self._retry, self._silence = addresses, home, retry, silence
+        self._addresses, self._home, self._silence = addresses, home, silence
         self._schema = Schema(steps, designs)
-        others = np.delete(np.arange(shards), home)
-        self._order = [home, *np.random.default_rng([home, key]).permutation(others).tolist()]
-        self._down_until: dict[str, float] = {}
-        self._connection: _Connection | None = None
+        others = np.random.default_rng([home, key]).permutation(np.delete(np.arange(shards), home)).tolist()
+        self._failover = Failover(addresses, retry=retry, order=[home, *others])
+        self._connection: ItemWriter | None = None
         self._pending: Episode | None = None
         self._written = self._moves = 0
         self._latencies = Latencies()
@@ -112,11 +104,9 @@ class ShardWriter:
         self._return_home()
         waits = 0
         while True:
-            connection = self._connection or self._connect(deadline, timeout)
-            self._connection = connection
-            if connection.writer.pending is None:
-                connection.writer.begin(episode)
-                connection.asked = time.monotonic()
+            connection = self._connection = self._connection or self._connect(deadline, timeout)
+            if connection.pending is None:
+                connection.begin(episode)
                 self._pending = episode
             piece = SLICES[min(waits, len(SLICES) - 1)]
             if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), piece)):
@@ -131,68 +121,61 @@ class ShardWriter:
                     f"({connection.address}) is full and the learner took none"
                 )
 
-    def _confirmed(self, connection: _Connection, seconds: float) -> bool:
+    def _confirmed(self, connection: ItemWriter, seconds: float) -> bool:
         """Waits so long for the table to have the item; drops the connection if its shard is down."""
         try:
-            if connection.writer.flush(seconds):
+            if connection.flush(seconds):
                 return True
+            lost = not self._closed.is_set() and not self._lives(connection)
         except RuntimeError:
             self._raise_if_closed()
-            self._lose(connection)
-            return False
-        if not self._closed.is_set() and not self._lives(connection):
-            self._lose(connection)
+            lost = True
+        if lost:
+            connection.close()
+            self._failover.failed(connection.address)
+            self._connection = None
+            self._moves += 1
         return False
 
-    def _lives(self, connection: _Connection) -> bool:
+    def _lives(self, connection: ItemWriter) -> bool:
         """Whether its shard is where it was, and there."""
         if self._addresses()[connection.shard] != connection.address or gone(connection.address):
             return False
-        hung = time.monotonic() - connection.asked > self._silence
+        hung = time.monotonic() - connection.began > self._silence
         return not hung or probe(connection.address, timeout=PROBE_SECONDS) is not None
 
-    def _lose(self, connection: _Connection) -> None:
-        """Its shard is down."""
-        connection.writer.close()
-        self._down_until[connection.address] = time.monotonic() + self._retry
-        self._connection = None
-        self._moves += 1
-
-    def _connect(self, deadline: float, timeout: float) -> _Connection:
+    def _connect(self, deadline: float, timeout: float) -> ItemWriter:
         """To the first shard in this writer's order that lives; waits for one until the deadline."""
         while True:
-            for shard in self._order:
-                if (found := self._open(shard, deadline)) is not None:
+            for shard, address in self._failover.usable():
+                left = max(deadline - time.monotonic(), 1.0)
+                if (found := self._open(shard, address, min(left, PROBE_SECONDS))) is not None:
                     return found
             if time.monotonic() >= deadline:
-                known = ", ".join(f"{number}: {name or 'down'}" for number, name in enumerate(self._addresses()))
                 raise ReplayTimeout(
-                    f"{_me()} waited {timeout:g} s to write an episode: no replay shard answers ({known})"
+                    f"{_me()} waited {timeout:g} s to write an episode: no replay shard answers "
+                    f"({self._failover.describe()})"
                 )
             self._closed.wait(0.1)
             self._raise_if_closed()
 
-    def _open(self, shard: int, deadline: float) -> _Connection | None:
-        address = self._addresses()[shard]
-        if not address or self._down_until.get(address, 0.0) > time.monotonic():
-            return None
-        info = probe(address, timeout=min(max(deadline - time.monotonic(), 1.0), PROBE_SECONDS))
+    def _open(self, shard: int, address: str, timeout: float) -> ItemWriter | None:
+        """A writer to that shard; None if it does not answer within `timeout` seconds."""
+        info = probe(address, timeout=timeout)
         if info is None:
-            self._down_until[address] = time.monotonic() + self._retry
+            self._failover.failed(address)
             return None
         require_episodes(info, self._schema, shard=shard, address=address)
-        self._down_until.clear()
-        return _Connection(shard, address, ItemWriter(address))
+        return ItemWriter(address, shard=shard)
 
     def _return_home(self) -> None:
         """Leaves another shard, with nothing under way there, once home is back."""
-        if self._connection is None or self._connection.shard == self._home or self._pending is not None:
+        away = self._connection
+        if away is None or away.shard == self._home or self._pending is not None:
             return
-        address = self._addresses()[self._home]
-        if self._down_until.get(address, 0.0) > time.monotonic():
-            return
-        if (back := self._open(self._home, time.monotonic() + 1.0)) is not None:
-            self._connection.writer.close()
+        shard, address = next(self._failover.usable(), (-1, ""))
+        if shard == self._home and (back := self._open(shard, address, 1.0)) is not None:
+            away.close()
             self._connection = back
 
     def statistics(self) -> WriterStatistics:
@@ -213,7 +196,7 @@ class ShardWriter:
     def _raise_if_closed(self) -> None:
         if self._closed.is_set():
             if self._connection is not None:
-                self._connection.writer.close()
+                self._connection.close()
             raise ReplayClosed(f"{_me()} cannot write: the replay is closed")
 
 

@@ -1,7 +1,7 @@
 """The learner's side of the sharded replay: draws from all shards fairly, whichever of them live.
 
 Nothing that comes from a shard is trusted: an item that is not a well-formed episode is refused and counted, and an
-episode whose identity was seen before (from a shard's checkpoint, or written twice as its first shard died) is dropped.
+episode that came before (from a shard's checkpoint, or written twice as its first shard died) is dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from placement.replay.base import ReplayTimeout
 from placement.replay.delivery import Delivery
 from placement.replay.interval_set import EpisodeIntervalSet
 from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
-from placement.replay.shard_reader import ReaderContext, ShardReader, ShardStatistics
+from placement.replay.shard_reader import ShardReader, ShardStatistics
 from placement.replay.shard_writer import ShardWriter, WriterStatistics
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
@@ -38,7 +38,7 @@ class ShardedReplay:
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
         ahead: episodes fetched ahead from each shard while nobody reads; they are lost if this process dies.
-        seen: int64 [N, 3], as `seen()` gave them to a checkpoint; None = nothing was taken before.
+        intervals: int64 [N, 3], as `intervals()` gave them to a checkpoint; None = nothing was taken before.
         numbers: the shards' numbers, for messages and statistics; default: from 0.
         silence: seconds without an answer after which a shard that takes connections counts as down.
         name: for messages.
@@ -51,31 +51,29 @@ class ShardedReplay:
         steps: int,
         designs: int | None = None,
         ahead: int = 8,
-        seen: np.ndarray | None = None,
+        intervals: np.ndarray | None = None,
         numbers: Sequence[int] | None = None,
         silence: float = HUNG_SECONDS,
         name: str = "the replay shards",
     ) -> None:
         self._ahead = ahead
-        self._fetched, self._taken = EpisodeIntervalSet(seen), EpisodeIntervalSet(seen)
+        self._fetched, self._taken = EpisodeIntervalSet(intervals), EpisodeIntervalSet(intervals)
         self._turn = 0
         self._began = time.monotonic()
-        self._stop = threading.Event()
         self._delivery = Delivery(name, available=self._available, take=self._take, explain=self._explain)
-        context = ReaderContext(
-            self._delivery.changed, self._stop, self._wants, self._accept, self._delivery.fail, silence
-        )
         self._readers: list[ShardReader] = []
         with self._delivery.changed:  # no reader asks what is wanted before all are there
             for place, number in enumerate(range(len(addresses())) if numbers is None else numbers):
-                self._readers.append(
-                    ShardReader(
-                        number,
-                        lambda place=place: addresses()[place],  # type: ignore[misc]
-                        Schema(steps, designs),
-                        context=context,
-                    )
+                reader = ShardReader(
+                    number,
+                    lambda place=place: addresses()[place],  # type: ignore[misc]
+                    Schema(steps, designs),
+                    delivery=self._delivery,
+                    wants=self._wants,
+                    accept=self._accept,
+                    silence=silence,
                 )
+                self._readers.append(reader)
         self._watcher = threading.Thread(target=self._watch, name="replay shards watcher", daemon=True)
         self._watcher.start()
 
@@ -83,9 +81,8 @@ class ShardedReplay:
         """Waits up to `timeout` seconds for all shards to answer; raises ReplayTimeout naming those that do not."""
         delivery = self._delivery
         with delivery.changed:
-            delivery.changed.wait_for(
-                lambda: delivery.closed or all(reader.connected for reader in self._readers), timeout
-            )
+            connected = lambda: all(reader.known.connected for reader in self._readers)  # noqa: E731
+            delivery.changed.wait_for(lambda: delivery.closed.is_set() or connected(), timeout)
             delivery.raise_if_closed("connect")
             if missing := self._explain():
                 raise ReplayTimeout(f"{threading.current_thread().name} waited {timeout:g} s for the shards{missing}")
@@ -103,50 +100,32 @@ class ShardedReplay:
     def size(self) -> int:
         """Episodes fetched but not taken, and those in the shards' tables (as of the last second)."""
         with self._delivery.changed:
-            return self._available() + sum(reader.waiting for reader in self._readers if reader.connected)
+            return self._available() + sum(reader.known.waiting for reader in self._readers if reader.known.connected)
 
     @property
     def refused(self) -> int:
         """Malformed items thrown away, over all shards."""
-        return sum(reader.refused for reader in self._readers)
+        return sum(reader.known.refused for reader in self._readers)
 
     @property
     def duplicates(self) -> int:
         """Episodes thrown away because they had come before, over all shards."""
-        return sum(reader.duplicates for reader in self._readers)
+        return sum(reader.known.duplicates for reader in self._readers)
 
-    def seen(self) -> np.ndarray:
+    def intervals(self) -> np.ndarray:
         """int64 [N, 3]: actor, first and last count of the episodes taken, for a checkpoint."""
         with self._delivery.changed:
             return self._taken.rows()
 
     def statistics(self) -> tuple[ShardStatistics, ...]:
         """What is known of each shard, by number."""
-        elapsed = max(time.monotonic() - self._began, 1e-9)
+        seconds = max(time.monotonic() - self._began, 1e-9)
         with self._delivery.changed:
-            mean = sum(reader.taken for reader in self._readers) / len(self._readers)
-            return tuple(
-                ShardStatistics(
-                    number=reader.number,
-                    address=reader.address,
-                    connected=reader.connected,
-                    waiting=reader.waiting,
-                    ready=len(reader.ready),
-                    taken=reader.taken,
-                    refused=reader.refused,
-                    duplicates=reader.duplicates,
-                    failures=reader.failures,
-                    rate=reader.taken / elapsed,
-                    wait=reader.wait_seconds(),
-                    skew=reader.taken / mean if mean else float("nan"),
-                    error=reader.error,
-                )
-                for reader in self._readers
-            )
+            mean = sum(reader.known.taken for reader in self._readers) / len(self._readers)
+            return tuple(reader.statistics(seconds=seconds, mean=mean) for reader in self._readers)
 
     def stop(self) -> None:
         """Wakes all who wait (they get ReplayClosed) and tells the threads to end, without waiting for them."""
-        self._stop.set()
         self._delivery.close()
 
     def close(self) -> None:
@@ -167,19 +146,17 @@ class ShardedReplay:
     def _available(self) -> int:
         return sum(len(reader.ready) for reader in self._readers)
 
-    def _wants(self, number: int) -> bool:
-        """Whether that reader should fetch: to its share of what is wanted, beyond it where others bring nothing."""
-        mine = next(reader for reader in self._readers if reader.number == number)
+    def _wants(self, mine: ShardReader) -> bool:
+        """Whether a reader should fetch: to its share of what is wanted, beyond it where others bring nothing."""
         wanted = self._delivery.wanted
-        connected = max(sum(reader.connected for reader in self._readers), 1)
+        connected = max(sum(reader.known.connected for reader in self._readers), 1)
         share = max(-(-wanted // connected), self._ahead)
         if len(mine.ready) < share:
             return True
         if self._available() >= wanted:
             return False
-        return all(
-            len(other.ready) >= share or other.idle(IDLE_SECONDS) for other in self._readers if other is not mine
-        )
+        others = (reader for reader in self._readers if reader is not mine)
+        return all(len(other.ready) >= share or other.idle(IDLE_SECONDS) for other in others)
 
     def _accept(self, episode: Episode) -> bool:
         return self._fetched.add(*episode.identity.tolist())
@@ -192,22 +169,22 @@ class ShardedReplay:
             self._turn += 1
             if reader.ready:
                 taken.append(reader.ready.popleft())
-                reader.taken += 1
+                reader.known.taken += 1
                 self._taken.add(*taken[-1].identity.tolist())
         return taken
 
     def _explain(self) -> str:
         down = [
-            f"shard {reader.number} ({reader.address or 'never found'}) is down: {reader.error or 'no answer'}"
-            for reader in self._readers
-            if not reader.connected
+            f"; shard {known.number} ({known.address or 'never found'}) is down: {known.error or 'no answer'}"
+            for known in (reader.known for reader in self._readers)
+            if not known.connected
         ]
-        return "; " + "; ".join(down) if down else ""
+        return "".join(down)
 
     def _watch(self) -> None:
         """Looks after the connections of all readers."""
         try:
-            while not self._stop.wait(WATCH_SECONDS):
+            while not self._delivery.closed.wait(WATCH_SECONDS):
                 for reader in self._readers:
                     reader.watch()
         except Exception as error:  # noqa: BLE001  handed to whoever reads

@@ -20,6 +20,7 @@ import reverb
 import tensorflow as tf
 
 from placement.transport.addresses import PortTaken, is_loopback, join
+from placement.transport.deadline import within
 from placement.transport.loopback import count_listeners, quiet_standard_error, restrict_to_loopback
 
 __all__ = ["PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
@@ -147,23 +148,13 @@ def _claimed(port: int) -> bool:
 
 
 def _launch(tables: Sequence[reverb.Table], port: int, folder: str, timeout: float) -> reverb.Server:
-    """Makes the server in a thread of its own, so that waiting for it can end."""
-    made: list[reverb.Server] = []
-    errors: list[BaseException] = []
-
-    def launch() -> None:
-        try:
-            checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder)
-            made.append(reverb.Server(list(tables), port=port, checkpointer=checkpointer))
-        except BaseException as error:  # noqa: BLE001  raised again by the caller
-            errors.append(error)
+    def launch() -> reverb.Server:
+        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder)
+        return reverb.Server(list(tables), port=port, checkpointer=checkpointer)
 
     with quiet_standard_error():
-        thread = threading.Thread(target=launch, name="Reverb server start", daemon=True)
-        thread.start()
-        thread.join(timeout)
-    if errors:
-        raise errors[0]
-    if not made:
-        raise ServerTimeout(f"a Reverb server with checkpoints in {folder} did not start within {timeout:g} s")
-    return made[0]
+        try:
+            return within(timeout, launch, name="Reverb server start")
+        except TimeoutError:
+            message = f"a Reverb server with checkpoints in {folder} did not start within {timeout:g} s"
+            raise ServerTimeout(message) from None

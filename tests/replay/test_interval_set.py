@@ -12,27 +12,27 @@ from placement.replay.interval_set import EpisodeIntervalSet
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12))))
 def test_it_behaves_as_a_set(identities: list[tuple[int, int]]) -> None:
-    seen, expected = EpisodeIntervalSet(), set()
+    intervals, expected = EpisodeIntervalSet(), set()
     for identity in identities:
-        assert seen.add(*identity) == (identity not in expected)
+        assert intervals.add(*identity) == (identity not in expected)
         expected.add(identity)
-    found = {(actor, count) for actor, first, last in seen.rows().tolist() for count in range(first, last + 1)}
+    found = {(actor, count) for actor, first, last in intervals.rows().tolist() for count in range(first, last + 1)}
     assert found == expected
-    again = EpisodeIntervalSet(seen.rows())
+    again = EpisodeIntervalSet(intervals.rows())
     assert not any(again.add(*identity) for identity in expected)
 
 
 def test_consecutive_counts_take_one_row() -> None:
-    seen = EpisodeIntervalSet()
+    intervals = EpisodeIntervalSet()
     for count in np.random.default_rng(0).permutation(1000).tolist():
-        seen.add(5, count)
-    assert seen.rows().tolist() == [[5, 0, 999]]
+        intervals.add(5, count)
+    assert intervals.rows().tolist() == [[5, 0, 999]]
 
 
 def test_memory_is_bounded_by_closing_the_oldest_gap() -> None:
-    seen = EpisodeIntervalSet()
-    for count in range(0, 4 * module.GAPS, 2):
-        seen.add(0, count)
-    assert len(seen.rows()) == module.GAPS
-    assert not seen.add(0, 1)  # in the oldest gap, taken for seen
-    assert seen.add(0, 4 * module.GAPS - 3)
+    intervals = EpisodeIntervalSet()
+    for count in range(0, 4 * module.MOST_INTERVALS, 2):
+        intervals.add(0, count)
+    assert len(intervals.rows()) == module.MOST_INTERVALS
+    assert not intervals.add(0, 1)  # in the oldest gap, which is closed
+    assert intervals.add(0, 4 * module.MOST_INTERVALS - 3)

@@ -132,7 +132,7 @@ def test_an_episode_that_reached_two_shards_is_taken_once(shards: Make, reader) 
     writer(addresses, 0).write(episode(3), timeout=LONG)
     replay = reader(addresses)
     assert sorted(counts(replay.read(4, timeout=LONG))) == [0, 1, 2, 3]
-    assert replay.seen().tolist() == [[0, 0, 3]]
+    assert replay.intervals().tolist() == [[0, 0, 3]]
     with pytest.raises(ReplayTimeout, match="for 1 episodes from the replay shards and 0 came"):
         replay.read(1, timeout=0.5)
     assert replay.duplicates == 3
@@ -153,7 +153,7 @@ def test_a_shard_returns_from_its_checkpoint_and_nothing_counts_twice(shards: Ma
     shard.close()
     (again,), addresses = shards(1, checkpoint_folder=tmp_path)
     assert again.statistics().restored == again.size() > 0
-    second = reader(addresses, seen=first.seen())
+    second = reader(addresses, intervals=first.intervals())
     mine = writer(addresses, 0)
     mine.write(episode(6), timeout=LONG)
     assert counts(second.read(2, timeout=LONG)) == [5, 6]
@@ -169,7 +169,7 @@ def test_what_was_not_taken_is_not_seen(shards: Make, reader) -> None:
         mine.write(episode(count), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]
     _wait_until(lambda: replay.statistics()[0].ready == 3)
-    assert replay.seen().tolist() == [[0, 0, 0]]
+    assert replay.intervals().tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("damage", ["cut", "unfinished"])

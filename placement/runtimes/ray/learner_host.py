@@ -88,7 +88,7 @@ def open_reading(
         lambda: coordinator.shards(mine),
         steps=max(len(design.placing_order) for design in designs),
         designs=len(designs),
-        seen=seen,
+        intervals=seen,
         numbers=mine,
         silence=config.runtime.shard_silence_seconds,
     )

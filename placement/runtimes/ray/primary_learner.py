@@ -71,7 +71,7 @@ class PrimaryLearner:
         self._closing.callback(reading.shards.close)
         verifier = BestVerifier(EpisodeVerifier(designs, config.env), self._best)
         peers = PeerEpisodes(learner_host.hosts.count, verifier, seen)
-        saver.beside = lambda: {"seen": peers.seen(reading.shards.seen()).tolist()}
+        saver.beside = lambda: {"seen": peers.seen(reading.shards.intervals()).tolist()}
         self._parts = LearnerParts(
             learner=learner,
             replay=reading.episodes,

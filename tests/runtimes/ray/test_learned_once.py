@@ -33,7 +33,7 @@ def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
     assert shard.ask("checkpoint")["size"] == 6
     with contextlib.closing(ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2)) as replay:
         assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
-        saver.beside = lambda: {"seen": replay.seen().tolist()}
+        saver.beside = lambda: {"seen": replay.intervals().tolist()}
         state = Progressed(Counters(iteration=1, episodes=4), on_host(learner.state), learner.parameters())
         saver.save(state, BestTracker(designs))
     shard.kill()
@@ -44,8 +44,9 @@ def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
     try:
         assert shard.ask("nothing")["restored"] == 6
         assert saver.restore(FakeLearner(), BestTracker(designs)).iteration == 1
-        seen = np.array(saver.restored["seen"], np.int64)
-        with contextlib.closing(ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2, seen=seen)) as replay:
+        learned = np.array(saver.restored["seen"], np.int64)
+        options = {"steps": STEPS, "designs": 2, "intervals": learned}
+        with contextlib.closing(ShardedReplay(lambda: (shard.address,), **options)) as replay:
             assert counts(replay.read(2, timeout=LONG)) == [4, 5]
             with pytest.raises(ReplayTimeout):
                 replay.read(1, timeout=0.5)
