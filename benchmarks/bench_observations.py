@@ -3,7 +3,7 @@
     python benchmarks/bench_observations.py [--design ariane133_ng45] [--episodes 32] [--rounds 3]
 
 The choice that is measured: an episode travels as actions, and the learner's engine makes the observations from them
-again (`EnvironmentPool.render_episodes`); or everything that was observed travels with it. Both ways go through a
+again (`EpisodeRenderer`); or everything that was observed travels with it. Both ways go through a
 Reverb server in this process (which is spared a network): write, confirm, take. CPU time is of the whole process, the
 server's threads included; medians over rounds in which both take turns. Episodes are random legal ones.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.observation import Observation
-from placement.engine.pool import EnvironmentPool
+from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.ppo.trajectory import Episode, stack_episodes
@@ -87,15 +87,14 @@ def main() -> None:
         sys.exit(str(error))
     env = EnvConfig()
     episodes = played_episodes([design], options.episodes, 0, env=env)
-    pool = EnvironmentPool([design], 1, env=env)
-    seen = pool.rendered_arrays(options.episodes, pool.steps)
+    renderer = EpisodeRenderer([design])
+    steps = renderer.spec.steps
+    seen = renderer.arrays(options.episodes, steps)
     batch = stack_episodes(episodes)
 
     def played_again() -> float:
         used = time.process_time()
-        pool.render_episodes(
-            batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=seen
-        )
+        renderer.render(batch.design, batch.actions, batch.length, out=seen)
         return (time.process_time() - used) / options.episodes
 
     again = [played_again() for _ in range(options.rounds)]
@@ -105,9 +104,7 @@ def main() -> None:
         for way in both:
             taken[way.name].append(through_reverb(way))
     cpu = {name: statistics.median(found[1:]) for name, found in taken.items()}
-    print(
-        f"{design.name}, {options.episodes} episodes of {pool.steps} steps, medians of {options.rounds}; per episode:"
-    )
+    print(f"{design.name}, {options.episodes} episodes of {steps} steps, medians of {options.rounds}; per episode:")
     for way in both:
         print(
             f"  {way.name:<12}  {way.kilobytes:10,.1f} kB  Reverb {1e3 * cpu[way.name]:7.2f} ms CPU,"

@@ -21,7 +21,7 @@ import numpy as np
 from policy_costs import cpu_seconds, print_costs
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
@@ -50,17 +50,17 @@ def default_design() -> str:
 def random_episodes(design: Design, count: int) -> list[Episode]:
     """Episodes of uniformly random legal actions, with made-up rewards (no soft macro is placed)."""
     generator = np.random.default_rng(0)
-    pool = EnvironmentPool([design], count, env=EnvConfig(soft_placer="none"))
-    observation = pool.reset()
-    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in signature(pool.steps)))
-    for step in range(pool.steps):
-        legal = observation.mask.reshape(count, -1)
+    pool = make_pool(design, count, num_threads=1, config=EnvConfig(soft_placer="none"))
+    observation, _ = pool.reset()
+    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in signature(pool.spec.steps)))
+    for step in range(pool.spec.steps):
+        legal = observation["mask"].reshape(count, -1)
         score = np.where(legal != 0, generator.random(legal.shape), -1)
         running = legal.any(axis=1)
         batch.actions[:, step] = np.where(running, score.argmax(axis=1), -1)
         batch.log_probabilities[:, step] = -np.log(np.maximum(legal.sum(axis=1), 1))
         batch.length[:] += running
-        observation = pool.step(np.maximum(batch.actions[:, step], 0)).observation
+        observation = pool.step(np.maximum(batch.actions[:, step], 0))[0]
     batch.reward[:] = generator.normal(size=count)
     return [Episode(*(np.array(field[row]) for field in batch)) for row in range(count)]
 

@@ -23,8 +23,8 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.async_pool import AsyncPool, make_pool
 from placement.engine.native_design import native_design
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design
@@ -106,7 +106,7 @@ def gymnasium_vector(kind: type, design: Design, config: EnvConfig, envs: int) -
     vector.close()
 
 
-def put_out_of_phase(pool: AsyncPool, script: Script) -> None:
+def put_out_of_phase(pool: EnvironmentPool, script: Script) -> None:
     """Steps each environment of a synchronous pool to its starting point."""
     pool.reset()
     for turn in range(int(script.start.max())):
@@ -118,7 +118,7 @@ def pool_synchronous(
     design: Design, config: EnvConfig, envs: int, threads: int = THREADS
 ) -> Iterator[Callable[[], int]]:
     script, all_envs = Script(design, envs), np.arange(envs, dtype=np.int32)
-    with make_pool(design, envs, num_threads=threads, env=config) as pool:
+    with make_pool(design, envs, num_threads=threads, config=config) as pool:
         put_out_of_phase(pool, script)
 
         def turn() -> int:
@@ -132,10 +132,10 @@ def pool_asynchronous(
     design: Design, config: EnvConfig, envs: int, threads: int = THREADS
 ) -> Iterator[Callable[[], int]]:
     script, batch = Script(design, envs), max(1, envs // 2)
-    with make_pool(design, envs, num_threads=threads, env=config) as pool:
+    with make_pool(design, envs, num_threads=threads, config=config) as pool:
         put_out_of_phase(pool, script)
         states = [pool.snapshot(env) for env in range(envs)]
-    with make_pool(design, envs, batch_size=batch, num_threads=threads, env=config) as pool:
+    with make_pool(design, envs, batch_size=batch, num_threads=threads, config=config) as pool:
         for env, state in enumerate(states):
             pool.restore(env, state)
         pool.send(script.next(np.arange(envs)))

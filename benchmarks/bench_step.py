@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 from placement.config import EnvConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
+from placement.engine.rendering import EpisodeRenderer
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design
 from placement.netlist.load import load
@@ -40,21 +41,22 @@ def episode(design: Design, seed: int) -> np.ndarray:
 
 def microseconds_replayed(design: Design, actions: np.ndarray) -> float:
     """CPU µs a step inside the engine: 16 episodes played again into observations."""
-    pool = EnvironmentPool([design], 1, env=EnvConfig(soft_placer="none"))
+    renderer = EpisodeRenderer([design])
+    out = renderer.arrays(16, len(actions))
     copies = np.repeat(actions[None], 16, axis=0)
     lengths = np.full(16, len(actions), np.int32)
-    pool.render_episodes(np.zeros(16, np.int32), copies, lengths)
+    renderer.render(np.zeros(16, np.int32), copies, lengths, out=out)
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
-        pool.render_episodes(np.zeros(16, np.int32), copies, lengths)
+        renderer.render(np.zeros(16, np.int32), copies, lengths, out=out)
         times.append(time.process_time() - start)
     return float(np.median(times)) / copies.size * 1e6
 
 
 def microseconds_stepped(design: Design, actions: np.ndarray, envs: int) -> float:
     """CPU µs a step through the pool's Python face, all but the last step of an episode."""
-    pool = EnvironmentPool([design], envs, env=EnvConfig(soft_placer="none"))
+    pool = make_pool(design, envs, num_threads=1, config=EnvConfig(soft_placer="none"))
     batches = np.ascontiguousarray(np.repeat(actions[:-1, None], envs, axis=1))
     times = []
     for _ in range(REPEATS):

@@ -28,7 +28,8 @@ import numpy as np
 from bench_cost import default_design
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.observation import Observation
+from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -81,14 +82,14 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
     agent = Agent(PolicyConfig(), [design])
     params = agent.init(0)
     network = EmbeddedParameters(params, agent.embed(params))
-    pools = [EnvironmentPool([design], options.envs, env=EnvConfig(), seed=n) for n in range(options.actors)]
-    observations = [pool.reset() for pool in pools]
+    pools = [make_pool(design, options.envs, num_threads=1) for _ in range(options.actors)]
+    observations = [Observation(**pool.reset()[0]) for pool in pools]
     kept: list[Episode] = []
 
     def actors(number: int) -> int:
         played = play(agent, pools[number], network, jax.random.key(len(kept) + number))
         assert played is not None
-        blank = signature(pools[number].steps)
+        blank = signature(pools[number].spec.steps)
         kept.extend(
             blank._replace(
                 identity=np.array([number, len(kept)], np.int64),
@@ -105,11 +106,11 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
 
     def environments(number: int) -> int:
         generator, pool = np.random.default_rng(number), pools[number]
-        observation = pool.reset()
-        for _ in range(pool.steps):
-            legal = observation.mask.reshape(options.envs, -1)
+        observation, _ = pool.reset()
+        for _ in range(pool.spec.steps):
+            legal = observation["mask"].reshape(options.envs, -1)
             score = generator.random(legal.shape, np.float32) * (legal != 0)
-            observation = pool.step(score.argmax(axis=1).astype(np.int32)).observation
+            observation = pool.step(score.argmax(axis=1))[0]
         return options.envs
 
     def decisions(number: int) -> int:

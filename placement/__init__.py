@@ -14,9 +14,9 @@ from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
-    from placement.engine.async_pool import make_pool
     from placement.engine.costs import proxy_cost
     from placement.engine.incremental import IncrementalCost
+    from placement.engine.pool import make_pool
     from placement.env.gym_env import PlacementEnv
 
 __all__ = ["DesignError", "IncrementalCost", "PlacementEnv", "load", "make_pool", "proxy_cost"]
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 
 _LATER = {
     "IncrementalCost": "placement.engine.incremental",
-    "make_pool": "placement.engine.async_pool",
+    "make_pool": "placement.engine.pool",
     "PlacementEnv": "placement.env.gym_env",
     "proxy_cost": "placement.engine.costs",
 }

@@ -1,21 +1,41 @@
-"""Checks of the arrays that users hand to pools, with messages that say what would be right."""
+"""Checks of the integer arrays that users hand to pools, with messages that say what would be right."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+Integers = np.ndarray | Sequence[int]
+"""An array of any integer dtype, or a list of ints."""
+_LIMITS = np.iinfo(np.int32)
 
-def int32_array(name: str, array: np.ndarray, shape: tuple[int | None, ...]) -> np.ndarray:
-    """`array`, contiguous; raises TypeError or ValueError unless it is int32 of `shape` (None: any length)."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.int32:
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"{name}: must be a NumPy array of dtype int32, not {found}")
+
+def int32_array(
+    name: str, values: Integers, shape: tuple[int | None, ...], *, beyond: type[ValueError] = ValueError
+) -> np.ndarray:
+    """`values` as a contiguous int32 array.
+
+    Args:
+        name: of the argument, for messages.
+        values: integers of any dtype, each in the range of int32.
+        shape: that is expected; None for an axis of any length.
+        beyond: the error for a value that does not fit in int32.
+
+    Raises:
+        TypeError: the values are not integers.
+        ValueError: the shape is another one.
+    """
+    array = np.asarray(values)
+    if array.dtype == np.int32 and array.shape == shape and array.flags.c_contiguous:
+        return array
+    if array.dtype.kind not in "iu" and not (isinstance(values, Sequence) and not array.size):
+        raise TypeError(f"{name}: must be integers, not {array.dtype}")
     if len(shape) != array.ndim or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
         wanted = ", ".join("any" if length is None else str(length) for length in shape)
         raise ValueError(f"{name}: shape {list(array.shape)}, expected [{wanted}]")
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def checked_ids(env_id: np.ndarray) -> np.ndarray:
-    """`env_id`, contiguous; raises TypeError or ValueError unless it is int32 [any]."""
-    return int32_array("env_id", env_id, (None,))
+    if array.dtype != np.int32 and array.size:
+        for value in (array.min(), array.max()):
+            if not _LIMITS.min <= value <= _LIMITS.max:
+                raise beyond(f"{name}: {value} must be in [{_LIMITS.min}, {_LIMITS.max}], the range of int32")
+    return np.ascontiguousarray(array, np.int32)

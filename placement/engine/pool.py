@@ -1,235 +1,381 @@
-"""Many environments stepped together in the engine, on the caller's thread.
+"""Many environments stepped by the engine: `make_pool`.
 
-Axis legend as in `placement.engine.observation`: B environments, K maps, R grid rows, C grid columns, T macros to
-place, each of the largest design in the pool; N nodes.
+The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which is
+both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T
+macros to place, each of the largest design in the pool; N nodes.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import atexit
+import dataclasses
+import functools
+import weakref
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine import _native
 from placement.engine.actions import IllegalAction, explain
-from placement.engine.arrays import int32_array
+from placement.engine.arrays import Integers, int32_array
 from placement.engine.native_design import native_design
-from placement.engine.observation import MAPS, Observation
+from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
+from placement.engine.rendering import refusing_unplayable
+from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
-from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
 
 
-class Step(NamedTuple):
-    """What a step brought, one entry per environment; the arrays are the pool's memory, overwritten by its next step.
+class WorkerError(RuntimeError):
+    """A step failed inside the engine; `env_id` says whose. That environment has begun a new episode."""
 
-    Attributes:
-        observation: after the action. Where an episode has ended it is the last one: no legal gcell, `step` macros
-            placed; the next call begins the next episode.
-        reward: float32 [B], 0 before the end, then -proxy cost or the dead-end penalty.
-        terminated: bool [B], whether the episode has ended.
-        dead_end: bool [B], whether it ended because a macro had no legal gcell.
-        costs: float64 [B, 5], wirelength (µm), wirelength, density, congestion and proxy cost where all macros were
-            placed with this step; NaN elsewhere.
-        elapsed_step: int32 [B], actions taken in the episode.
-    """
+    def __init__(self, env_id: int, message: str) -> None:
+        super().__init__(message)
+        self.env_id = env_id
 
-    observation: Observation
-    reward: np.ndarray
-    terminated: np.ndarray
-    dead_end: np.ndarray
-    costs: np.ndarray
-    elapsed_step: np.ndarray
+
+_OPEN: weakref.WeakSet[EnvironmentPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_OPEN):
+        pool.close()
 
 
 class EnvironmentPool:
-    """A batch of environments, each playing one of the given designs over and over.
+    """Environments that each play one design over and over, stepped in C++ without the interpreter's lock.
 
-    **Automatic reset, next-step semantics** (as Gymnasium's vector environments have): the step that ends an
-    environment's episode returns its last observation, its reward and its costs. The *next* call ignores that
-    environment's action, begins its next episode and returns the first observation with reward 0, `terminated` False
-    and `elapsed_step` 0. So an episode of T macros takes T + 1 calls.
+    **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready,
+    whosever they are, and `info["env_id"]` says whose; send the next actions to those. With `batch_size` equal to
+    `num_envs` (synchronous mode) a batch answers one call, in the order of the call, for all environments or any
+    subset; it is then bit for bit the same for any number of threads. The calling thread is one of them: with
+    `num_threads=1`, `step` and `reset` use no other thread.
 
-    An action is row · C + column over the grid of the observation, C being the largest design's columns. Actions are
-    checked before any is taken: a call that raises has changed nothing.
+    **Automatic reset, next-step semantics.** The step that ends an episode returns its last observation, its reward and
+    its costs. The *next* action sent to that environment is ignored: it begins the next episode and returns the first
+    observation with reward 0, `terminated` False and `elapsed_step` 0.
 
-    Environments hold no randomness: an episode is a pure function of its actions.
+    **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
+    `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
+    info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
+    (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
+    NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
+    engine's own memory, not a copy, and are never written again while anybody holds them.
+
+    **Misuse** raises and leaves the pool usable: IllegalAction, ValueError, TypeError and IndexError for arguments;
+    RuntimeError for what the pool cannot do now (a busy environment, nothing in flight, closed, forked);
+    TimeoutError; WorkerError for a failure inside a step.
+
+    Actions and environment numbers are integers of any dtype, or lists of ints. The environments hold no randomness of
+    their own: `seed` governs `sample_actions` alone. Several threads may send while one receives. Not to be used in a
+    forked child.
+
+    Attributes:
+        designs: that are played.
+        config: how the pool was made.
+        spec: what goes in and what comes out.
+        num_envs: how many environments there are.
+        batch_size: how many results a batch holds; in synchronous mode as many as the call named.
+        synchronous: whether a batch answers a call.
+        number: by which the engine finds the pool, in `xla`.
     """
 
-    def __init__(
-        self,
-        designs: Sequence[Design],
-        num_envs: int,
-        *,
-        env: EnvConfig | None = None,
-        seed: int = 0,
-        design_of_env: Sequence[int] | None = None,
-    ) -> None:
-        """Builds the environments; `reset` begins.
-
-        Args:
-            designs: the designs played.
-            num_envs: B.
-            env: weights, dead-end penalty, soft placer.
-            seed: kept for the record; nothing here is random.
-            design_of_env: index into `designs` of each environment; in turn when None.
-
-        Raises:
-            DesignError: a design cannot be played: no movable hard macro, a port without position, a macro that fits
-                on no gcell, no legal gcell for the first macro.
-            ValueError: no design, no environment, an index out of range, or an unknown soft placer.
-        """
-        env = EnvConfig() if env is None else env
-        if not designs:
-            raise ValueError("designs: at least one is needed")
-        if num_envs < 1:
-            raise ValueError(f"num_envs={num_envs}: must be at least 1")
-        if design_of_env is None:
-            design_of_env = [index % len(designs) for index in range(num_envs)]
-        if len(design_of_env) != num_envs:
-            raise ValueError(f"design_of_env: {len(design_of_env)} entries for {num_envs} environments")
-        for index in design_of_env:
-            if not 0 <= index < len(designs):
-                raise ValueError(f"design_of_env: {index} is not in [0, {len(designs)})")
+    def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
+        """Use `make_pool`."""
         self.designs = tuple(designs)
-        self.design_of_env = tuple(int(index) for index in design_of_env)
-        self.num_envs = num_envs
-        self.env = env
-        self.seed = seed
+        env = config.env
         with refusing_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
-                design_of_env=list(self.design_of_env),
+                design_of_env=list(config.design_of_env),
                 weights=(env.cost.wirelength, env.cost.density, env.cost.congestion),
                 dead_end_penalty=env.dead_end_penalty,
                 soft_placer=env.soft_placer,
+                batch_size=config.batch_size,
+                num_threads=config.num_threads,
+                thread_affinity_offset=config.thread_affinity_offset,
+                seed=config.seed,
             )
-        self.rows, self.columns, self.steps = self._native.shape
-        arrays = dict(zip(_native.BATCH_FIELDS, _native.batch_arrays(self._native.batch), strict=True))
-        self._observation = Observation(**{name: arrays[name] for name in Observation._fields})
-        self._step = Step(self._observation, *(arrays[name] for name in Step._fields[1:]))
-        self._begun = False
-        self._rendered: Observation | None = None
+        self.config = dataclasses.replace(
+            config, batch_size=self._native.batch_size, num_threads=self._native.num_threads
+        )
+        self.spec = pool_spec(self.designs, self._native.shape)
+        self.num_envs, self.batch_size = self.config.num_envs, self.config.batch_size
+        self.synchronous = self.batch_size == self.num_envs
+        self.number: int = self._native.number
+        self._all = np.arange(config.num_envs, dtype=np.int32)
+        _OPEN.add(self)
+
+    @functools.cached_property
+    def observation_space(self) -> spaces.Dict:
+        """What one environment shows, as a Gymnasium space; needs Gymnasium."""
+        from gymnasium import spaces
+
+        return spaces.Dict({name: _space(spec) for name, spec in self.spec.observation.items()})
+
+    @functools.cached_property
+    def action_space(self) -> spaces.Discrete:
+        """One environment's action, row · C + column, as a Gymnasium space; needs Gymnasium."""
+        from gymnasium import spaces
+
+        return spaces.Discrete(self.spec.num_actions)
 
     @property
-    def num_actions(self) -> int:
-        """R · C."""
-        return self.rows * self.columns
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._native.closed
+
+    @property
+    def in_flight(self) -> int:
+        """Results that were not received yet."""
+        return self._native.in_flight
 
     def __len__(self) -> int:
         return self.num_envs
 
-    def reset(self) -> Observation:
-        """Begins an episode in every environment and returns the first observations."""
-        self._native.reset()
-        self._begun = True
-        return self._observation
-
-    def step(self, actions: np.ndarray) -> Step:
-        """Takes one action in every environment.
+    def send(self, actions: Integers, env_id: Integers | None = None) -> None:
+        """Takes one action in each of the environments `env_id` (integers [B], all when None); does not wait.
 
         Args:
-            actions: int32 [B]. That of an environment whose episode has ended is ignored.
+            actions: integers [B]. That of an environment whose episode has ended is ignored.
+            env_id: which environments; each at most once, none in flight.
 
         Raises:
-            IllegalAction: (a ValueError) an action is out of range or not legal; names the environment, macro, gcell
-                and why. Nothing has changed.
-            ValueError, TypeError: another shape or dtype.
-            RuntimeError: `reset` was never called.
+            IllegalAction: an action is out of range or not legal. Nothing was sent.
+            ValueError, TypeError, IndexError, RuntimeError: see the class.
         """
-        actions = int32_array("actions", actions, (self.num_envs,))
-        if not self._begun:
-            raise RuntimeError("step: call reset() first")
-        refusal = self._native.step(actions)
-        if refusal is not None:
-            env, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, int(actions[env]), self.columns, refusal)
-            raise IllegalAction(f"environment {env}: {reason}")
-        return self._step
+        ids = self._ids(env_id)
+        try:
+            self._native.send(_actions(actions, len(ids)), ids)
+        except _native.IllegalActionError as error:
+            raise self._explained(error) from None
+
+    def recv(self, timeout: float | None = None) -> Result:
+        """The next batch.
+
+        Args:
+            timeout: seconds to wait at most; for ever when None.
+
+        Raises:
+            RuntimeError: too little is in flight for a batch, so that it would never come, or another thread receives.
+            TimeoutError: no batch was ready in time; nothing is lost.
+            WorkerError: a step failed; the batch can be received by calling again.
+        """
+        try:
+            return self._native.recv(_seconds(timeout))
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
+
+    def step(self, actions: Integers, env_id: Integers | None = None, *, timeout: float | None = None) -> Result:
+        """`send`, then `recv`; raises what they raise."""
+        ids = self._ids(env_id)
+        try:
+            return self._native.step(_actions(actions, len(ids)), ids, _seconds(timeout))
+        except _native.IllegalActionError as error:
+            raise self._explained(error) from None
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
+
+    def async_reset(self, env_id: Integers | None = None, *, seed: int | Sequence[int] | None = None) -> None:
+        """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
+
+        Args:
+            env_id: integers [B], none of them in flight.
+            seed: begins their random numbers anew: environment i gets seed + i, or the i-th of a sequence.
+
+        Raises:
+            ValueError, TypeError, IndexError, RuntimeError: see the class.
+        """
+        ids = self._ids(env_id)
+        self._native.send_reset(ids, None if seed is None else _seeds(seed, ids))
+
+    def reset(
+        self,
+        env_id: Integers | None = None,
+        *,
+        seed: int | Sequence[int] | None = None,
+        timeout: float | None = None,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """`async_reset`, then `recv`: observation and info of the batch; raises what they raise."""
+        ids = self._ids(env_id)
+        try:
+            result = self._native.reset(ids, None if seed is None else _seeds(seed, ids), _seconds(timeout))
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
+        return result[0], result[4]
+
+    def sample_actions(self, env_id: Integers | None = None) -> np.ndarray:
+        """int32 [B]: a legal action of each environment at random, -1 where its episode has ended.
+
+        Drawn from each environment's own stream, which its seed determines; none may be in flight.
+        """
+        ids = self._ids(env_id)
+        actions = np.empty(len(ids), np.int32)
+        self._native.sample_actions(ids, actions)
+        return actions
+
+    def observe(self, env_id: Integers | None = None) -> Result:
+        """What environments at rest (all when None) show now; changes nothing."""
+        return self._native.observe(self._ids(env_id))
+
+    def snapshot(self, env_id: int) -> bytes:
+        """All that an environment's present episode is, its random numbers included.
+
+        The bytes mean the same on any machine (`placement/engine/native/env/snapshot.hpp` describes them) and can be
+        restored into any environment of the same design, in any pool.
+        """
+        return self._native.snapshot(self._one(env_id))
+
+    def restore(self, env_id: int, state: bytes) -> None:
+        """Puts an environment at rest into a snapshot's state; `observe` shows it.
+
+        Raises:
+            ValueError: the bytes are no snapshot, are damaged, or are of another design; nothing has changed.
+        """
+        if not isinstance(state, (bytes, bytearray)):
+            raise TypeError(f"state: must be bytes, not {type(state).__name__}")
+        self._native.restore(self._one(env_id), bytes(state))
 
     def placement(self, env_id: int) -> Placement:
-        """The placement of environment `env_id`'s last episode that placed every macro, soft macros included.
+        """The placement of an environment's last episode that placed every macro, soft macros included.
 
         Raises:
+            RuntimeError: it has not finished an episode yet, or is in flight.
             IndexError: no such environment.
-            RuntimeError: it has not finished an episode yet.
         """
-        if not 0 <= env_id < self.num_envs:
-            raise IndexError(f"environment {env_id} is not in [0, {self.num_envs})")
-        design = self.designs[self.design_of_env[env_id]]
-        x, y = np.empty((2, design.netlist.num_nodes))
-        if not self._native.last_placement(env_id, x, y):
+        found = self._native.last_placement(self._one(env_id))
+        design = self.designs[self.config.design_of_env[env_id]]
+        if found is None:
             raise RuntimeError(f"environment {env_id} has not placed all macros of {design.name!r} in any episode yet")
+        x, y = (np.array(values) for values in found)
         initial = design.initial
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
-    def cells(self, env_id: int) -> np.ndarray:
-        """int32 [placed]: the gcells, row · columns + column over the design's own grid, in placing order."""
-        if not 0 <= env_id < self.num_envs:
-            raise IndexError(f"environment {env_id} is not in [0, {self.num_envs})")
-        return np.array(self._native.cells(env_id), np.int32)
+    def xla(self, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
+        """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`."""
+        return pool_functions(self, callback=callback, timeout=timeout)
 
-    def render_episodes(
-        self, design_index: np.ndarray, actions: np.ndarray, lengths: np.ndarray, *, out: Observation | None = None
-    ) -> Observation:
-        """Plays episodes again and returns what was seen before each action: axes [B, T] before those of a step.
+    def close(self) -> None:
+        """Ends the threads; what is in flight is dropped. May be called twice."""
+        self._native.close()
 
-        B is any number of episodes here and T the length of the `actions` axis; past an episode's length everything is
-        zero. No soft macro is placed and no cost computed. Environments are left alone; several threads may call this
-        at once if each gives its own `out`.
+    def __enter__(self) -> EnvironmentPool:
+        return self
 
-        Args:
-            design_index: int32 [B].
-            actions: int32 [B, T].
-            lengths: int32 [B], actions taken, at most T.
-            out: arrays to write to, from `rendered_arrays(B, T)`. When None the pool's own are used, and overwritten by
-                the next such call.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
-        Raises:
-            IllegalAction: an action may not be taken in its episode; names the episode and step.
-            ValueError, TypeError, IndexError: another shape or dtype, an index or a length out of range.
-        """
-        actions = int32_array("actions", actions, (None, None))
-        episodes, steps = actions.shape
-        design_index = int32_array("design_index", design_index, (episodes,))
-        lengths = int32_array("lengths", lengths, (episodes,))
-        if episodes and not 0 <= lengths.min() <= lengths.max() <= steps:
-            raise ValueError(f"lengths: every one must be in [0, {steps}]")
-        if episodes and not 0 <= design_index.min() <= design_index.max() < len(self.designs):
-            raise IndexError(f"design_index: every one must be in [0, {len(self.designs)})")
-        if out is None:
-            if self._rendered is None or self._rendered.step.shape != actions.shape:
-                self._rendered = self.rendered_arrays(episodes, steps)
-            out = self._rendered
-        refusal = self._native.render(design_index, actions, lengths, **out._asdict())
-        if refusal is not None:
-            episode, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, int(actions[episode, step]), self.columns, refusal)
-            raise IllegalAction(f"episode {episode}: {reason}")
-        return out
-
-    def rendered_arrays(self, episodes: int, steps: int) -> Observation:
-        """Arrays for `render_episodes`: an observation's with leading axes [episodes, steps]."""
-        lead, grid = (episodes, steps), (self.rows, self.columns)
-        return Observation(
-            design=np.zeros(lead, np.int32),
-            step=np.zeros(lead, np.int32),
-            mask=np.zeros((*lead, *grid), np.uint8),
-            maps=np.zeros((*lead, len(MAPS), *grid), np.float32),
-            x=np.zeros((*lead, self.steps), np.float32),
-            y=np.zeros((*lead, self.steps), np.float32),
+    def __repr__(self) -> str:
+        config = self.config
+        return (
+            f"EnvironmentPool(designs={list(config.designs)}, num_envs={config.num_envs}, "
+            f"batch_size={config.batch_size}, num_threads={config.num_threads}{', closed' if self.closed else ''})"
         )
 
+    def _ids(self, env_id: Integers | None) -> np.ndarray:
+        return self._all if env_id is None else int32_array("env_id", env_id, (None,))
 
-@contextlib.contextmanager
-def refusing_unplayable(designs: Sequence[Design]) -> Iterator[None]:
-    """Turns the engine's refusal of a design into a DesignError that names the design and the node."""
-    try:
-        yield
-    except _native.UnplayableDesign as error:
-        index, node, reason = error.args
-        design = designs[index]
-        where = f"node {design.netlist.names[node]!r} " if node >= 0 else ""
-        raise DesignError(f"design {design.name!r} cannot be played: {where}{reason}") from None
+    def _one(self, env_id: int) -> int:
+        if not 0 <= env_id < self.num_envs:
+            raise IndexError(f"env_id: {env_id} is not in [0, {self.num_envs})")
+        return int(env_id)
+
+    def _explained(self, error: Any) -> IllegalAction:
+        action, refusal = error.args
+        env, step, design = refusal[:3]
+        reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+        return IllegalAction(f"environment {env}: {reason}")
+
+
+def make_pool(
+    designs: Design | str | Sequence[Design | str],
+    num_envs: int,
+    *,
+    batch_size: int | None = None,
+    num_threads: int = 0,
+    thread_affinity_offset: int = -1,
+    seed: int = 0,
+    config: EnvConfig | None = None,
+    design_of_env: Sequence[int] | None = None,
+) -> EnvironmentPool:
+    """A pool of environments stepped by the engine.
+
+    Args:
+        designs: one or more designs, or their names or paths.
+        num_envs: how many environments.
+        batch_size: results in a batch; `num_envs` (synchronous mode) when None. Asynchronous pools do best with two to
+            three times as many environments as the batch holds.
+        num_threads: 0 for one per core; never more than environments. 1 in synchronous mode: the caller's own thread.
+        thread_affinity_offset: pins thread i to core offset + i; -1 leaves it to the system.
+        seed: begins the random numbers of `sample_actions`.
+        config: weights, dead-end penalty, soft placer.
+        design_of_env: index into `designs` of each environment; in turn when None.
+
+    Raises:
+        DesignError: a design cannot be read or played.
+        ValueError: a number is out of range, or the soft placer unknown.
+    """
+    several = [designs] if isinstance(designs, (Design, str)) else list(designs)
+    loaded = [load(design) if isinstance(design, str) else design for design in several]
+    if not loaded:
+        raise ValueError("designs: at least one is needed")
+    if num_envs < 1:
+        raise ValueError(f"num_envs={num_envs}: must be at least 1")
+    if batch_size is not None and not 1 <= batch_size <= num_envs:
+        raise ValueError(f"batch_size={batch_size}: must be in [1, {num_envs}], the number of environments")
+    if design_of_env is None:
+        design_of_env = [index % len(loaded) for index in range(num_envs)]
+    if len(design_of_env) != num_envs or not all(0 <= index < len(loaded) for index in design_of_env):
+        raise ValueError(f"design_of_env: must be {num_envs} indices in [0, {len(loaded)})")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed}: must be in [0, 2⁶⁴)")
+    made = PoolConfig(
+        designs=tuple(design.name for design in loaded),
+        design_of_env=tuple(int(index) for index in design_of_env),
+        num_envs=num_envs,
+        batch_size=batch_size or num_envs,
+        num_threads=num_threads,
+        thread_affinity_offset=thread_affinity_offset,
+        seed=seed,
+        env=EnvConfig() if config is None else config,
+    )
+    return EnvironmentPool(loaded, made)
+
+
+def _space(spec: ArraySpec) -> spaces.Space:
+    from gymnasium import spaces
+
+    if not spec.shape:
+        return spaces.Discrete(int(spec.high) + 1, dtype=spec.dtype.type)
+    low, high = (np.full(spec.shape, bound, spec.dtype) for bound in (spec.low, spec.high))
+    return spaces.Box(low, high, dtype=spec.dtype.type)
+
+
+def _actions(actions: Integers, count: int) -> np.ndarray:
+    return int32_array("actions", actions, (count,), beyond=IllegalAction)
+
+
+def _seconds(timeout: float | None) -> float:
+    if timeout is None:
+        return -1.0
+    if not timeout >= 0:
+        raise ValueError(f"timeout={timeout}: must be at least 0 seconds, or None")
+    return float(timeout)
+
+
+def _seeds(seed: int | Sequence[int], ids: np.ndarray) -> np.ndarray:
+    """uint64 [B]; raises ValueError for another number of seeds."""
+    if isinstance(seed, (int, np.integer)):
+        return (ids.astype(np.uint64) + np.uint64(seed)).astype(np.uint64)
+    if len(seed) != len(ids):
+        raise ValueError(f"seed: {len(seed)} seeds for {len(ids)} environments")
+    return np.array(seed, np.uint64)

@@ -23,25 +23,13 @@ _registered = False
 
 
 class Pool(Protocol):
-    """What is needed of `placement.engine.async_pool.AsyncPool`."""
+    """What is needed of `placement.engine.pool.EnvironmentPool`."""
 
     spec: PoolSpec
-
-    @property
-    def number(self) -> int:
-        """By which the engine finds it."""
-
-    @property
-    def num_envs(self) -> int:
-        """How many environments there are."""
-
-    @property
-    def batch_size(self) -> int:
-        """Results in a batch."""
-
-    @property
-    def synchronous(self) -> bool:
-        """Whether a batch answers a call."""
+    number: int
+    num_envs: int
+    batch_size: int
+    synchronous: bool
 
     def send(self, actions: np.ndarray, env_id: np.ndarray | None = None) -> None:
         """Takes actions."""
@@ -63,7 +51,7 @@ class PoolFunctions(NamedTuple):
         send: ``send(handle, actions, env_id=None) -> handle``.
         step: ``step(handle, actions, env_id=None) -> handle, result``.
 
-    A result is what `AsyncPool.recv` returns, as JAX arrays; the costs are float32 and `info` has no true sizes.
+    A result is what `EnvironmentPool.recv` returns, as JAX arrays; the costs are float32 and `info` has no true sizes.
     """
 
     handle: jax.Array

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.async_pool import AsyncPool
 from placement.engine.observation import MAPS
+from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
 
 try:
@@ -29,7 +29,7 @@ class DmEnvPool(dm_env.Environment):
     ``dead_end``).
     """
 
-    def __init__(self, pool: AsyncPool) -> None:
+    def __init__(self, pool: EnvironmentPool) -> None:
         """Takes the pool, which `close` closes."""
         self.pool = pool
 
@@ -39,15 +39,15 @@ class DmEnvPool(dm_env.Environment):
         return self.recv()
 
     def step(self, action: np.ndarray, env_id: np.ndarray | None = None) -> dm_env.TimeStep:
-        """Takes one action (int32 [B]) in each environment; raises what `AsyncPool.step` raises."""
+        """Takes one action (int32 [B]) in each environment; raises what `EnvironmentPool.step` raises."""
         return _timestep(self.pool.step(action, env_id))
 
     def send(self, action: np.ndarray, env_id: np.ndarray | None = None) -> None:
-        """Takes one action in each environment and does not wait; raises what `AsyncPool.send` raises."""
+        """Takes one action in each environment and does not wait; raises what `EnvironmentPool.send` raises."""
         self.pool.send(action, env_id)
 
     def recv(self, timeout: float | None = None) -> dm_env.TimeStep:
-        """The next batch; raises what `AsyncPool.recv` raises."""
+        """The next batch; raises what `EnvironmentPool.recv` raises."""
         return _timestep(self.pool.recv(timeout))
 
     def observation_spec(self) -> dict[str, specs.Array]:

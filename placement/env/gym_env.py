@@ -20,7 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 from placement.config import EnvConfig
 from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.env.observation import GridCells, observation_of, observation_space
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
@@ -64,17 +64,18 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
             raise ValueError(f"render_mode={render_mode!r}: must be None or rgb_array")
         self.design = load(design) if isinstance(design, str) else design
         self.render_mode = render_mode
-        self._pool = EnvironmentPool([self.design], 1, env=config)
-        self._batch = self._pool.reset()
+        self._pool = make_pool(self.design, 1, config=config)
+        self._batch, _ = self._pool.reset()
+        self._mask = self._batch["mask"][0].copy()  # the current one at any time, for the action space
         self._ended = False
         self.observation_space = observation_space(self.design)
-        self.action_space = GridCells(self._batch.mask[0])
+        self.action_space = GridCells(self._mask)
         self.spec = EnvSpec(ENVIRONMENT_ID, ENTRY_POINT, kwargs={"design": self.design, "config": config})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begins an episode; `options` has no meaning here."""
         super().reset(seed=seed)
-        self._pool.reset()
+        self._batch, _ = self._pool.reset()
         self._ended = False
         return observation_of(self._batch, 0), self._info()
 
@@ -88,18 +89,20 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         if self._ended:
             raise RuntimeError("step: the episode has ended; call reset() first")
         index = operator.index(action)
-        if not 0 <= index < self._pool.num_actions:
-            raise IllegalAction(f"action {index}: must be in [0, {self._pool.num_actions}), row · columns + column")
-        step = self._pool.step(np.array([index], np.int32))
-        self._ended = bool(step.terminated[0])
+        if not 0 <= index < self._pool.spec.num_actions:
+            raise IllegalAction(
+                f"action {index}: must be in [0, {self._pool.spec.num_actions}), row · columns + column"
+            )
+        self._batch, reward, terminated, _, brought = self._pool.step([index])
+        self._ended = bool(terminated[0])
         info = self._info()
-        if step.dead_end[0]:
-            placed, order = int(step.observation.step[0]), self.design.placing_order
+        if brought["dead_end"][0]:
+            placed, order = int(self._batch["step"][0]), self.design.placing_order
             name = self.design.netlist.names[order[placed]]
             info["reason"] = f"macro {name!r} has no legal gcell left; {placed} of {len(order)} macros were placed"
         elif self._ended:
-            info["costs"] = dict(zip(Costs._fields, step.costs[0].tolist(), strict=True))
-        return observation_of(step.observation, 0), float(step.reward[0]), self._ended, False, info
+            info["costs"] = dict(zip(Costs._fields, brought["costs"][0].tolist(), strict=True))
+        return observation_of(self._batch, 0), float(reward[0]), self._ended, False, info
 
     @property
     def placement(self) -> Placement:
@@ -108,12 +111,13 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         Once all macros are placed, the soft macros are placed too.
         """
         order, initial = self.design.placing_order, self.design.initial
-        placed = int(self._batch.step[0])
+        placed = int(self._batch["step"][0])
         if placed == len(order):
             return self._pool.placement(0)
         unplaced = np.union1d(self.design.netlist.soft, order[placed:])
         unplaced = unplaced[~initial.fixed[unplaced]]
-        rows, columns = np.divmod(self._pool.cells(0), self.design.canvas.columns)
+        columns = np.floor(self._batch["x"][0, :placed] * self.design.canvas.columns)
+        rows = np.floor(self._batch["y"][0, :placed] * self.design.canvas.rows)
         x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
         x[order[:placed]] = (columns + 0.5) * self.design.canvas.cell_width
         y[order[:placed]] = (rows + 0.5) * self.design.canvas.cell_height
@@ -141,7 +145,8 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return image[::-1].copy()
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self._batch.mask[0].reshape(-1).astype(np.int8)}
+        self._mask[...] = self._batch["mask"][0]
+        return {"action_mask": self._mask.reshape(-1).astype(np.int8)}
 
 
 gymnasium.register(ENVIRONMENT_ID, entry_point=ENTRY_POINT)

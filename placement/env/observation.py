@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from placement.engine.observation import MAPS, Observation
+from placement.engine.observation import MAPS
 from placement.netlist.design import Design
 
 
@@ -38,14 +38,14 @@ def observation_space(design: Design) -> spaces.Dict:
     )
 
 
-def observation_of(observation: Observation, index: int) -> dict[str, Any]:
+def observation_of(observation: dict[str, np.ndarray], index: int) -> dict[str, Any]:
     """A copy of one environment's part of a batch, as an element of `observation_space`."""
     return {
-        "step": np.int64(observation.step[index]),
-        "mask": observation.mask[index].copy(),
-        "maps": observation.maps[index].copy(),
-        "x": observation.x[index].copy(),
-        "y": observation.y[index].copy(),
+        "step": np.int64(observation["step"][index]),
+        "mask": observation["mask"][index].copy(),
+        "maps": observation["maps"][index].copy(),
+        "x": observation["x"][index].copy(),
+        "y": observation["y"][index].copy(),
     }
 
 

@@ -15,40 +15,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from placement.config import EnvConfig
-from placement.engine.async_pool import AsyncPool, make_pool
 from placement.engine.costs import Costs
-from placement.engine.observation import MAPS
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.netlist.design import Design
 
 VECTOR_ID = "MacroPlacementPool-v0"
 
 
-def pool_observation_space(pool: AsyncPool) -> spaces.Dict:
-    """What one environment of `pool` shows: as `observation_space`, with the design's index, on the padded grid.
-
-    - ``design``: Discrete, index into the pool's designs.
-    - ``step``: Discrete(T + 1); ``mask``: uint8 [R, C]; ``maps``: float32 [K, R, C].
-    - ``x``, ``y``: float32 [T] in [0, 1].
-    """
-    spec = pool.spec
-    high = np.ones((len(MAPS), spec.rows, spec.columns), np.float32)
-    high[MAPS.index("density")] = max(design.netlist.num_nodes for design in pool.designs)
-    return spaces.Dict(
-        {
-            "design": spaces.Discrete(len(pool.designs), dtype=np.int32),
-            "step": spaces.Discrete(spec.steps + 1, dtype=np.int32),
-            "mask": spaces.Box(0, 1, (spec.rows, spec.columns), np.uint8),
-            "maps": spaces.Box(np.zeros_like(high), high, dtype=np.float32),
-            "x": spaces.Box(0, 1, (spec.steps,), np.float32),
-            "y": spaces.Box(0, 1, (spec.steps,), np.float32),
-        }
-    )
-
-
 class LegalCells(spaces.MultiDiscrete):
     """The actions of all environments, int64 [B]. Sampling without a mask of one's own draws legal gcells."""
 
-    def __init__(self, pool: AsyncPool) -> None:
+    def __init__(self, pool: EnvironmentPool) -> None:
         """Takes the pool, whose state is looked at whenever actions are sampled."""
         self._pool = pool
         super().__init__([pool.spec.num_actions] * pool.num_envs)
@@ -86,11 +63,11 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         seed: int = 0,
     ) -> None:
         """Makes the pool; arguments and errors are those of `placement.make_pool`."""
-        self.pool = make_pool(designs, num_envs, env=config, num_threads=num_threads, seed=seed)
+        self.pool = make_pool(designs, num_envs, config=config, num_threads=num_threads, seed=seed)
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
-        self.single_observation_space = pool_observation_space(self.pool)
-        self.single_action_space = spaces.Discrete(self.pool.spec.num_actions)
+        self.single_observation_space = self.pool.observation_space
+        self.single_action_space = self.pool.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = LegalCells(self.pool)
 
@@ -124,12 +101,7 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
             IllegalAction: (a ValueError) an action is out of range or not legal; nothing has changed.
             ValueError, TypeError: another shape, or no integers.
         """
-        actions = np.asarray(actions)
-        if actions.dtype.kind not in "iu":
-            raise TypeError(f"actions: must be integers, not {actions.dtype}")
-        limits = np.iinfo(np.int32)
-        clipped = np.clip(actions, limits.min, limits.max).astype(np.int32)  # what is clipped is out of range still
-        observation, reward, terminated, truncated, info = self.pool.step(clipped)
+        observation, reward, terminated, truncated, info = self.pool.step(actions)
         result = _copied(observation), reward.copy(), terminated.copy(), truncated.copy()
         return *result, self._info(observation, info)
 

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from placement.config import EnvConfig
-from placement.engine.async_pool import AsyncPool, make_pool
 from placement.engine.costs import Costs
 from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.training.evaluator import Evaluation
@@ -73,7 +73,7 @@ class BeamSearch:
     def search(self, parameters: Any) -> list[Evaluation]:
         """The episodes of all beginnings that were kept to the end; one that is a dead end if all of them were."""
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
-        with make_pool(self._design, self._width * BRANCHES, env=self._env) as pool:
+        with make_pool(self._design, self._width * BRANCHES, config=self._env) as pool:
             pool.reset(timeout=STEP_SECONDS)
             choices, _ = self._seen(network, pool)
             kept = [Beginning((), 0.0, pool.snapshot(0), choices[0])]
@@ -83,7 +83,9 @@ class BeamSearch:
                     return [Evaluation(0, False, True, None, None, last[0].actions)]
             return _ended(pool, _continued(kept))
 
-    def _advanced(self, network: EmbeddedParameters, pool: AsyncPool, continued: list[Continued]) -> list[Beginning]:
+    def _advanced(
+        self, network: EmbeddedParameters, pool: EnvironmentPool, continued: list[Continued]
+    ) -> list[Beginning]:
         """Takes the actions and keeps the W best of what comes of them; nothing where all are dead ends."""
         dead_end, _ = _step(pool, continued)
         choices, values = self._seen(network, pool)
@@ -101,7 +103,7 @@ class BeamSearch:
             if not dead_end[index]
         ]
 
-    def _seen(self, network: EmbeddedParameters, pool: AsyncPool) -> tuple[np.ndarray, np.ndarray]:
+    def _seen(self, network: EmbeddedParameters, pool: EnvironmentPool) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities float32 [B, A] and values float32 [B] of what all environments show."""
         observation = Observation(**pool.observe()[0])
         choices, values = self._look(*network, self._agent.network.inputs, observation)
@@ -128,7 +130,7 @@ def _continued(kept: list[Beginning]) -> list[Continued]:
     return result
 
 
-def _step(pool: AsyncPool, continued: list[Continued]) -> tuple[np.ndarray, np.ndarray]:
+def _step(pool: EnvironmentPool, continued: list[Continued]) -> tuple[np.ndarray, np.ndarray]:
     """Takes each action after its beginning, in the first environments; dead_end bool [·], costs float64 [·, 5]."""
     for env, one in enumerate(continued):
         pool.restore(env, one.parent.state)
@@ -137,7 +139,7 @@ def _step(pool: AsyncPool, continued: list[Continued]) -> tuple[np.ndarray, np.n
     return np.array(info["dead_end"]), np.array(info["costs"])
 
 
-def _ended(pool: AsyncPool, continued: list[Continued]) -> list[Evaluation]:
+def _ended(pool: EnvironmentPool, continued: list[Continued]) -> list[Evaluation]:
     """Takes the last actions."""
     dead_end, costs = _step(pool, continued)
     return [

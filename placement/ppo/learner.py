@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import MAPS, Observation
-from placement.engine.pool import EnvironmentPool
+from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.graph_inputs import GraphInputs
@@ -113,13 +113,14 @@ class Learner:
         self._hosts = hosts or Hosts()
         self._designs = tuple(designs)
         self._wirelength_weight = env_config.cost.wirelength
-        self._pool = EnvironmentPool(self._designs, 1, env=env_config)
+        self._renderer = EpisodeRenderer(self._designs)
+        self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
         self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
         self._optimiser = make_optimiser()
         self._buffer: Observation | None = None
         self._elite_buffer: Observation | None = None
-        self._wire_shares = wire_shares(self._designs, self._pool.steps)
+        self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
@@ -129,7 +130,7 @@ class Learner:
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
-            elites=no_elites(len(self._designs), ppo_config.elites, self._pool.steps),
+            elites=no_elites(len(self._designs), ppo_config.elites, self._steps),
         )
 
     def parameters(self) -> Params:
@@ -174,16 +175,14 @@ class Learner:
 
     def buffer(self, episodes: int) -> Observation:
         """Host arrays for what is seen in so many episodes, [B, T, …]."""
-        return self._pool.rendered_arrays(episodes, self._pool.steps)
+        return self._renderer.arrays(episodes, self._steps)
 
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
         """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
         self._check(episodes)
         batch = stack_episodes(episodes)
         rows = Observation(*(array[at : at + len(episodes)] for array in buffer))
-        self._pool.render_episodes(
-            batch.design.astype(np.int32), batch.actions.astype(np.int32), batch.length.astype(np.int32), out=rows
-        )
+        self._renderer.render(batch.design, batch.actions, batch.length, out=rows)
 
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
         """Moves the rendered buffer to the devices; it must stay as it is until `learn` is done with it."""
@@ -252,9 +251,9 @@ class Learner:
         for episode in episodes:
             if not 0 <= int(episode.design) < len(self._designs):
                 raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
-            if episode.actions.shape != (self._pool.steps,):
+            if episode.actions.shape != (self._steps,):
                 raise ValueError(
-                    f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._pool.steps}"
+                    f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"
                 )
 
     def teach(self, episodes: list[Episode]) -> None:
@@ -264,7 +263,7 @@ class Learner:
 
     def _inside(self, lengths: np.ndarray) -> np.ndarray:
         """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
-        return np.flatnonzero((np.arange(self._pool.steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
+        return np.flatnonzero((np.arange(self._steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
 
     def _potential_steps(self, prepared: Prepared) -> np.ndarray | None:
         """float32 [B, T], the weighted wirelength cost that each step added; None without shaping."""
@@ -280,7 +279,7 @@ class Learner:
     def _data(self, prepared: Prepared, goals: Targets, imitation: np.ndarray | None = None) -> IterationData:
         """What the gradient steps draw from, on every device; `imitation` is float32 [B]."""
         batch = prepared.batch
-        actions = np.where(np.arange(self._pool.steps)[None] < batch.length[:, None], batch.actions, 0)
+        actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         weights = np.zeros_like(goals.advantages)
         imitated = weights if imitation is None else np.broadcast_to(imitation[:, None], weights.shape).copy()
         samples = Samples(actions, batch.log_probabilities, goals.advantages, goals.returns, imitated, weights)
@@ -316,7 +315,7 @@ class Learner:
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
         """The samples `order` (int32 [samples]) of so many episodes, shared out."""
-        most = episodes * self._pool.steps
+        most = episodes * self._steps
         return split_minibatches(order, most, size=self._config.minibatch_size, mesh=self._mesh)
 
     def _traced_step(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placement.config import ConfigError, TrainConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.netlist.load import load
@@ -153,9 +153,7 @@ def _start_actors(
 ) -> None:
     """Starts the actors' threads; `first` is the iteration that the first episodes are for."""
     for number in range(config.runtime.actors):
-        pool = EnvironmentPool(
-            designs, config.runtime.envs_per_actor, env=config.env, seed=role_seed(config.seed, SeedRole.ACTOR, number)
-        )
+        pool = make_pool(designs, config.runtime.envs_per_actor, config=config.env, num_threads=1)
         key = role_key(config.seed, SeedRole.ACTOR, number)
         count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
         actor = Actor(number, context, pool, key=key, count=count)

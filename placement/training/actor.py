@@ -123,7 +123,7 @@ class Actor:
         ]
 
     def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
-        design, best = self._pool.design_of_env[env], self._context.best
+        design, best = self._pool.config.design_of_env[env], self._context.best
         found = Costs(*(float(cost) for cost in costs))
         if found.proxy_cost < best.limit(design):
             best.report(design, found, self._pool.placement(env), origin=origin)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from placement.config import EnvConfig
 from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.observation import Observation
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import EnvironmentPool, make_pool
+from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.design import Design, Placement
 from placement.ppo.trajectory import Episode
 from placement.training.best import BestTracker
@@ -31,7 +30,7 @@ class EpisodeVerifier:
     def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
         self._designs, self._env = tuple(designs), env
         self._pools: dict[int, EnvironmentPool] = {}
-        self._judge: EnvironmentPool | None = None
+        self._renderer: EpisodeRenderer | None = None
         self._seen: Observation | None = None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
@@ -43,28 +42,22 @@ class EpisodeVerifier:
         design = int(episode.design)
         pool = self._pools.get(design)
         if pool is None:
-            pool = EnvironmentPool(self._designs, 1, env=self._env, design_of_env=[design])
+            pool = make_pool(self._designs, 1, config=self._env, design_of_env=[design])
             self._pools[design] = pool
         pool.reset()
-        result = None
         for action in episode.actions[: int(episode.length)]:
-            result = pool.step(np.array([action], np.int32))
-        if result is None or not result.terminated[0] or result.dead_end[0]:
+            pool.step([action])
+        _, _, terminated, _, info = pool.observe()
+        if not terminated[0] or info["dead_end"][0]:
             return None
-        return Costs(*(float(cost) for cost in result.costs[0])), pool.placement(0)
+        return Costs(*info["costs"][0].tolist()), pool.placement(0)
 
     def require_legal(self, episode: Episode) -> None:
         """Raises IllegalAction unless every action may be taken; quicker than `placement`."""
-        if self._judge is None:
-            self._judge = EnvironmentPool(self._designs, 1, env=self._env)
-            self._seen = self._judge.rendered_arrays(1, self._judge.steps)
-        assert self._seen is not None
-        self._judge.render_episodes(
-            episode.design.astype(np.int32)[None],
-            episode.actions.astype(np.int32)[None],
-            episode.length.astype(np.int32)[None],
-            out=self._seen,
-        )
+        if self._renderer is None:
+            self._renderer = EpisodeRenderer(self._designs)
+            self._seen = self._renderer.arrays(1, self._renderer.spec.steps)
+        self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._seen)
 
 
 class BestVerifier:

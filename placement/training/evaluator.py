@@ -10,7 +10,8 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs
-from placement.engine.pool import EnvironmentPool
+from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Agent
 from placement.training.rollout import EmbeddedParameters, Played, play
@@ -48,11 +49,11 @@ class Evaluator:
 
     def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
         self._agent = agent
-        indices = range(len(designs))
-        self._pools = [EnvironmentPool(designs, len(indices), env=env, design_of_env=indices)]
-        if samples:
-            spread = [index for index in indices for _ in range(samples)]
-            self._pools.append(EnvironmentPool(designs, len(spread), env=env, design_of_env=spread))
+        self._pools = [
+            make_pool(designs, len(designs) * each, config=env, num_threads=1, design_of_env=_repeated(designs, each))
+            for each in (1, samples)
+            if each
+        ]
 
     def evaluate(
         self, parameters: Any, key: jax.Array, *, temperature: float = 1.0, stopped: Callable[[], bool] = lambda: False
@@ -93,9 +94,13 @@ class Evaluator:
     def finite(self, parameters: Any) -> bool:
         """Whether what the network says at the beginning of each design's episode are finite numbers."""
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
-        seen = self._pools[0].reset()
-        decision = self._agent.act(*network, seen, jax.random.key(0), greedy=True)
+        seen, _ = self._pools[0].reset()
+        decision = self._agent.act(*network, Observation(**seen), jax.random.key(0), greedy=True)
         return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+
+
+def _repeated(designs: Sequence[Design], times: int) -> list[int]:
+    return [index for index in range(len(designs)) for _ in range(times)]
 
 
 def _evaluation(played: Played, env: int, greedy: bool, placement: Placement | None) -> Evaluation:

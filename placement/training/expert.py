@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.config import EnvConfig, ExpertConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design, Placement
 from placement.ppo.elites import Elites
@@ -48,9 +48,7 @@ class Expert:
             soft_placer=placer,
             without=tuple(move for move in MOVES if move not in EXCHANGES),
         )
-        self._pools = [
-            EnvironmentPool(designs, 1, env=env, design_of_env=[index]) for index in range(len(self._designs))
-        ]
+        self._pools = [make_pool(designs, 1, config=env, design_of_env=[index]) for index in range(len(designs))]
 
     def due(self, iteration: int) -> bool:
         """Whether the expert teaches after `iteration` iterations."""
@@ -79,7 +77,7 @@ class Expert:
         pool = self._pools[design]
         pool.reset()
         for action in actions:
-            pool.step(np.array([action], np.int32))
+            pool.step([action])
         return pool.placement(0)
 
     def _improved(self, design: int, start: Placement, seed: list[int]) -> Episode | None:
@@ -105,26 +103,24 @@ def onto_grid(pool: EnvironmentPool, placement: Placement) -> Episode | None:
     Returns:
         None where a macro has no legal cell left.
     """
-    design = pool.designs[pool.design_of_env[0]]
+    design_index, steps = pool.config.design_of_env[0], pool.spec.steps
+    design = pool.designs[design_index]
     canvas, order = design.canvas, design.placing_order
-    observation = pool.reset()
-    rows, columns = observation.mask.shape[1:]
-    across = (np.arange(columns) + 0.5) * canvas.cell_width
-    up = (np.arange(rows) + 0.5) * canvas.cell_height
-    episode = signature(pool.steps)
-    actions = np.full(pool.steps, -1, np.int32)
+    observation, info = pool.reset()
+    across = (np.arange(pool.spec.columns) + 0.5) * canvas.cell_width
+    up = (np.arange(pool.spec.rows) + 0.5) * canvas.cell_height
+    actions = np.full(steps, -1, np.int32)
     for step, node in enumerate(order):
-        legal = observation.mask[0] != 0
+        legal = observation["mask"][0] != 0
         distance = (up[:, None] - placement.y[node]) ** 2 + (across[None, :] - placement.x[node]) ** 2
         actions[step] = int(np.argmin(np.where(legal, distance, np.inf)))
-        result = pool.step(actions[step : step + 1])
-        if result.dead_end[0]:
+        observation, reward, _, _, info = pool.step(actions[step : step + 1])
+        if info["dead_end"][0]:
             return None
-        observation = result.observation
-    return episode._replace(
-        design=np.array(pool.design_of_env[0], np.int32),
+    return signature(steps)._replace(
+        design=np.array(design_index, np.int32),
         length=np.array(len(order), np.int32),
         actions=actions,
-        reward=np.array(result.reward[0], np.float32),
-        costs=np.array(result.costs[0], np.float64),
+        reward=np.array(reward[0], np.float32),
+        costs=np.array(info["costs"][0], np.float64),
     )

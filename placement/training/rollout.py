@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from placement.engine.pool import EnvironmentPool, Step
+from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool
+from placement.engine.pool_types import Result
 from placement.policy.agent import Agent, Decision
 
 
@@ -67,7 +69,7 @@ def play(
 
     Args:
         agent: picks the actions.
-        pool: B environments.
+        pool: B environments, in synchronous mode.
         network: parameters and embeddings.
         key: JAX random key, consumed.
         greedy: take the likeliest action instead of drawing one.
@@ -79,34 +81,36 @@ def play(
     Returns:
         The episodes; None if `stopped()` became true before the last one ended.
     """
-    observation = pool.reset()
-    played = _blank(np.array(observation.design), pool.steps)
+    observation, _ = pool.reset()
+    steps = pool.spec.steps
+    played = _blank(observation["design"], steps)
     running = np.ones(pool.num_envs, np.bool_)
-    keys = jax.random.split(key, pool.steps)
-    for step in range(pool.steps):
+    keys = jax.random.split(key, steps)
+    for step in range(steps):
         if stopped():
             return None
-        decision = agent.act(*network, observation, keys[step], greedy=greedy, temperature=temperature)
+        decision = agent.act(*network, Observation(**observation), keys[step], greedy=greedy, temperature=temperature)
         result = pool.step(decision.actions)
         _note(played, running, step, decision, result)
-        ended = running & result.terminated
-        for env in np.flatnonzero(ended & ~result.dead_end):
+        observation, _, terminated, _, info = result
+        ended = running & terminated
+        for env in np.flatnonzero(ended & ~info["dead_end"]):
             on_end(int(env), played.costs[env])
         running &= ~ended
         if not running.any():
             return played
-        observation = result.observation
-    raise RuntimeError(f"{int(running.sum())} episodes have not ended after {pool.steps} steps")
+    raise RuntimeError(f"{int(running.sum())} episodes have not ended after {steps} steps")
 
 
-def _note(played: Played, running: np.ndarray, step: int, decision: Decision, result: Step) -> None:
+def _note(played: Played, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
     """Writes one step of the running environments (bool [B]) into `played`."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
     played.values[running, step] = decision.values[running]
     played.length[running] = step + 1
-    played.dead_end[running], played.reward[running] = result.dead_end[running], result.reward[running]
-    played.costs[running] = result.costs[running]
+    _, reward, _, _, info = result
+    played.dead_end[running], played.reward[running] = info["dead_end"][running], reward[running]
+    played.costs[running] = info["costs"][running]
 
 
 def _blank(design: np.ndarray, steps: int) -> Played:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placement.engine.actions import IllegalAction
 from placement.engine.costs import cost_maps
 from placement.engine.observation import MAPS
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.engine.state import PlacementState
 from placement.netlist.design import TURN, Canvas, Design, NodeKind
 from placement.testing.designs import Net, Node, build, four_macros, random_design, square_canvas
@@ -247,8 +247,8 @@ def test_the_density_is_the_cost_functions_own() -> None:
 
 def test_the_observation_scales_and_clips_the_maps() -> None:
     design = random_design(21, canvas=square_canvas(9, 7))
-    pool = EnvironmentPool([design], 1)
-    observation, state = pool.reset(), PlacementState(design)
+    pool = make_pool(design, 1)
+    (observation, _), state = pool.reset(), PlacementState(design)
     while True:
         wire, weight = oracle_wire_mask(design, state)
         scale = (design.canvas.width + design.canvas.height) * weight
@@ -258,18 +258,18 @@ def test_the_observation_scales_and_clips_the_maps() -> None:
             "wire_mask": np.minimum(wire / scale if scale else wire, 1),
         }
         for index, name in enumerate(MAPS):
-            np.testing.assert_allclose(observation.maps[0, index], expected[name], rtol=1e-6, atol=1e-6)
-        assert np.array_equal(observation.mask[0], state.mask())
+            np.testing.assert_allclose(observation["maps"][0, index], expected[name], rtol=1e-6, atol=1e-6)
+        assert np.array_equal(observation["mask"][0], state.mask())
         centres = (state.centres() / (design.canvas.width, design.canvas.height)).astype(np.float32)
-        assert np.array_equal(observation.x[0, : state.step], centres[:, 0])
-        assert np.array_equal(observation.y[0, : state.step], centres[:, 1])
-        assert not observation.x[0, state.step :].any()
+        assert np.array_equal(observation["x"][0, : state.step], centres[:, 0])
+        assert np.array_equal(observation["y"][0, : state.step], centres[:, 1])
+        assert not observation["x"][0, state.step :].any()
         cells = np.flatnonzero(state.mask())
         if not len(cells):
             break
         cell = int(cells[(5 * state.step) % len(cells)])
         state.place(*divmod(cell, design.canvas.columns))
-        observation = pool.step(np.array([cell], np.int32)).observation
+        observation = pool.step([cell])[0]
     assert state.step > 3
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.async_pool import make_pool
+from placement.engine.pool import make_pool
 from placement.testing.designs import four_macros, random_design, square_canvas
 
 CALLS = 14
@@ -69,7 +69,7 @@ def test_a_loop_in_a_program_plays_what_numpy_plays(callback: bool, threads: int
 
 @pytest.mark.parametrize("callback", CALLBACK)
 def test_send_and_recv_in_asynchronous_mode(callback: bool) -> None:
-    with make_pool(four_macros(), 5, batch_size=2, num_threads=2, env=NONE) as pool:
+    with make_pool(four_macros(), 5, batch_size=2, num_threads=2, config=NONE) as pool:
         pool.async_reset()
         handle, recv, send, _ = pool.xla(callback=callback)
 
@@ -91,7 +91,7 @@ def test_send_and_recv_in_asynchronous_mode(callback: bool) -> None:
 
 @pytest.mark.parametrize("callback", CALLBACK)
 def test_a_subset_in_a_program(callback: bool) -> None:
-    with make_pool(designs(), 4, num_threads=1, env=NONE) as pool:
+    with make_pool(designs(), 4, num_threads=1, config=NONE) as pool:
         mask = jnp.asarray(pool.reset()[0]["mask"])
         handle, _, _, step = pool.xla(callback=callback)
         ids = jnp.array([2, 0], jnp.int32)

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from placement.engine.async_pool import make_pool
+from placement.engine.pool import make_pool
 from placement.testing.designs import four_macros
 
 

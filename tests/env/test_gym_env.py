@@ -9,8 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs, legality, proxy_cost
-from placement.engine.observation import Observation
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.env.gym_env import PlacementEnv
 from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
@@ -119,10 +118,10 @@ def test_a_dead_end_says_why() -> None:
 
 def test_a_pool_of_padded_designs_equals_single_environments() -> None:
     designs = [four_macros(), playable(3), random_design(8, hard=3, canvas=square_canvas(4, 11))]
-    pool = EnvironmentPool(designs, 3)
+    pool = make_pool(designs, 3)
     envs = [PlacementEnv(design) for design in designs]
     generator = np.random.default_rng(0)
-    observation = pool.reset()
+    observation, _ = pool.reset()
     singles = [env.reset()[0] for env in envs]
     ended = [False] * 3
     for _ in range(30):
@@ -130,29 +129,28 @@ def test_a_pool_of_padded_designs_equals_single_environments() -> None:
             assert_padded(observation, index, singles[index])
             if ended[index]:
                 singles[index], ended[index] = env.reset()[0], None
-        legal = observation.mask.reshape(3, -1)
+        legal = observation["mask"].reshape(3, -1)
         actions = np.array([generator.choice(np.flatnonzero(row)) if row.any() else 0 for row in legal], np.int32)
-        step = pool.step(actions)
+        observation, reward, terminated, _, info = pool.step(actions)
         for index, env in enumerate(envs):
             if ended[index] is None:
-                assert step.elapsed_step[index] == 0 and step.reward[index] == 0
+                assert info["elapsed_step"][index] == 0 and reward[index] == 0
                 ended[index] = False
                 continue
-            row, column = divmod(int(actions[index]), pool.columns)
+            row, column = divmod(int(actions[index]), pool.spec.columns)
             result = env.step(row * env.design.canvas.columns + column)
             singles[index], ended[index] = result[0], result[2]
-            assert result[1] == step.reward[index] and result[2] == step.terminated[index]
-        observation = step.observation
+            assert result[1] == reward[index] and result[2] == terminated[index]
 
 
-def assert_padded(observation: Observation, index: int, single: dict) -> None:
+def assert_padded(observation: dict, index: int, single: dict) -> None:
     """One row of a padded batch equals a single environment's observation, and is zero beyond it."""
     rows, columns = single["mask"].shape
     for name in ("mask", "maps"):
-        array = getattr(observation, name)[index]
+        array = observation[name][index]
         assert np.array_equal(array[..., :rows, :columns], single[name])
         assert not array[..., rows:, :].any() and not array[..., columns:].any()
     for name in ("x", "y"):
-        array = getattr(observation, name)[index]
+        array = observation[name][index]
         assert np.array_equal(array[: len(single[name])], single[name]) and not array[len(single[name]) :].any()
-    assert observation.step[index] == single["step"]
+    assert observation["step"][index] == single["step"]

@@ -8,7 +8,7 @@ import pytest
 
 from placement.config import EnvConfig, PolicyConfig
 from placement.engine.costs import legality, proxy_cost
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.evaluation import beam
 from placement.evaluation.beam import BRANCHES, BeamSearch
 from placement.netlist.load import load
@@ -38,7 +38,7 @@ def test_it_ends_with_different_whole_placements_at_their_exact_costs(agent, par
     design = load("toy6")
     found = _search(agent, parameters, 4)
     assert len(found) == 4 * BRANCHES == len({one.actions for one in found})
-    pool = EnvironmentPool([design], 1)
+    pool = make_pool(design, 1)
     for one in found:
         assert not one.dead_end and not one.greedy
         assert legality(design, one.placement) == (0, 0)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.observation import Observation
+from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo.gradient_step import IterationData, Minibatch, normalised_over
@@ -193,12 +194,12 @@ def test_it_imitates_better_episodes_from_elsewhere(designs: list[Design], agent
 
 def _log_probabilities(agent: Agent, params: dict, designs: list[Design], episode: Episode) -> np.ndarray:
     """Of an episode's actions under the parameters, float32 [length]."""
-    pool = EnvironmentPool(designs, 1, env=ENV, design_of_env=[int(episode.design)])
-    observation, embeddings, found = pool.reset(), agent.embed(params), []
+    pool = make_pool(designs, 1, config=ENV, design_of_env=[int(episode.design)])
+    (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
     for action in episode.actions[: episode.length]:
-        logits, _ = agent.network.decide(params, embeddings, agent.network.inputs, observation)
+        logits, _ = agent.network.decide(params, embeddings, agent.network.inputs, Observation(**observation))
         found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
-        observation = pool.step(np.array([action], np.int32)).observation
+        observation = pool.step([action])[0]
     return np.array(found)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from placement.config import ConfigError, EnvConfig, PPOConfig
 from placement.engine.observation import MAPS
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.targets import shaped, targets, wire_shares
 from placement.ppo.trajectory import Episode, signature
@@ -77,20 +77,20 @@ def test_shaping_is_in_units_of_the_scaled_reward() -> None:
 def test_wire_mask_times_shares_adds_up_to_the_wirelength_cost() -> None:
     """Without soft macros, episodes differ in the steps' added wirelength by as much as in the cost of the whole."""
     design = random_design(3, hard=5, soft=0, ports=4, nets=12, canvas=square_canvas(8, 6))
-    pool = EnvironmentPool([design], 6, env=EnvConfig(soft_placer="none"))
-    shares = wire_shares([design], pool.steps)
+    pool = make_pool(design, 6, config=EnvConfig(soft_placer="none"))
+    shares = wire_shares([design], pool.spec.steps)
     generator = np.random.default_rng(0)
-    observation, added = pool.reset(), np.zeros(6)
-    for step in range(pool.steps):
-        legal = observation.mask.reshape(6, -1)
+    (observation, _), added = pool.reset(), np.zeros(6)
+    for step in range(pool.spec.steps):
+        legal = observation["mask"].reshape(6, -1)
         actions = (generator.random(legal.shape) * legal).argmax(axis=1).astype(np.int32)
-        wire = observation.maps[:, MAPS.index("wire_mask")].reshape(6, -1)
+        wire = observation["maps"][:, MAPS.index("wire_mask")].reshape(6, -1)
         added += wire[np.arange(6), actions] * shares[0, step]
-        result = pool.step(actions)
-        observation = result.observation
-    cost = result.costs[~result.dead_end, 1]
+        observation, _, _, _, info = pool.step(actions)
+    placed = ~info["dead_end"]
+    cost = info["costs"][placed, 1]
     assert len(cost) >= 3 and np.ptp(cost) > 0.01
-    np.testing.assert_allclose(added[~result.dead_end] - added[~result.dead_end][0], cost - cost[0], atol=1e-5)
+    np.testing.assert_allclose(added[placed] - added[placed][0], cost - cost[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["advantage_normalisation", "reward_normalisation", "baseline"])

@@ -6,7 +6,8 @@ import jax
 import numpy as np
 
 from placement.config import EnvConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.observation import Observation
+from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
 from placement.ppo.trajectory import Episode, signature
@@ -43,32 +44,32 @@ def played_episodes(
     bonus: int = 0,
 ) -> list[Episode]:
     """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
-    pool = EnvironmentPool(designs, count, env=env)
-    observation, steps = pool.reset(), pool.steps
+    pool = make_pool(designs, count, config=env, num_threads=1)
+    (observation, _), steps = pool.reset(), pool.spec.steps
     player = None if played_by is None else (*played_by, played_by[0].embed(played_by[1]))
     batch = signature(steps)
     batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
     batch.identity[:, 1] = np.arange(seed * count, (seed + 1) * count)
     batch.actions[:] = -1
-    batch.design[:] = pool.design_of_env
+    batch.design[:] = pool.config.design_of_env
     running = np.ones(count, bool)
     for step in range(steps):
         if player is not None:
             agent, params, embeddings = player
             key = jax.random.key(seed * steps + step)
-            taken, chances, values = agent.act(params, embeddings, observation, key)
+            taken, chances, values = agent.act(params, embeddings, Observation(**observation), key)
             batch.values[running, step] = values[running]
         else:
-            taken, chances = _at_random(np.random.default_rng([seed, step]), observation.mask.reshape(count, -1))
+            taken, chances = _at_random(np.random.default_rng([seed, step]), observation["mask"].reshape(count, -1))
         batch.actions[running, step], batch.log_probabilities[running, step] = taken[running], chances[running]
         batch.length[running] = step + 1
-        result = pool.step(taken)
-        observation, ended = result.observation, running & result.terminated
-        for field in ("reward", "costs", "dead_end"):
-            getattr(batch, field)[ended] = getattr(result, field)[ended]
+        observation, reward, terminated, _, info = pool.step(taken)
+        ended = running & terminated
+        for field, values in (("reward", reward), ("costs", info["costs"]), ("dead_end", info["dead_end"])):
+            getattr(batch, field)[ended] = values[ended]
         running &= ~ended
     if bonus:
-        batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.columns < bonus)).sum(axis=1)
+        batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.spec.columns < bonus)).sum(axis=1)
     return [Episode(*(np.array(field[index]) for field in batch)) for index in range(count)]
 
 

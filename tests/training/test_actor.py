@@ -11,7 +11,7 @@ import pytest
 
 from placement.config import EnvConfig
 from placement.engine.costs import legality, proxy_cost
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.modelcache.base import Snapshot
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
@@ -46,7 +46,7 @@ def _context(designs: list[Design], *, per_iteration: int = 4, staleness: int = 
 
 
 def _actor(designs: list[Design], context: ActorContext, *, envs: int = 4, **options: Any) -> Actor:
-    return Actor(0, context, EnvironmentPool(designs, envs), key=KEY, **options)
+    return Actor(0, context, make_pool(designs, envs, num_threads=1), key=KEY, **options)
 
 
 def _snapshot(version: int) -> Snapshot:
@@ -72,13 +72,13 @@ def test_a_round_of_two_designs_is_well_formed(designs: list[Design]) -> None:
 def test_the_actions_lead_to_the_costs(designs: list[Design]) -> None:
     episodes = _actor(designs, _context(designs)).play_round(_snapshot(0))
     for episode in episodes:
-        pool = EnvironmentPool([designs[int(episode.design)]], 1)
+        pool = make_pool(designs[int(episode.design)], 1)
         pool.reset()
         columns = max(design.canvas.columns for design in designs)
         for action in episode.actions[: int(episode.length)]:
             row, column = divmod(int(action), columns)
-            result = pool.step(np.array([row * pool.columns + column], np.int32))
-        np.testing.assert_array_equal(result.costs[0], episode.costs)
+            info = pool.step([row * pool.spec.columns + column])[4]
+        np.testing.assert_array_equal(info["costs"][0], episode.costs)
 
 
 def test_the_best_placement_of_a_round_is_reported_with_its_exact_cost(designs: list[Design]) -> None:
@@ -117,7 +117,7 @@ def test_a_stopped_round_gives_no_episode(designs: list[Design]) -> None:
 def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
     design = _tight()
     context = _context([design])
-    pool = EnvironmentPool([design], 16, env=EnvConfig(dead_end_penalty=-7.0))
+    pool = make_pool([design], 16, num_threads=1, config=EnvConfig(dead_end_penalty=-7.0))
     episodes = Actor(0, context, pool, key=KEY).play_round(_snapshot(0))
     dead = [episode for episode in episodes if episode.dead_end]
     assert 0 < len(dead) < 16, "the design is to be tight, not hopeless"
@@ -221,8 +221,8 @@ def test_a_stopped_evaluation_gives_nothing(designs: list[Design]) -> None:
 
 
 def test_play_gives_what_the_pool_gave(designs: list[Design]) -> None:
-    pool = EnvironmentPool(designs, 3)
+    pool = make_pool(designs, 3, num_threads=1)
     played = play(FakeAgent(), pool, EmbeddedParameters({"version": np.array(0, np.int32)}, 0), KEY)
     assert played is not None
-    assert played.design.tolist() == list(pool.design_of_env)
+    assert played.design.tolist() == list(pool.config.design_of_env)
     assert isinstance(played.costs, np.ndarray) and np.isfinite(played.costs).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, ExpertConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.ppo.elites import no_elites, updated_elites
@@ -34,16 +34,16 @@ def test_lessons_are_better_than_what_they_came_from(design: Design) -> None:
     lessons = expert.lessons(elites, 5)
     assert lessons
     assert max(float(one.reward) for one in lessons) > elites.reward[0, 0] + 0.01
-    again = EnvironmentPool([design], 1, env=ENV)
+    again = make_pool(design, 1, config=ENV)
     again.reset()
     for action in lessons[0].actions:
-        result = again.step(np.array([action], np.int32))
-    assert result.terminated[0] and result.reward[0] == pytest.approx(float(lessons[0].reward))
+        _, reward, terminated, _, _ = again.step([action])
+    assert terminated[0] and reward[0] == pytest.approx(float(lessons[0].reward))
     assert [expert.due(iteration) for iteration in (4, 5, 10)] == [False, True, True]
 
 
 def test_a_placement_on_the_grid_is_played_as_it_is(design: Design) -> None:
-    pool = EnvironmentPool([design], 1, env=ENV)
+    pool = make_pool(design, 1, config=ENV)
     episode = next(one for one in played_episodes([design], 12, 1, env=ENV) if not one.dead_end)
     pool.reset()
     for action in episode.actions:

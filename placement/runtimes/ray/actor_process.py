@@ -22,11 +22,11 @@ class ActorProcess(RolloutWorker):
         """Plays until told to stop."""
         import jax
 
-        from placement.engine.pool import EnvironmentPool
+        from placement.engine.pool import make_pool
         from placement.runtimes.ray.episode_credits import CreditedSchedule, EpisodeCredits
         from placement.training.actor import Actor, ActorContext
         from placement.training.episode_identity import INCARNATION_BITS
-        from placement.training.seeds import SeedRole, role_key, role_seed
+        from placement.training.seeds import SeedRole, role_key
 
         config, runtime, number = self.config, self.config.runtime, self.who.number
         agent = find(self.makers.agent)(config.policy, designs)
@@ -41,8 +41,7 @@ class ActorProcess(RolloutWorker):
             shortfall=lambda: coordinator.reply.shortfall,
         )
         self.ends_with(schedule.close, store.close, writer.close)
-        seed = role_seed(config.seed, SeedRole.ACTOR, number)
-        pool = EnvironmentPool(designs, runtime.envs_per_actor, env=config.env, seed=seed)
+        pool = make_pool(designs, runtime.envs_per_actor, config=config.env, num_threads=1)
         # No two starts draw the same: an episode that is played again after a restart would be counted twice.
         key = role_key(config.seed, SeedRole.ACTOR, number)
         key = jax.random.fold_in(

@@ -23,7 +23,7 @@ class EvaluatorProcess(RolloutWorker):
 
     def play(self, coordinator: CoordinatorClient, designs: list[Design]) -> None:
         """Evaluates until told to stop."""
-        from placement.engine.pool import EnvironmentPool
+        from placement.engine.pool import make_pool
         from placement.modelcache.base import StoreClosed, StoreTimeout
         from placement.replay.base import ReplayClosed
         from placement.training.actor import whole_episode
@@ -35,7 +35,7 @@ class EvaluatorProcess(RolloutWorker):
         agent = find(self.makers.agent)(config.policy, designs)
         store, writer = self.store(coordinator, agent.init(0)), self.writer(coordinator, designs)
         self.ends_with(store.close, writer.close)
-        pool = EnvironmentPool(designs, len(designs), env=config.env, design_of_env=range(len(designs)))
+        pool = make_pool(designs, len(designs), config=config.env, num_threads=1)
         key = role_key(config.seed, SeedRole.EVALUATOR)
         coordinator.measure = lambda: {**telemetry.reader(store.statistics()), **writer.measures()}
         coordinator.ready()

@@ -13,7 +13,7 @@ import pytest
 
 from placement.config import EnvConfig
 from placement.engine.costs import proxy_cost
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import make_pool
 from placement.modelcache.base import Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
@@ -41,7 +41,7 @@ def designs() -> list[Design]:
 def episodes(designs: list[Design]) -> Sequence[Episode]:
     """Eight, by an agent of version 0; the last half has another identity each time."""
     context = ActorContext(FakeAgent(), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
-    actor = Actor(0, context, EnvironmentPool(designs, 8), key=jax.random.key(0))
+    actor = Actor(0, context, make_pool(designs, 8, num_threads=1), key=jax.random.key(0))
     return actor.play_round(Snapshot(0, {"version": np.array(0, np.int32)}))
 
 

@@ -1,151 +1,267 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <deque>
 #include <memory>
-#include <tuple>
+#include <utility>
 
-#include "bindings/batch_views.hpp"
-#include "bindings/bindings.hpp"
-#include "pool/pool.hpp"
+#include "bindings/pool_bindings.hpp"
+#include "pool/environment_pool.hpp"
+#include "pool/pool_registry.hpp"
 
 namespace nb = nanobind;
 
 namespace placement {
 namespace {
 
-using RefusalTuple = std::tuple<int, int, int, Verdict, int>;
+using Ids = InputVector<std::int32_t>;
+using Seeds = InputVector<std::uint64_t>;
 
-std::optional<RefusalTuple> as_tuple(const std::optional<Refusal>& refusal) {
-  if (!refusal) return std::nullopt;
-  return RefusalTuple{refusal->index, refusal->step, refusal->design_index, refusal->verdict, refusal->obstacle};
+int count_of(const Ids& actions, const Ids& env_ids) {
+  if (actions.shape(0) != env_ids.shape(0)) throw nb::value_error("one action per environment is needed");
+  return static_cast<int>(env_ids.shape(0));
 }
 
-using Coordinates = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-const Environment& checked_environment(const EnvironmentPool& pool, int env) {
-  if (env < 0 || env >= pool.size()) throw nb::index_error("no such environment");
-  return pool.environment(env);
+const std::uint64_t* data_of(const std::optional<Seeds>& seeds, const Ids& env_ids) {
+  if (seeds && seeds->shape(0) != env_ids.shape(0)) throw nb::value_error("one seed per environment is needed");
+  return seeds ? seeds->data() : nullptr;
 }
 
-template <typename T, int Dimensions>
-using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+EnvironmentConfig config_of(const std::tuple<double, double, double>& weights, const std::string& soft_placer) {
+  EnvironmentConfig config;
+  config.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
+  config.soft_placer = soft_placer;
+  return config;
+}
 
-// The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
-std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int32_t> design_index, Actions actions,
-                                   InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,
-                                   OutputArray<std::int32_t, 2> step, OutputArray<std::uint8_t, 4> mask,
-                                   OutputArray<float, 5> maps, OutputArray<float, 3> x, OutputArray<float, 3> y) {
-  const std::size_t episodes = actions.shape(0), steps = actions.shape(1), slots = episodes * steps;
-  const ObservationShape& shape = designs.shape;
-  const auto macros = static_cast<std::size_t>(shape.steps);
-  if (design_index.shape(0) != episodes || lengths.shape(0) != episodes || design.size() != slots ||
-      step.size() != slots || mask.size() != slots * shape.cells() || maps.size() != slots * shape.cells() * kMaps ||
-      x.size() != slots * macros || y.size() != slots * macros) {
-    throw nb::value_error("render: an array has the wrong shape");
+// Keeps the pool, and so the memory of its blocks, alive for the arrays that look into it.
+struct BlockOwner {
+  std::shared_ptr<EnvironmentPool> pool;
+};
+
+// A block with its arrays, which are made once and handed out again whenever nobody else holds them any more. (A view of
+// an array, and a consumer of its buffer, holds the array.)
+struct Lending {
+  Block* block;
+  nb::list arrays;
+
+  bool returned() const {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(arrays.ptr()); ++i) {
+      if (Py_REFCNT(PyList_GET_ITEM(arrays.ptr(), i)) > 1) return false;
+    }
+    return true;
   }
-  for (std::size_t episode = 0; episode < episodes; ++episode) {
-    const int index = design_index.data()[episode];
-    if (index < 0 || index >= static_cast<int>(designs.plans.size())) throw nb::index_error("no such design");
+};
+
+// The pool and the blocks of it that Python holds. All but the waiting is done with the interpreter's lock held.
+class PythonPool {
+ public:
+  explicit PythonPool(std::shared_ptr<EnvironmentPool> pool)
+      : pool_(std::move(pool)), number_(PoolRegistry::instance().add(pool_)) {}
+  ~PythonPool() {
+    if (pool_->forked()) {
+      new std::shared_ptr<EnvironmentPool>(pool_);  // never to be destroyed,
+      nb::set_leak_warnings(false);           // which is meant
+      return;
+    }
+    PoolRegistry::instance().remove(number_);
+    pool_->close();
   }
-  const ObservationSlot first{design.data(), step.data(), mask.data(), maps.data(), x.data(), y.data()};
-  std::optional<Refusal> refusal;
-  {
+  PythonPool(const PythonPool&) = delete;
+  PythonPool& operator=(const PythonPool&) = delete;
+
+  EnvironmentPool& pool() { return *pool_; }
+  std::uint32_t number() const { return number_; }
+
+  nb::tuple recv(double timeout) {
+    take_back();
+    Block* block = waiting([&] { return pool_->recv(timeout, check_signals); });
+    return lend(block);
+  }
+
+  nb::tuple step(const Ids& actions, const Ids& env_ids, double timeout) {
+    take_back();
+    const std::int32_t *action_data = actions.data(), *id_data = env_ids.data();
+    const int count = count_of(actions, env_ids);
+    return lend(waiting([&] { return pool_->step(action_data, id_data, count, timeout, check_signals); }));
+  }
+
+  nb::tuple reset(const Ids& env_ids, const std::optional<Seeds>& seeds, double timeout) {
+    take_back();
+    const std::int32_t* id_data = env_ids.data();
+    const std::uint64_t* seed_data = data_of(seeds, env_ids);
+    const int count = static_cast<int>(env_ids.shape(0));
+    return lend(waiting([&] { return pool_->reset(id_data, count, seed_data, timeout, check_signals); }));
+  }
+
+  nb::tuple observe(const Ids& env_ids) {
+    std::unique_ptr<Block> block = pool_->observe(env_ids.data(), static_cast<int>(env_ids.shape(0)));
+    Block* raw = block.get();
+    nb::capsule owner(block.release(), [](void* data) noexcept { delete static_cast<Block*>(data); });
+    return result_(batch_views(raw->batch, owner), raw->batch, raw->size);
+  }
+
+ private:
+  template <typename Call>
+  static Block* waiting(Call call) {
     nb::gil_scoped_release unlocked;
-    refusal = render_episodes(designs, static_cast<int>(episodes), static_cast<int>(steps), design_index.data(),
-                              actions.data(), lengths.data(), first);
+    return call();
   }
-  return as_tuple(refusal);
+
+  static void check_signals() {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  nb::tuple lend(Block* block) {
+    const auto of_block = [block](const std::unique_ptr<Lending>& lending) { return lending->block == block; };
+    auto known = std::find_if(known_.begin(), known_.end(), of_block);
+    if (known == known_.end()) {
+      nb::list views = batch_views(block->batch, nb::cast(BlockOwner{pool_}));
+      known = known_.insert(known, std::make_unique<Lending>(Lending{block, std::move(views)}));
+    }
+    lent_.push_back(known->get());
+    return result_((*known)->arrays, block->batch, block->size);
+  }
+
+  // Looks at a few lent blocks, the oldest first, and gives those back that nobody holds any more.
+  void take_back() {
+    for (std::size_t i = std::min<std::size_t>(lent_.size(), 4); i > 0; --i) {
+      Lending* lending = lent_.front();
+      lent_.pop_front();
+      if (lending->returned()) {
+        pool_->release(lending->block);
+      } else {
+        lent_.push_back(lending);
+      }
+    }
+  }
+
+  std::shared_ptr<EnvironmentPool> pool_;
+  std::uint32_t number_;
+  Result result_;
+  std::vector<std::unique_ptr<Lending>> known_;
+  std::deque<Lending*> lent_;
+};
+
+PyObject* new_exception(nb::module_& m, const char* name, PyObject* base) {
+  PyObject* type = PyErr_NewException((std::string("placement.engine._native.") + name).c_str(), base, nullptr);
+  m.attr(name) = nb::handle(type);
+  return type;
+}
+
+void translate_exceptions(nb::module_& m) {
+  static PyObject* illegal = new_exception(m, "IllegalActionError", PyExc_ValueError);
+  static PyObject* failure = new_exception(m, "WorkerFailure", PyExc_RuntimeError);
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const IllegalAction& error) {
+      PyErr_SetObject(illegal, nb::make_tuple(error.action, as_tuple(error.refusal)).ptr());
+    } catch (const WorkerFailure& error) {
+      PyErr_SetObject(failure, nb::make_tuple(error.environment, error.what()).ptr());
+    } catch (const PoolTimeout& error) {
+      PyErr_SetString(PyExc_TimeoutError, error.what());
+    }
+  });
+}
+
+// The engine without a pool: `steps` steps of one environment with random legal actions, observations written.
+void play_alone(std::shared_ptr<Design> design, std::tuple<double, double, double> weights,
+                const std::string& soft_placer, int steps, std::uint64_t seed) {
+  const EnvironmentConfig config = config_of(weights, soft_placer);
+  nb::gil_scoped_release unlocked;
+  const PlanList designs({design});
+  EpisodeScorer scorer(design, config);
+  Environment environment(designs.plans[0], 0, config.dead_end_penalty);
+  environment.seed(seed);
+  ObservationWriter writer(designs.shape);
+  Batch batch(designs.shape, 1);
+  for (int step = 0; step < steps; ++step) {
+    environment.advance(Action(std::max(0, environment.sample_action(designs.shape)), designs.shape), scorer);
+    batch.write(0, 0, environment, writer);
+  }
 }
 
 }  // namespace
 
 void bind_pool(nb::module_& m) {
-  static PyObject* unplayable = PyErr_NewException("placement.engine._native.UnplayableDesign", PyExc_ValueError, nullptr);
-  m.attr("UnplayableDesign") = nb::handle(unplayable);
-  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
-    try {
-      std::rethrow_exception(pointer);
-    } catch (const UnplayableDesign& error) {
-      PyErr_SetObject(unplayable, nb::make_tuple(error.design, error.node, error.what()).ptr());
-    }
-  });
-
-  nb::class_<Batch>(m, "Batch", "The memory of one batch.");
-  m.def("batch_arrays", [](nb::handle owner) { return batch_views(nb::cast<Batch&>(owner), owner); });
-  nb::list fields;
-  for (const char* field : kBatchFields) fields.append(field);
-  m.attr("BATCH_FIELDS") = nb::tuple(fields);
-
-  nb::class_<EnvironmentPool>(m, "EnvironmentPool", "Environments stepped together; see placement.engine.pool.")
+  translate_exceptions(m);
+  m.def("play_alone", &play_alone, nb::kw_only(), nb::arg("design"), nb::arg("weights"), nb::arg("soft_placer"),
+        nb::arg("steps"), nb::arg("seed"), "For benchmarks: steps of one environment in a plain loop.");
+  nb::class_<BlockOwner>(m, "BlockOwner");
+  nb::class_<PythonPool>(m, "EnvironmentPool", "Environments stepped by threads; see placement.engine.pool.")
       .def(
           "__init__",
-          [](EnvironmentPool* self, const std::vector<std::shared_ptr<Design>>& designs,
+          [](PythonPool* self, const std::vector<std::shared_ptr<Design>>& designs,
              const std::vector<int>& design_of_env, std::tuple<double, double, double> weights,
-             double dead_end_penalty, const std::string& soft_placer) {
-            EnvironmentConfig config;
-            config.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
-            config.dead_end_penalty = dead_end_penalty;
-            config.soft_placer = soft_placer;
+             double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
+             int thread_affinity_offset, std::uint64_t seed) {
+            EnvironmentConfig environment = config_of(weights, soft_placer);
+            environment.dead_end_penalty = dead_end_penalty;
+            PoolOptions config{batch_size, num_threads, thread_affinity_offset, seed};
+            const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
             for (const int design : design_of_env) {
               if (design < 0 || design >= static_cast<int>(designs.size())) throw nb::index_error("no such design");
             }
-            const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
-            new (self) EnvironmentPool(shared, design_of_env, config);
+            if (design_of_env.empty()) throw nb::value_error("at least one environment is needed");
+            new (self) PythonPool(std::make_shared<EnvironmentPool>(shared, design_of_env, environment, config));
           },
           nb::kw_only(), nb::arg("designs"), nb::arg("design_of_env"), nb::arg("weights"),
-          nb::arg("dead_end_penalty"), nb::arg("soft_placer"))
-      .def_prop_ro("batch", &EnvironmentPool::batch)
+          nb::arg("dead_end_penalty"), nb::arg("soft_placer"), nb::arg("batch_size"), nb::arg("num_threads"),
+          nb::arg("thread_affinity_offset"), nb::arg("seed"))
       .def_prop_ro("shape",
-                   [](const EnvironmentPool& self) {
-                     const ObservationShape& shape = self.designs().shape;
+                   [](PythonPool& self) {
+                     const ObservationShape& shape = self.pool().shape();
                      return std::make_tuple(shape.rows, shape.columns, shape.steps);
                    })
-      .def("reset", &EnvironmentPool::reset, nb::call_guard<nb::gil_scoped_release>())
-      .def("step",
-           [](EnvironmentPool& self, InputVector<std::int32_t> actions) {
-             if (actions.shape(0) != static_cast<std::size_t>(self.size())) {
-               throw nb::value_error("step: one action per environment is needed");
-             }
-             std::optional<Refusal> refusal;
-             {
-               nb::gil_scoped_release unlocked;
-               refusal = self.step(actions.data());
-             }
-             return as_tuple(refusal);
+      .def_prop_ro("number", &PythonPool::number)
+      .def_prop_ro("batch_size", [](PythonPool& self) { return self.pool().batch_size(); })
+      .def_prop_ro("num_threads", [](PythonPool& self) { return self.pool().num_threads(); })
+      .def_prop_ro("closed", [](PythonPool& self) { return self.pool().closed(); })
+      .def_prop_ro("in_flight", [](PythonPool& self) { return self.pool().in_flight(); })
+      .def("send",
+           [](PythonPool& self, Ids actions, Ids env_ids) {
+             self.pool().send(actions.data(), env_ids.data(), count_of(actions, env_ids));
+           })
+      .def("send_reset",
+           [](PythonPool& self, Ids env_ids, std::optional<Seeds> seeds) {
+             self.pool().send_reset(env_ids.data(), static_cast<int>(env_ids.shape(0)), data_of(seeds, env_ids));
+           },
+           nb::arg("env_ids"), nb::arg("seeds").none())
+      .def("recv", &PythonPool::recv)
+      .def("step", &PythonPool::step)
+      .def("reset", &PythonPool::reset, nb::arg("env_ids"), nb::arg("seeds").none(), nb::arg("timeout"))
+      .def("observe", &PythonPool::observe)
+      .def("sample_actions",
+           [](PythonPool& self, Ids env_ids, nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+             if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("one place per environment is needed");
+             self.pool().sample_actions(env_ids.data(), static_cast<int>(env_ids.shape(0)), out.data());
+           })
+      .def("snapshot",
+           [](PythonPool& self, int env_id) {
+             const std::string bytes = self.pool().snapshot(env_id);
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("restore",
+           [](PythonPool& self, int env_id, nb::bytes bytes) {
+             self.pool().restore(env_id, std::string(bytes.c_str(), bytes.size()));
            })
       .def("last_placement",
-           [](const EnvironmentPool& self, int env, Coordinates x, Coordinates y) {
-             const Environment& environment = checked_environment(self, env);
-             if (x.shape(0) != environment.last_x().size() || y.shape(0) != environment.last_y().size()) {
-               throw nb::value_error("last_placement: one value per node is needed");
-             }
-             if (!environment.has_finished()) return false;
-             std::copy(environment.last_x().begin(), environment.last_x().end(), x.data());
-             std::copy(environment.last_y().begin(), environment.last_y().end(), y.data());
-             return true;
+           [](PythonPool& self, int env_id) -> std::optional<std::tuple<std::vector<double>, std::vector<double>>> {
+             std::vector<double> x, y;
+             if (!self.pool().last_placement(env_id, &x, &y)) return std::nullopt;
+             return std::make_tuple(std::move(x), std::move(y));
            })
-      .def("cells",
-           [](const EnvironmentPool& self, int env) {
-             const PlacementState& state = checked_environment(self, env).state();
-             std::vector<int> cells;
-             for (int t = 0; t < state.step(); ++t) cells.push_back(state.cell(t));
-             return cells;
+      .def("disturb_next",
+           [](PythonPool& self, int env_id, double seconds, bool fails) {
+             self.pool().disturb_next(env_id, seconds, fails);
            })
-      .def(
-          "render",
-          [](const EnvironmentPool& self, InputVector<std::int32_t> design_index, Actions actions,
-             InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,
-             OutputArray<std::int32_t, 2> step, OutputArray<std::uint8_t, 4> mask, OutputArray<float, 5> maps,
-             OutputArray<float, 3> x, OutputArray<float, 3> y) {
-            return render(self.designs(), design_index, actions, lengths, design, step, mask, maps, x, y);
-          },
-          nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"), nb::arg("step"),
-          nb::arg("mask"), nb::arg("maps"), nb::arg("x"), nb::arg("y"));
+      .def_prop_ro("receiving", [](PythonPool& self) { return self.pool().receiving(); })
+      .def("close", [](PythonPool& self) { self.pool().close(); }, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace placement

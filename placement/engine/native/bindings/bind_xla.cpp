@@ -26,7 +26,7 @@ using IntegersResult = ffi::ResultBuffer<ffi::S32, 1>;
 template <typename Call>
 ffi::Error with_pool(const Handle& handle, HandleResult& next, Call call) {
   const std::uint32_t* number = handle.typed_data();
-  const std::shared_ptr<AsyncPool> pool = PoolRegistry::instance().find(number[0]);
+  const std::shared_ptr<EnvironmentPool> pool = PoolRegistry::instance().find(number[0]);
   if (!pool) return ffi::Error::InvalidArgument("the pool of this handle is no more");
   try {
     call(*pool);
@@ -84,7 +84,7 @@ void require_equal(const Integers& actions, const Integers& env_ids) {
 }
 
 // Gives the block back even where it does not fit.
-void fill_and_release(AsyncPool& pool, Block* block, Outputs& outputs) {
+void fill_and_release(EnvironmentPool& pool, Block* block, Outputs& outputs) {
   try {
     outputs.fill(*block);
   } catch (...) {
@@ -95,7 +95,7 @@ void fill_and_release(AsyncPool& pool, Block* block, Outputs& outputs) {
 }
 
 ffi::Error send(Handle handle, Integers actions, Integers env_ids, HandleResult next) {
-  return with_pool(handle, next, [&](AsyncPool& pool) {
+  return with_pool(handle, next, [&](EnvironmentPool& pool) {
     require_equal(actions, env_ids);
     pool.send(actions.typed_data(), env_ids.typed_data(), static_cast<int>(env_ids.element_count()));
   });
@@ -112,14 +112,14 @@ ffi::Error send(Handle handle, Integers actions, Integers env_ids, HandleResult 
 
 ffi::Error recv(Handle handle, double timeout, PLACEMENT_OUTPUT_PARAMETERS) {
   Outputs outputs = PLACEMENT_OUTPUTS;
-  return with_pool(handle, next, [&](AsyncPool& pool) {
+  return with_pool(handle, next, [&](EnvironmentPool& pool) {
     fill_and_release(pool, pool.recv(timeout, [] {}), outputs);
   });
 }
 
 ffi::Error step(Handle handle, Integers actions, Integers env_ids, double timeout, PLACEMENT_OUTPUT_PARAMETERS) {
   Outputs outputs = PLACEMENT_OUTPUTS;
-  return with_pool(handle, next, [&](AsyncPool& pool) {
+  return with_pool(handle, next, [&](EnvironmentPool& pool) {
     require_equal(actions, env_ids);
     const int count = static_cast<int>(env_ids.element_count());
     fill_and_release(pool, pool.step(actions.typed_data(), env_ids.typed_data(), count, timeout, [] {}), outputs);

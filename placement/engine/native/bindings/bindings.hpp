@@ -19,7 +19,7 @@ void bind_search(nanobind::module_& m);
 void bind_soft(nanobind::module_& m);
 void bind_state(nanobind::module_& m);
 void bind_pool(nanobind::module_& m);
-void bind_async_pool(nanobind::module_& m);
+void bind_rendering(nanobind::module_& m);
 void bind_xla(nanobind::module_& m);
 
 }  // namespace placement

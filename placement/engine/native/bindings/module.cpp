@@ -9,6 +9,6 @@ NB_MODULE(_native, m) {
   placement::bind_search(m);
   placement::bind_state(m);
   placement::bind_pool(m);
-  placement::bind_async_pool(m);
+  placement::bind_rendering(m);
   placement::bind_xla(m);
 }

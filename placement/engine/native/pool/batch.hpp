@@ -21,6 +21,7 @@ class Batch {
         y_(x_.size()),
         reward_(size),
         terminated_(size),
+        truncated_(size),
         dead_end_(size),
         costs_(static_cast<std::size_t>(size) * kCosts),
         elapsed_step_(size),
@@ -40,6 +41,7 @@ class Batch {
     const StepSlot first{reward_.data(), terminated_.data(), dead_end_.data(), costs_.data(), elapsed_step_.data()};
     return first.at(index);
   }
+  std::uint8_t* truncated() { return truncated_.data(); }
   std::int32_t* env_id() { return env_id_.data(); }
   std::int32_t* rows() { return rows_.data(); }
   std::int32_t* columns() { return columns_.data(); }
@@ -49,6 +51,7 @@ class Batch {
   void write(std::size_t index, int env_id, const Environment& environment, ObservationWriter& writer) {
     const EpisodePlan& plan = environment.state().plan();
     environment.write(writer, observation(index), step(index));
+    truncated_[index] = false;  // no episode is cut short
     env_id_[index] = env_id;
     rows_[index] = plan.design->canvas.rows;
     columns_[index] = plan.design->canvas.columns;
@@ -63,7 +66,7 @@ class Batch {
   std::vector<float> maps_;                    // [B, K, R, C]
   std::vector<float> x_, y_;                   // [B, T]
   std::vector<float> reward_;                  // [B]
-  std::vector<std::uint8_t> terminated_, dead_end_;  // [B]
+  std::vector<std::uint8_t> terminated_, truncated_, dead_end_;  // [B]
   std::vector<double> costs_;                  // [B, kCosts]
   std::vector<std::int32_t> elapsed_step_, env_id_;  // [B]
   std::vector<std::int32_t> rows_, columns_, macros_;  // [B] true sizes of the environment's design

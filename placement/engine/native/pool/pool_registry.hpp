@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "pool/async_pool.hpp"
+#include "pool/environment_pool.hpp"
 
 namespace placement {
 
@@ -17,7 +17,7 @@ class PoolRegistry {
     return *registry;
   }
 
-  std::uint32_t add(const std::shared_ptr<AsyncPool>& pool) {
+  std::uint32_t add(const std::shared_ptr<EnvironmentPool>& pool) {
     const std::lock_guard<std::mutex> lock(mutex_);
     pools_[++last_] = pool;
     return last_;
@@ -27,7 +27,7 @@ class PoolRegistry {
     pools_.erase(number);
   }
   // Null where there is none, or none any more.
-  std::shared_ptr<AsyncPool> find(std::uint32_t number) {
+  std::shared_ptr<EnvironmentPool> find(std::uint32_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pools_.find(number);
     return found == pools_.end() ? nullptr : found->second.lock();
@@ -36,7 +36,7 @@ class PoolRegistry {
  private:
   std::mutex mutex_;
   std::uint32_t last_ = 0;
-  std::map<std::uint32_t, std::weak_ptr<AsyncPool>> pools_;
+  std::map<std::uint32_t, std::weak_ptr<EnvironmentPool>> pools_;
 };
 
 }  // namespace placement

@@ -1,4 +1,4 @@
-#include "pool/async_pool.hpp"
+#include "pool/environment_pool.hpp"
 
 #include <pthread.h>
 #ifdef __linux__
@@ -54,35 +54,43 @@ void pin(int core) {
 
 }  // namespace
 
-AsyncPool::AsyncPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
-                     const EnvironmentConfig& environment, const AsyncPoolConfig& config)
+EnvironmentPool::EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
+                     const EnvironmentConfig& environment, const PoolOptions& config)
     : designs_(designs),
+      environment_config_(environment),
       batch_size_(checked_batch_size(config.batch_size, static_cast<int>(design_of_env.size()))),
       num_threads_(checked_threads(config.num_threads, static_cast<int>(design_of_env.size()))),
       work_(static_cast<int>(design_of_env.size()), num_threads_,
             batch_size_ == static_cast<int>(design_of_env.size())),
       states_(designs_.shape, static_cast<int>(design_of_env.size()),
               batch_size_ == static_cast<int>(design_of_env.size()) ? 0 : batch_size_),
+      own_workspace_(designs_, environment),
+      affinity_offset_(config.thread_affinity_offset),
       observer_(std::make_unique<ObservationWriter>(designs_.shape)),
       fork_generation_(fork_generation()) {
   for (const int design : design_of_env) {
     entries_.emplace_back(Environment(designs_.plans.at(design), design, environment.dead_end_penalty));
     entries_.back().environment.seed(stream_seed(config.seed, entries_.size() - 1));
   }
-  for (int i = 0; i < num_threads_ + (synchronous() ? 1 : 0); ++i) workspaces_.emplace_back(designs_, environment);
+  if (num_threads_ > 1 || !synchronous()) start_workers();
+}
+
+void EnvironmentPool::start_workers() {
   for (int worker = 0; worker < num_threads_; ++worker) {
-    threads_.emplace_back([this, worker, offset = config.thread_affinity_offset] {
-      if (offset >= 0) pin(offset + worker);
-      work(worker);
+    const bool owns = worker == 0 && !synchronous();
+    Workspace& workspace = owns ? own_workspace_ : workspaces_.emplace_back(designs_, environment_config_);
+    threads_.emplace_back([this, worker, &workspace] {
+      if (affinity_offset_ >= 0) pin(affinity_offset_ + worker);
+      work(worker, workspace);
     });
   }
 }
 
-AsyncPool::~AsyncPool() { close(); }
+EnvironmentPool::~EnvironmentPool() { close(); }
 
-bool AsyncPool::forked() const { return fork_generation_ != fork_count.load(); }
+bool EnvironmentPool::forked() const { return fork_generation_ != fork_count.load(); }
 
-void AsyncPool::close() {
+void EnvironmentPool::close() {
   if (forked()) return;
   {
     const std::lock_guard<std::mutex> lock(callers_);
@@ -93,7 +101,7 @@ void AsyncPool::close() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void AsyncPool::check_usable() const {
+void EnvironmentPool::check_usable() const {
   if (forked()) {
     throw PoolMisuse("this process was forked from the one that made the pool; the pool's threads are not here. "
                      "Make a pool in this process, or start processes by 'spawn'");
@@ -101,7 +109,7 @@ void AsyncPool::check_usable() const {
   if (closed()) throw PoolMisuse("the pool is closed");
 }
 
-void AsyncPool::check_environments(const std::int32_t* env_ids, int count) {
+void EnvironmentPool::check_environments(const std::int32_t* env_ids, int count) {
   if (count == 0) throw std::invalid_argument("env_id: no environment is named");
   ++calls_;
   for (int i = 0; i < count; ++i) {
@@ -121,13 +129,13 @@ void AsyncPool::check_environments(const std::int32_t* env_ids, int count) {
   }
 }
 
-AsyncPool::Entry& AsyncPool::entry_at_rest(int env_id) {
+EnvironmentPool::Entry& EnvironmentPool::entry_at_rest(int env_id) {
   const std::int32_t id = env_id;
   check_environments(&id, 1);
   return entries_[env_id];
 }
 
-void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along) {
+void EnvironmentPool::send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along) {
   check_environments(env_ids, count);
   for (int i = 0; i < count; ++i) {
     const Environment& environment = entries_[env_ids[i]].environment;
@@ -146,7 +154,19 @@ void AsyncPool::send_locked(const std::int32_t* actions, const std::int32_t* env
   enqueue(env_ids, count, working_along);
 }
 
-void AsyncPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
+void EnvironmentPool::reset_locked(const std::int32_t* env_ids, int count, const std::uint64_t* seeds,
+                                   bool working_along) {
+  check_environments(env_ids, count);
+  for (int i = 0; i < count; ++i) {
+    Entry& entry = entries_[env_ids[i]];
+    entry.request = Request::reset;
+    entry.seed = seeds == nullptr ? std::nullopt : std::optional<std::uint64_t>(seeds[i]);
+  }
+  enqueue(env_ids, count, working_along);
+}
+
+void EnvironmentPool::enqueue(const std::int32_t* env_ids, int count, bool working_along) {
+  if (!working_along && threads_.empty()) start_workers();
   Block* block = synchronous() ? states_.open(count) : nullptr;
   for (int i = 0; i < count; ++i) {
     Entry& entry = entries_[env_ids[i]];
@@ -159,45 +179,45 @@ void AsyncPool::enqueue(const std::int32_t* env_ids, int count, bool working_alo
   work_.push(env_ids, count, wanted, working_along ? num_threads_ - 1 : -1);
 }
 
-void AsyncPool::send(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
+void EnvironmentPool::send(const std::int32_t* actions, const std::int32_t* env_ids, int count) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   send_locked(actions, env_ids, count, false);
 }
 
-void AsyncPool::send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds) {
+void EnvironmentPool::send_reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
-  check_environments(env_ids, count);
-  for (int i = 0; i < count; ++i) {
-    Entry& entry = entries_[env_ids[i]];
-    entry.request = Request::reset;
-    entry.seed = seeds == nullptr ? std::nullopt : std::optional<std::uint64_t>(seeds[i]);
-  }
-  enqueue(env_ids, count, false);
+  reset_locked(env_ids, count, seeds, false);
 }
 
-Block* AsyncPool::step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
-                       const std::function<void()>& interrupted) {
+template <typename Enqueue>
+Block* EnvironmentPool::call(Enqueue enqueue, double timeout, const std::function<void()>& interrupted) {
   {
     const std::lock_guard<std::mutex> lock(callers_);
     check_usable();
     if (receiving_) throw PoolMisuse("step: another thread is receiving");
-    send_locked(actions, env_ids, count, synchronous());
+    enqueue(synchronous());
   }
   try {
-    return receive(timeout, interrupted);
+    return recv(timeout, interrupted);
   } catch (...) {
     work_.wake();  // the caller left before its share was done
     throw;
   }
 }
 
-Block* AsyncPool::recv(double timeout, const std::function<void()>& interrupted) {
-  return receive(timeout, interrupted);
+Block* EnvironmentPool::step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
+                             const std::function<void()>& interrupted) {
+  return call([&](bool working_along) { send_locked(actions, env_ids, count, working_along); }, timeout, interrupted);
 }
 
-Block* AsyncPool::receive(double timeout, const std::function<void()>& interrupted) {
+Block* EnvironmentPool::reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, double timeout,
+                              const std::function<void()>& interrupted) {
+  return call([&](bool working_along) { reset_locked(env_ids, count, seeds, working_along); }, timeout, interrupted);
+}
+
+Block* EnvironmentPool::recv(double timeout, const std::function<void()>& interrupted) {
   Block* block = nullptr;
   {
     const std::lock_guard<std::mutex> lock(callers_);
@@ -212,7 +232,7 @@ Block* AsyncPool::receive(double timeout, const std::function<void()>& interrupt
     block = states_.front();
   }
   struct Receiving {
-    AsyncPool& pool;
+    EnvironmentPool& pool;
     ~Receiving() {
       const std::lock_guard<std::mutex> lock(pool.callers_);
       pool.receiving_ = false;
@@ -230,18 +250,21 @@ Block* AsyncPool::receive(double timeout, const std::function<void()>& interrupt
   return block;
 }
 
-void AsyncPool::await(Block* block, double timeout, const std::function<void()>& interrupted) {
+void EnvironmentPool::await(Block* block, double timeout, const std::function<void()>& interrupted) {
   using Clock = std::chrono::steady_clock;
   const auto seconds_since = [](Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
   };
   const Clock::time_point start = Clock::now();
   Clock::time_point looked = start;
-  while (!StateQueue::complete(block)) {
+  for (int turn = 0; !StateQueue::complete(block); ++turn) {
     if (closed()) throw PoolMisuse("recv: the pool was closed meanwhile");
     std::int32_t env = -1;
     if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
-      run(env, workspaces_.back());
+      // Looking at the clock takes time: rarely where steps take microseconds and there is no deadline.
+      const bool takes_long = entries_[env].environment.ends_next() || entries_[env].delay > 0;
+      run(env, own_workspace_);
+      if (timeout < 0 && !takes_long && turn % 64 != 63) continue;
     } else {
       const double left = timeout < 0 ? kSlice : timeout - seconds_since(start);
       if (left > 0 && !work_.spin_until([block] { return StateQueue::complete(block); })) {
@@ -260,7 +283,7 @@ void AsyncPool::await(Block* block, double timeout, const std::function<void()>&
   }
 }
 
-void AsyncPool::raise_failure(Block* block) {
+void EnvironmentPool::raise_failure(Block* block) {
   const std::lock_guard<std::mutex> lock(block->failures_mutex);
   if (block->failures.empty()) return;
   const auto [environment, what] = block->failures.back();
@@ -268,21 +291,21 @@ void AsyncPool::raise_failure(Block* block) {
   throw WorkerFailure(environment, what);
 }
 
-void AsyncPool::release(Block* block) {
+void EnvironmentPool::release(Block* block) {
   const std::lock_guard<std::mutex> lock(callers_);
   states_.give_back(block);
 }
 
-void AsyncPool::work(int worker) {
+void EnvironmentPool::work(int worker, Workspace& workspace) {
   while (true) {
     work_.wait(worker);
     std::int32_t env = -1;
-    while (!closed() && work_.pop(worker, &env)) run(env, workspaces_[worker]);
+    while (!closed() && work_.pop(worker, &env)) run(env, workspace);
     if (closed()) return;
   }
 }
 
-void AsyncPool::run(int env_id, Workspace& workspace) {
+void EnvironmentPool::run(int env_id, Workspace& workspace) {
   Entry& entry = entries_[env_id];
   Environment& environment = entry.environment;
   std::string failure;
@@ -308,19 +331,19 @@ void AsyncPool::run(int env_id, Workspace& workspace) {
   states_.filled(block);  // from here on the environment is the caller's
 }
 
-int AsyncPool::in_flight() const {
+int EnvironmentPool::in_flight() const {
   const std::lock_guard<std::mutex> lock(callers_);
   return in_flight_;
 }
 
-void AsyncPool::sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions) {
+void EnvironmentPool::sample_actions(const std::int32_t* env_ids, int count, std::int32_t* actions) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   check_environments(env_ids, count);
   for (int i = 0; i < count; ++i) actions[i] = entries_[env_ids[i]].environment.sample_action(shape());
 }
 
-std::unique_ptr<Block> AsyncPool::observe(const std::int32_t* env_ids, int count) {
+std::unique_ptr<Block> EnvironmentPool::observe(const std::int32_t* env_ids, int count) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   check_environments(env_ids, count);
@@ -332,19 +355,19 @@ std::unique_ptr<Block> AsyncPool::observe(const std::int32_t* env_ids, int count
   return block;
 }
 
-std::string AsyncPool::snapshot(int env_id) {
+std::string EnvironmentPool::snapshot(int env_id) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   return entry_at_rest(env_id).environment.snapshot();
 }
 
-void AsyncPool::restore(int env_id, const std::string& bytes) {
+void EnvironmentPool::restore(int env_id, const std::string& bytes) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   entry_at_rest(env_id).environment.restore(bytes);
 }
 
-bool AsyncPool::last_placement(int env_id, std::vector<double>* x, std::vector<double>* y) {
+bool EnvironmentPool::last_placement(int env_id, std::vector<double>* x, std::vector<double>* y) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   const Environment& environment = entry_at_rest(env_id).environment;
@@ -353,7 +376,7 @@ bool AsyncPool::last_placement(int env_id, std::vector<double>* x, std::vector<d
   return environment.has_finished();
 }
 
-void AsyncPool::disturb_next(int env_id, double seconds, bool fails) {
+void EnvironmentPool::disturb_next(int env_id, double seconds, bool fails) {
   const std::lock_guard<std::mutex> lock(callers_);
   check_usable();
   Entry& entry = entry_at_rest(env_id);
@@ -361,7 +384,7 @@ void AsyncPool::disturb_next(int env_id, double seconds, bool fails) {
   entry.fails = fails;
 }
 
-bool AsyncPool::receiving() const {
+bool EnvironmentPool::receiving() const {
   const std::lock_guard<std::mutex> lock(callers_);
   return receiving_;
 }

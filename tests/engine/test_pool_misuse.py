@@ -1,4 +1,4 @@
-"""What the threaded pool refuses; after every refusal it goes on as if nothing had been asked."""
+"""What the pool refuses; after every refusal it goes on as if nothing had been asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from placement.engine.actions import IllegalAction
-from placement.engine.async_pool import AsyncPool, WorkerError, make_pool
+from placement.engine.pool import EnvironmentPool, WorkerError, make_pool
 from placement.netlist.errors import DesignError
 from placement.testing.designs import Node, NodeKind, build, four_macros, square_canvas
 
@@ -32,14 +32,14 @@ def pool(request):
         yield made
 
 
-def receive_all(pool: AsyncPool) -> list[int]:
+def receive_all(pool: EnvironmentPool) -> list[int]:
     seen: list[int] = []
     while pool.in_flight:
         seen += pool.recv(timeout=DEADLINE)[4]["env_id"].tolist()
     return sorted(seen)
 
 
-def assert_usable(pool: AsyncPool) -> None:
+def assert_usable(pool: EnvironmentPool) -> None:
     """Every environment at rest can be reset, stepped and received."""
     pool.async_reset()
     assert receive_all(pool) == [0, 1, 2, 3]
@@ -47,7 +47,7 @@ def assert_usable(pool: AsyncPool) -> None:
     assert receive_all(pool) == [0, 1, 2, 3]
 
 
-def begun(pool: AsyncPool) -> AsyncPool:
+def begun(pool: EnvironmentPool) -> EnvironmentPool:
     pool.async_reset()
     receive_all(pool)
     return pool
@@ -118,13 +118,16 @@ def test_an_environment_that_there_is_not(pool, bad) -> None:
 @pytest.mark.parametrize(
     ("actions", "env_id", "error", "message"),
     [
-        (np.zeros(4, np.int64), None, TypeError, "actions: must be a NumPy array of dtype int32, not int64"),
-        (np.zeros(4, np.float32), None, TypeError, "dtype int32, not float32"),
-        ([0, 0, 0, 0], None, TypeError, "dtype int32, not list"),
+        (np.zeros(4, np.float32), None, TypeError, "actions: must be integers, not float32"),
+        ([0.0, 0.0, 0.0, 0.0], None, TypeError, "must be integers, not float64"),
+        (np.zeros(4, np.bool_), None, TypeError, "must be integers, not bool"),
+        (["a", "b", "c", "d"], None, TypeError, "must be integers"),
+        (np.array([12, 12, 12, 2**40]), None, IllegalAction, r"actions: 1099511627776 must be in \[-2147483648, 2147"),
         (ids(1, 2, 3), None, ValueError, r"actions: shape \[3\], expected \[4\]"),
         (np.zeros((4, 1), np.int32), None, ValueError, r"shape \[4, 1\], expected \[4\]"),
-        (np.int32(3), None, TypeError, "not int32"),
-        (ids(1, 2), np.array([0, 1]), TypeError, "env_id: must be a NumPy array of dtype int32, not int64"),
+        (np.int32(3), None, ValueError, r"actions: shape \[\], expected \[4\]"),
+        (ids(1, 2), np.array([0.0, 1.0]), TypeError, "env_id: must be integers, not float64"),
+        (ids(1, 2), [0, 2**31], ValueError, "env_id: 2147483648 must be in"),
         (ids(1, 2), np.zeros((1, 2), np.int32), ValueError, r"env_id: shape \[1, 2\]"),
         (ids(1, 2), ids(1), ValueError, r"actions: shape \[2\], expected \[1\]"),
         (ids(), ids(), ValueError, "no environment is named"),
@@ -324,7 +327,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
         import os, signal, sys, threading, time
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background inherits it ignored
         import numpy as np
-        from placement.engine.async_pool import make_pool
+        from placement.engine.pool import make_pool
         from placement.testing.designs import four_macros
         pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
     """

@@ -2,16 +2,18 @@
 //
 //   caller ── send ──▶ work queue ──▶ workers ──▶ state queue ── recv ──▶ caller
 //
-// With batch_size below the number of environments, a batch holds the first results that are ready, whosever they are.
+// With batch_size below the number of environments, a batch holds the first results that are ready.
 // With batch_size equal to it (synchronous mode), a batch answers a call: results in the order of the call, so that
-// nothing depends on the threads; the calling thread then works along instead of waiting.
+// nothing depends on the threads. The calling thread then steps environments too instead of waiting; a synchronous pool
+// of one thread has no worker until `send` or `send_reset` needs one.
 //
-// Callers may be several threads: their bookkeeping is guarded by a mutex, which the workers never touch. An environment
+// Callers may be several threads: a mutex guards their bookkeeping, and the workers never touch it. An environment
 // belongs to the caller until it is sent, then to a worker, then to the caller again once its result was received.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "pool/pool.hpp"
+#include "pool/plan_list.hpp"
 #include "pool/state_queue.hpp"
 #include "pool/work_queue.hpp"
 
@@ -51,21 +53,21 @@ struct WorkerFailure : std::runtime_error {
   int environment;
 };
 
-struct AsyncPoolConfig {
+struct PoolOptions {
   int batch_size = 0;              // 0: as many as environments
   int num_threads = 0;             // 0: as many as cores, at most as many as environments
   int thread_affinity_offset = -1;  // worker i on core offset + i; -1: wherever the system likes
   std::uint64_t seed = 0;
 };
 
-class AsyncPool {
+class EnvironmentPool {
  public:
   // Throws UnplayableDesign, or std::invalid_argument.
-  AsyncPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
-            const EnvironmentConfig& environment, const AsyncPoolConfig& config);
-  ~AsyncPool();
-  AsyncPool(const AsyncPool&) = delete;
-  AsyncPool& operator=(const AsyncPool&) = delete;
+  EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
+            const EnvironmentConfig& environment, const PoolOptions& config);
+  ~EnvironmentPool();
+  EnvironmentPool(const EnvironmentPool&) = delete;
+  EnvironmentPool& operator=(const EnvironmentPool&) = delete;
 
   int size() const { return static_cast<int>(entries_.size()); }
   int batch_size() const { return batch_size_; }
@@ -94,9 +96,11 @@ class AsyncPool {
   Block* recv(double timeout, const std::function<void()>& interrupted);
   void release(Block* block);
 
-  // send and recv in one. In synchronous mode the calling thread does its share, alone where that is best.
+  // send and recv in one, send_reset and recv in one. In synchronous mode the calling thread does its share of the work.
   Block* step(const std::int32_t* actions, const std::int32_t* env_ids, int count, double timeout,
               const std::function<void()>& interrupted);
+  Block* reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, double timeout,
+               const std::function<void()>& interrupted);
 
   // Results that were not received yet.
   int in_flight() const;
@@ -146,25 +150,31 @@ class AsyncPool {
   void check_usable() const;
   void check_environments(const std::int32_t* env_ids, int count);
   Entry& entry_at_rest(int env_id);
-  // `working_along`: the calling thread is going to do its share.
-  void enqueue(const std::int32_t* env_ids, int count, bool working_along);
+  // The caller holds the mutex. `working_along`: the calling thread is going to do its share.
   void send_locked(const std::int32_t* actions, const std::int32_t* env_ids, int count, bool working_along);
-  Block* receive(double timeout, const std::function<void()>& interrupted);
+  void reset_locked(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, bool working_along);
+  void enqueue(const std::int32_t* env_ids, int count, bool working_along);
+  void start_workers();
+  template <typename Enqueue>
+  Block* call(Enqueue enqueue, double timeout, const std::function<void()>& interrupted);
   void await(Block* block, double timeout, const std::function<void()>& interrupted);
-  void work(int worker);
+  void work(int worker, Workspace& workspace);
   void run(int env_id, Workspace& workspace);
   static void raise_failure(Block* block);
 
   PlanList designs_;
+  EnvironmentConfig environment_config_;
   std::vector<Entry> entries_;
   int batch_size_, num_threads_;
   WorkQueue work_;
   StateQueue states_;
-  std::vector<Workspace> workspaces_;  // of the workers, then of the calling thread
+  Workspace own_workspace_;  // the calling thread's in synchronous mode, otherwise the first worker's
+  std::deque<Workspace> workspaces_;  // the other workers'
   std::atomic<bool> closed_{false};
-  std::vector<std::thread> threads_;
+  int affinity_offset_;
 
   mutable std::mutex callers_;  // guards what follows, `busy` and `mark`
+  std::vector<std::thread> threads_;
   int in_flight_ = 0;
   bool receiving_ = false;
   std::uint64_t calls_ = 0;

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.async_pool import make_pool
+from placement.engine.pool import make_pool
 from placement.testing.designs import four_macros, random_design, square_canvas
 
 NONE = EnvConfig(soft_placer="none")
@@ -23,7 +23,7 @@ def traffic(generator: np.random.Generator, designs: list, steps: int) -> None:
     envs = int(generator.integers(16, 257))
     batch = envs if generator.random() < 0.3 else int(generator.integers(envs // 4, envs))
     threads = int(generator.integers(1, 5))
-    with make_pool(designs, envs, batch_size=batch, num_threads=threads, env=NONE) as pool:
+    with make_pool(designs, envs, batch_size=batch, num_threads=threads, config=NONE) as pool:
         pool.async_reset()
         expected, ended, taken = np.zeros(envs, int), np.zeros(envs, bool), 0
         while taken < steps:

@@ -1,4 +1,4 @@
-#include "pool/async_pool.hpp"
+#include "pool/environment_pool.hpp"
 
 #include <numeric>
 
@@ -9,12 +9,12 @@ using namespace placement;
 
 namespace {
 
-std::unique_ptr<AsyncPool> make(int environments, int batch, int threads) {
+std::unique_ptr<EnvironmentPool> make(int environments, int batch, int threads) {
   EnvironmentConfig environment;
   environment.soft_placer = "none";
-  return std::make_unique<AsyncPool>(std::vector<std::shared_ptr<const Design>>{toy_design()},
+  return std::make_unique<EnvironmentPool>(std::vector<std::shared_ptr<const Design>>{toy_design()},
                                      std::vector<int>(environments, 0), environment,
-                                     AsyncPoolConfig{batch, threads, -1, 1});
+                                     PoolOptions{batch, threads, -1, 1});
 }
 
 std::vector<std::int32_t> all(int count) {
@@ -27,7 +27,7 @@ const auto never = [] {};
 
 }  // namespace
 
-TEST(async_pool_results_do_not_depend_on_the_threads) {
+TEST(pool_results_do_not_depend_on_the_threads) {
   constexpr int kEnvironments = 9;
   std::vector<std::vector<float>> rewards;
   for (const int threads : {1, 2, 4}) {
@@ -49,7 +49,7 @@ TEST(async_pool_results_do_not_depend_on_the_threads) {
   CHECK(rewards[0] == rewards[1] && rewards[1] == rewards[2]);
 }
 
-TEST(async_pool_keeps_every_environment_whole) {
+TEST(pool_keeps_every_environment_whole) {
   constexpr int kEnvironments = 12, kBatch = 5;
   const auto pool = make(kEnvironments, kBatch, 3);
   const auto ids = all(kEnvironments);
@@ -70,7 +70,7 @@ TEST(async_pool_keeps_every_environment_whole) {
   }
 }
 
-TEST(async_pool_may_be_closed_at_any_time) {
+TEST(pool_may_be_closed_at_any_time) {
   for (int turn = 0; turn < 60; ++turn) {
     const auto pool = make(16, turn % 2 ? 4 : 0, 1 + turn % 4);
     const auto ids = all(16);
@@ -80,7 +80,7 @@ TEST(async_pool_may_be_closed_at_any_time) {
   }
 }
 
-TEST(async_pool_refuses_misuse) {
+TEST(pool_refuses_misuse) {
   const auto pool = make(2, 0, 1);
   const std::int32_t twice[] = {1, 1}, beyond[] = {0, 2}, both[] = {0, 1}, actions[] = {17, 9999};
   CHECK_THROWS(pool->recv(0, never), PoolMisuse);
@@ -98,7 +98,7 @@ TEST(async_pool_refuses_misuse) {
   CHECK_THROWS(pool->send_reset(both, 2), PoolMisuse);
 }
 
-TEST(async_pool_sends_from_several_threads) {
+TEST(pool_sends_from_several_threads) {
   constexpr int kEnvironments = 8;
   const auto pool = make(kEnvironments, 4, 2);
   const auto ids = all(kEnvironments);

@@ -1,0 +1,71 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <tuple>
+
+#include "bindings/pool_bindings.hpp"
+#include "pool/rendering.hpp"
+
+namespace nb = nanobind;
+
+namespace placement {
+namespace {
+
+template <typename T, int Dimensions>
+using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
+std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int32_t> design_index, Actions actions,
+                                   InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,
+                                   OutputArray<std::int32_t, 2> step, OutputArray<std::uint8_t, 4> mask,
+                                   OutputArray<float, 5> maps, OutputArray<float, 3> x, OutputArray<float, 3> y) {
+  const std::size_t episodes = actions.shape(0), steps = actions.shape(1), slots = episodes * steps;
+  const ObservationShape& shape = designs.shape;
+  const auto macros = static_cast<std::size_t>(shape.steps);
+  if (design_index.shape(0) != episodes || lengths.shape(0) != episodes || design.size() != slots ||
+      step.size() != slots || mask.size() != slots * shape.cells() || maps.size() != slots * shape.cells() * kMaps ||
+      x.size() != slots * macros || y.size() != slots * macros) {
+    throw nb::value_error("render: an array has the wrong shape");
+  }
+  for (std::size_t episode = 0; episode < episodes; ++episode) {
+    const int index = design_index.data()[episode];
+    if (index < 0 || index >= static_cast<int>(designs.plans.size())) throw nb::index_error("no such design");
+  }
+  const ObservationSlot first{design.data(), step.data(), mask.data(), maps.data(), x.data(), y.data()};
+  std::optional<Refusal> refusal;
+  {
+    nb::gil_scoped_release unlocked;
+    refusal = render_episodes(designs, static_cast<int>(episodes), static_cast<int>(steps), design_index.data(),
+                              actions.data(), lengths.data(), first);
+  }
+  return refusal ? std::optional<RefusalTuple>(as_tuple(*refusal)) : std::nullopt;
+}
+
+}  // namespace
+
+void bind_rendering(nb::module_& m) {
+  static PyObject* unplayable = PyErr_NewException("placement.engine._native.UnplayableDesign", PyExc_ValueError, nullptr);
+  m.attr("UnplayableDesign") = nb::handle(unplayable);
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const UnplayableDesign& error) {
+      PyErr_SetObject(unplayable, nb::make_tuple(error.design, error.node, error.what()).ptr());
+    }
+  });
+
+  nb::class_<PlanList>(m, "EpisodeRenderer", "Plays episodes again; see placement.engine.rendering.")
+      .def("__init__",
+           [](PlanList* self, const std::vector<std::shared_ptr<Design>>& designs) {
+             new (self) PlanList(std::vector<std::shared_ptr<const Design>>(designs.begin(), designs.end()));
+           })
+      .def_prop_ro("shape",
+                   [](const PlanList& self) { return std::make_tuple(self.shape.rows, self.shape.columns, self.shape.steps); })
+      .def("render", &render, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
+           nb::arg("step"), nb::arg("mask"), nb::arg("maps"), nb::arg("x"), nb::arg("y"));
+}
+
+}  // namespace placement
