@@ -2,12 +2,13 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+DOCS_VENV := .venv-docs
 ARGS ?=
 TEST_ARGS ?=
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/*)
 
-.PHONY: help install train evaluate test sanitize lint format clean
+.PHONY: help install train evaluate test sanitize lint reference docs format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -62,9 +63,23 @@ lint: install  ## Check style, types and the import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+reference: install  ## Write the generated reference pages (docs/reference/settings.md)
+	$(BIN)/python docs/settings.py
+
+# mkdocs-material prints an advertisement of its own unless it is told not to.
+docs: $(DOCS_VENV)/.packages  ## Build the documentation's site into build/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict
+	@echo "documentation: build/site/index.html"
+
+$(DOCS_VENV)/.packages: requirements-docs.lock
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; name one: make docs PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-docs.lock
+	@touch $@
+
 format: install  ## Put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## Remove what was built (not runs/)
-	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build $(VENV) $(DOCS_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
