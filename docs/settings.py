@@ -18,7 +18,8 @@ HEAD = """# Settings
 
 <!-- Written by docs/settings.py from the files of configs/; change those, then run `make reference`. -->
 
-`key=value` on the command line sets a setting ([Command line](command-line.md)). Each table is a file of `configs/`: its settings, their defaults and their meanings. `null` means none.
+`key=value` on the command line sets a setting ([Command line](command-line.md)). Each table is a file of
+`configs/`: its settings, their defaults and their meanings. `null` means none.
 
 """
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[\w]+):(?: +(?P<value>[^#\s].*?))?(?: *#+ (?P<meaning>.*))?$")

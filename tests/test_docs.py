@@ -1,0 +1,152 @@
+"""The documentation names what exists: paths, links, settings, columns of `metrics.csv`, entries of the run folder."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from placement.config import TrainConfig, build
+from placement.runtimes import local
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "netlists/README.md"],
+)
+OF_THE_REPOSITORY = r"(?:placement|configs|docs|benchmarks|tests|netlists|\.ci)/"
+COLUMN = re.compile(r"^\| `([a-z0-9_]+)` \|", re.MULTILINE)
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def named_paths(text: str) -> set[str]:
+    """Paths below the repository's folders that a page names in code spans, links and commands."""
+    found = re.findall(rf"(?<![\w/.…-])({OF_THE_REPOSITORY}[\w./-]*\w/?|train\.py|evaluate\.py)(?![\w*])", text)
+    return {path for path in found if "*" not in path}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_paths_that_a_page_names_exist(page):
+    text = re.sub(r"^```diff\n.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    missing = [path for path in sorted(named_paths(text)) if not (ROOT / path).exists()]
+    assert not missing, f"{page_id(page)} names what does not exist: {missing}"
+
+
+def test_files_named_in_a_table_of_a_folder_exist():
+    """Tables headed "file in `folder`" or "folder in `folder`" list names below that folder."""
+    checked = 0
+    for page in PAGES:
+        for folder, table in re.findall(
+            r"^\| (?:file|folder) in `([^`]+)`[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", page.read_text(), flags=re.MULTILINE
+        ):
+            for row in table.splitlines():
+                for name in re.findall(r"`([^`]+)`", row.split("|")[1]):
+                    assert (ROOT / folder / name).exists(), f"{page_id(page)}: no {name} in {folder}"
+                    checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), f"{page_id(page)} links to {target}, which does not exist"
+
+
+def test_code_that_names_a_page_names_one_that_exists():
+    files = [*ROOT.glob("placement/**/*.py"), *ROOT.glob("configs/**/*.yaml"), *ROOT.glob("benchmarks/*.py")]
+    for file in files:
+        for page in re.findall(r"docs/[\w/.-]+\.(?:md|yaml)", file.read_text(encoding="utf-8")):
+            assert (ROOT / page).exists(), f"{file.relative_to(ROOT)} names {page}, which does not exist"
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]))
+    assert listed == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+
+
+def settings_generator():
+    spec = importlib.util.spec_from_file_location("settings", DOCS / "settings.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_settings_is_up_to_date():
+    generator = settings_generator()
+    written = generator.PAGE.read_text(encoding="utf-8")
+    assert written == generator.page(), "docs/reference/settings.md is not what configs/ says: run `make reference`"
+
+
+def test_the_page_of_settings_has_every_setting_of_a_run(run):
+    page = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE))
+    assert set(leaves(run[0])) <= listed
+
+
+def test_a_setting_without_a_meaning_is_refused(tmp_path, monkeypatch):
+    generator = settings_generator()
+    monkeypatch.setattr(generator, "CONFIGS", tmp_path)
+    file = tmp_path / "config.yaml"
+    file.write_text("# What it does.\n\nalpha: 1  # the first\nbeta: 2\n")
+    assert [tuple(one) for one in generator.settings(file)] == [("alpha", "1", "the first"), ("beta", "2", "")]
+    with pytest.raises(ValueError, match="beta: needs a comment"):
+        generator.section(file)
+
+
+def leaves(values: object, at: str = "") -> list[str]:
+    """The dotted keys of a configuration's settings."""
+    fields = getattr(values, "__dataclass_fields__", None)
+    if fields is None:
+        return [at]
+    return [key for name in fields for key in leaves(getattr(values, name), f"{at}.{name}" if at else name)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of one iteration: its settings, and its folder."""
+    folder = tmp_path_factory.mktemp("run")
+    values = {
+        "design": ["toy6"],
+        "run_dir": str(folder),
+        "policy": {"node_width": 8, "grid_width": 8, "rounds": 1},
+        "ppo": {"iterations": 1, "episodes_per_iteration": 8, "minibatch_size": 16},
+        "replay": {"name": "memory"},
+        "runtime": {"envs_per_actor": 4},
+    }
+    config = build(TrainConfig, values)
+    local.run(config)
+    return config, folder
+
+
+def test_the_page_of_metrics_lists_just_the_columns_of_a_run(run):
+    with (run[1] / "metrics.csv").open(newline="") as stream:
+        columns = next(csv.reader(stream))
+    page = (DOCS / "reference/metrics.md").read_text(encoding="utf-8")
+    listed = COLUMN.findall(page.partition("## Every run")[2].partition("\n## ")[0])
+    assert sorted(listed) == sorted(columns)
+
+
+def test_the_page_of_metrics_lists_the_columns_of_the_ray_runtime():
+    telemetry = pytest.importorskip("placement.runtimes.ray.telemetry")
+    from placement.replay.shard_reader import ShardStatistics
+
+    shard = ShardStatistics(
+        number=0, address="", connected=True, waiting=1, ready=0, taken=3, refused=0, duplicates=0, failures=0,
+        rate=1.0, wait=0.0, skew=1.0, error="",
+    )  # fmt: skip
+    page = (DOCS / "reference/metrics.md").read_text(encoding="utf-8")
+    for column in telemetry.replay([shard]):
+        assert f"`{column.replace('replay0', 'replay<n>')}`" in page
+
+
+def test_the_page_of_the_run_folder_lists_what_a_run_writes(run):
+    page = (DOCS / "reference/run-folder.md").read_text(encoding="utf-8")
+    written = {path.name + ("/" if path.is_dir() else "") for path in run[1].iterdir()}
+    assert {name for name in written if f"`{name}" not in page} == set()
