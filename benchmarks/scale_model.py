@@ -26,8 +26,9 @@ from links import BURST
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 from scipy.optimize import minimize
+from simulated import Pace, simulate_reads, simulate_writes
 
-from placement.capacity.fleet import Fleet, FleetOutcome, Pace, simulate, simulate_reads, simulate_writes
+from placement.capacity.fleet import Fleet, FleetOutcome, simulate
 from placement.capacity.plan import MEASURED as MEASURED_COSTS
 from placement.capacity.simulation import TransferCosts
 from placement.report import style

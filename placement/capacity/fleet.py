@@ -69,16 +69,20 @@ def simulate(fleet: Fleet, costs: TransferCosts, *, iterations: int = 6, seed: i
     return _FleetRun(fleet, costs, random.Random(seed)).outcome(WARM_UP + iterations)
 
 
+def build_stores(clock: Clock, fleet: Fleet, costs: TransferCosts) -> tuple[Store, list[Store]]:
+    """The learner's root, and for each actor the store that it reads from: a leaf of the running tree of caches."""
+    tree = plan_tree([f"cache{number}" for number in range(fleet.caches)], fleet.fan_out)
+    stores = {number: Store(clock, fleet.megabits, costs) for number in (ROOT, *range(fleet.caches))}
+    for number, parent in enumerate(tree.parents):
+        clock.start(stores[number].follow(stores[parent], fleet.model_mb))
+    return stores[ROOT], [stores[tree.readable("", actor)[0]] for actor in range(fleet.actors)]
+
+
 class _FleetRun:
     def __init__(self, fleet: Fleet, costs: TransferCosts, chance: random.Random) -> None:
         self.fleet, self.costs, self.chance = fleet, costs, chance
         self.clock = Clock()
-        self.root = Store(self.clock, fleet.megabits, costs)
-        tree = plan_tree([f"cache{number}" for number in range(fleet.caches)], fleet.fan_out)
-        caches = [Store(self.clock, fleet.megabits, costs) for _ in range(fleet.caches)]
-        stores = {ROOT: self.root, **dict(enumerate(caches))}
-        for number, parent in enumerate(tree.parents):
-            self.clock.start(caches[number].follow(stores[parent], fleet.model_mb))
+        self.root, stores = build_stores(self.clock, fleet, costs)
         self.shards = [QueuedLink(self.clock, fleet.megabits, costs) for _ in range(fleet.shards)]
         # From the shards, over few connections.
         self.learner_link = SharedLink(self.clock, fleet.megabits, goodput=costs.write_goodput)
@@ -89,8 +93,7 @@ class _FleetRun:
         self.waits: list[float] = []
         self.published: list[float] = []
         self.clock.start(self._learner())
-        for actor in range(fleet.actors):
-            store = stores[tree.readable("", actor)[0]]
+        for actor, store in enumerate(stores):
             self.clock.start(self._actor(store, self.shards[actor % fleet.shards]))
 
     def outcome(self, iterations: int) -> FleetOutcome:
@@ -140,96 +143,3 @@ class _FleetRun:
             self.waits.append(self.clock.now - self.published[-1])
             yield self.fleet.learn_seconds
             version += 1
-
-
-class Pace(NamedTuple):
-    """What writers of `simulate_writes` do.
-
-    Attributes:
-        writers, shards: how many.
-        megabytes: of an episode.
-        megabits: of each shard's link.
-        making: seconds between a write and the next, give or take half.
-        burst: megabytes that a link lets pass at once.
-        warm: whether each writer's first write, which does not count, is done before.
-        processes: that the writers of every shard are spread over.
-    """
-
-    writers: int
-    shards: int
-    megabytes: float
-    megabits: float
-    making: float
-    burst: float = 0.0
-    warm: bool = False
-    processes: int = 1
-
-
-def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: int = 0) -> np.ndarray:
-    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them.
-
-    Each begins writes for so many seconds, at least two, of which the first does not count.
-    """
-    clock, chance = Clock(), random.Random(seed)
-    shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
-    naps = [Naps(clock) for _ in range(pace.processes)]
-    latencies: list[float] = []
-
-    def writer(shard: QueuedLink, naps: Naps) -> Process:
-        yield pace.making * chance.random()
-        written = int(pace.warm)
-        while clock.now < seconds or written < 2:
-            start = clock.now
-            fixed = costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
-            yield from naps.write(fixed, shard.send(pace.megabytes))
-            written += 1
-            if written > 1:
-                latencies.append(clock.now - start)
-            yield pace.making * chance.uniform(0.5, 1.5)
-
-    for number in range(pace.writers):
-        clock.start(writer(shards[number % pace.shards], naps[number // pace.shards % pace.processes]))
-    clock.run(float("inf"))
-    return np.array(latencies)
-
-
-def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: int) -> np.ndarray:
-    """Latencies in seconds of the first `reads` reads of actors that only read, as benchmarks/bench_caches.py has them.
-
-    Args:
-        fleet: its actors, model, caches and links count.
-        costs: of reads.
-        period: seconds between two publications.
-        reads: of each actor.
-    """
-    clock = Clock()
-    root = Store(clock, fleet.megabits, costs)
-    tree = plan_tree([f"cache{number}" for number in range(fleet.caches)], fleet.fan_out)
-    caches = [Store(clock, fleet.megabits, costs) for _ in range(fleet.caches)]
-    stores = {ROOT: root, **dict(enumerate(caches))}
-    latencies: list[float] = []
-
-    def learner() -> Process:
-        for version in range(1_000_000):
-            root.version.raise_to(version)
-            yield period
-
-    def reader(store: Store) -> Process:
-        version = -1
-        for _ in range(reads):
-            yield store.version.reaches(version + 1)
-            version, start = store.version.value, clock.now
-            yield from store.read(fleet.model_mb)
-            latencies.append(clock.now - start)
-        while True:  # goes on as long as others have not done theirs
-            yield store.version.reaches(version + 1)
-            version = store.version.value
-            yield from store.read(fleet.model_mb)
-
-    clock.start(learner())
-    for number, parent in enumerate(tree.parents):
-        clock.start(caches[number].follow(stores[parent], fleet.model_mb))
-    for actor in range(fleet.actors):
-        clock.start(reader(stores[tree.readable("", actor)[0]]))
-    clock.run(float("inf"), done=lambda: len(latencies) >= reads * fleet.actors)
-    return np.array(latencies)

@@ -22,49 +22,37 @@ MEASURED = TransferCosts(
 ITERATIONS = 3
 
 
-@dataclasses.dataclass(frozen=True)
-class PlanConfig:
-    """The command's settings; see the module. None = to be found, or as another setting."""
+_LEAST = {"actors": 1, "episodes": 1, "max_staleness": 0, "caches": 0, "fan_out": 2, "shards": 1}
+"""Of the settings that are whole numbers; all others must be above 0."""
 
-    actors: int = 64
-    model_mb: float = 16.0
-    episode_mb: float = 0.0022
-    episodes: int = 16
-    round_seconds: float = 60.0
-    learn_seconds: float | None = None
-    max_staleness: int = 1
-    caches: int | None = None
-    shards: int | None = None
-    fan_out: int = 8
-    megabits: float = 10_000.0
+
+@dataclasses.dataclass(frozen=True)
+class PlanConfig(Fleet):
+    """The command's settings: a fleet of which some is not given.
+
+    Attributes:
+        learn_seconds: None = as `round_seconds`.
+        caches, shards: None = to be found.
+        slack: by how much, as a share, an iteration may take longer than with more caches and shards.
+    """
+
+    learn_seconds: float | None = None  # type: ignore[assignment]
+    caches: int | None = None  # type: ignore[assignment]
+    shards: int | None = None  # type: ignore[assignment]
     slack: float = 0.02
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            least = {"max_staleness": 0, "caches": 0, "fan_out": 2, "actors": 1, "episodes": 1, "shards": 1}
-            if value is None:
-                continue
-            if field.name in least and value < least[field.name]:
-                raise ConfigError(f"{field.name}={value}: must be at least {least[field.name]}")
-            if field.name not in least and value <= 0:
-                raise ConfigError(f"{field.name}={value}: must be above 0")
+        for name, value in dataclasses.asdict(self).items():
+            if value is not None and name in _LEAST and value < _LEAST[name]:
+                raise ConfigError(f"{name}={value}: must be at least {_LEAST[name]}")
+            if value is not None and name not in _LEAST and value <= 0:
+                raise ConfigError(f"{name}={value}: must be above 0")
 
     def fleet(self, *, caches: int, shards: int) -> Fleet:
         """The run with so many caches and shards."""
-        return Fleet(
-            actors=self.actors,
-            model_mb=self.model_mb,
-            episode_mb=self.episode_mb,
-            episodes=self.episodes,
-            round_seconds=self.round_seconds,
-            learn_seconds=self.round_seconds if self.learn_seconds is None else self.learn_seconds,
-            max_staleness=self.max_staleness,
-            caches=caches,
-            fan_out=self.fan_out,
-            shards=shards,
-            megabits=self.megabits,
-        )
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(Fleet)}
+        learn = self.round_seconds if self.learn_seconds is None else self.learn_seconds
+        return Fleet(**given | {"learn_seconds": learn, "caches": caches, "shards": shards})
 
 
 def recommend(config: PlanConfig, *, costs: TransferCosts = MEASURED) -> tuple[Fleet, FleetOutcome]:

@@ -32,7 +32,12 @@ class ParameterPublisher(Protocol):
     """The learner's side of a store."""
 
     def publish(self, version: int, parameters: Any) -> None:
-        """Makes `parameters` (pytree of arrays) the newest; raises ValueError unless `version` rises, StoreClosed."""
+        """Makes `parameters` (pytree of arrays) the newest snapshot.
+
+        Raises:
+            ValueError: `version` is not above the newest one.
+            StoreClosed: the store is closed.
+        """
 
 
 class ParameterStore(Protocol):
@@ -42,9 +47,11 @@ class ParameterStore(Protocol):
         """The newest version; -1 before the first publication. Cheap: moves no parameters."""
 
     def wait_for(self, version: int, *, timeout: float) -> Snapshot:
-        """The newest snapshot, once it is at least `version`; raises StoreTimeout after `timeout` seconds, StoreClosed.
+        """The newest snapshot, once it is at least `version`; with 0 this is just the newest.
 
-        With `version` 0 this is just the newest snapshot.
+        Raises:
+            StoreTimeout: none came within `timeout` seconds.
+            StoreClosed: the store is closed.
         """
 
     def close(self) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 
-from placement.modelcache.base import Snapshot, StoreTimeout
+from placement.modelcache.base import ParameterStore, Snapshot, StoreTimeout
 from placement.modelcache.connection import Patience, SourceFailed
 from placement.modelcache.layout import Layout
 from placement.modelcache.source import HOLD_SECONDS, Source, SourceStatistics
 from placement.transport.addresses import Addresses
 
 
-class CacheReader:
-    """A `ParameterStore`: the newest snapshot from the nearest cache that answers. For several threads at once.
+class CacheReader(ParameterStore):
+    """The newest snapshot from the nearest cache that answers. For several threads at once.
 
     What it gives never gets older: a cache that lags behind what was given already is waited for.
 
@@ -39,11 +39,7 @@ class CacheReader:
         self._closed = threading.Event()
 
     def version(self) -> int:
-        """The newest version that a cache has; the one held already where none answers; -1 before the first.
-
-        Raises:
-            StoreClosed: the store is closed.
-        """
+        """The newest version that a cache has; the one held already where none answers; -1 before the first."""
         try:
             return max(self._source.version(), self._held())
         except SourceFailed:
@@ -84,7 +80,6 @@ class CacheReader:
         return self._source.latencies()
 
     def close(self) -> None:
-        """Wakes all who wait (they get StoreClosed). May be called twice."""
         self._closed.set()
         self._source.close()
 

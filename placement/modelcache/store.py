@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from placement.modelcache.base import Snapshot, StoreClosed, StoreTimeout
+from placement.modelcache.base import ParameterPublisher, ParameterStore, Snapshot, StoreClosed, StoreTimeout
 
 if TYPE_CHECKING:
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.layout import Layout
 
 
-class MemoryStore:
-    """A `ParameterStore` in this process's memory. Snapshots are never changed after they are published."""
+class MemoryStore(ParameterPublisher, ParameterStore):
+    """In this process's memory: copies of what is published, which are never changed."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -24,12 +24,6 @@ class MemoryStore:
         self._closed = False
 
     def publish(self, version: int, parameters: Any) -> None:
-        """Makes a copy of `parameters` (pytree of arrays) the newest snapshot.
-
-        Raises:
-            ValueError: `version` is not above the newest one.
-            StoreClosed: the store is closed.
-        """
         self._hold(Snapshot(version, jax.tree.map(_read_only_copy, parameters)))
 
     def _hold(self, snapshot: Snapshot) -> None:
@@ -42,17 +36,10 @@ class MemoryStore:
             self._changed.notify_all()
 
     def version(self) -> int:
-        """The newest version; -1 before the first publication."""
         with self._changed:
             return self._newest()
 
     def wait_for(self, version: int, *, timeout: float) -> Snapshot:
-        """The newest snapshot, once it is at least `version`.
-
-        Raises:
-            StoreTimeout: none came within `timeout` seconds.
-            StoreClosed: the store is closed.
-        """
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._newest() >= version, timeout)
             self._raise_if_closed()
@@ -64,7 +51,6 @@ class MemoryStore:
             return self._snapshot
 
     def close(self) -> None:
-        """Wakes all who wait (they get StoreClosed). May be called twice."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -93,13 +79,7 @@ class RootStore(MemoryStore):
         self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
 
     def publish(self, version: int, parameters: Any) -> None:
-        """Makes `parameters` (pytree of arrays of the layout) the newest snapshot.
-
-        Raises:
-            ValueError: `version` is not above the newest one.
-            SnapshotMismatch: the parameters are not of the layout.
-            StoreClosed: the store or the cache is closed.
-        """
+        """As the base; raises SnapshotMismatch too, where the parameters are not of the layout."""
         self._raise_if_closed()
         buffer = self._layout.pack(version, parameters, wire_dtype=self._wire_dtype)
         self._cache.publish(buffer)

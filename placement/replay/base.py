@@ -22,7 +22,14 @@ class ReplayWriter(Protocol):
     """The actors' side."""
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """Adds one episode, waiting up to `timeout` seconds for room; raises ReplayTimeout or ReplayClosed."""
+        """Adds one episode, waiting up to `timeout` seconds for room.
+
+        Raises:
+            MalformedEpisode: the episode breaks the rules of `Episode`.
+            ReplayTimeout: there was no room in time. Writing the same episode again from the same thread goes on
+                waiting; it is added once.
+            ReplayClosed: the replay is closed.
+        """
 
     def close(self) -> None:
         """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
@@ -32,7 +39,13 @@ class ReplayReader(Protocol):
     """The learner's side."""
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes the `count` oldest episodes, waiting up to `timeout` seconds; raises ReplayTimeout or ReplayClosed."""
+        """Takes the `count` oldest episodes, waiting up to `timeout` seconds.
+
+        Raises:
+            ReplayTimeout: fewer came in time; they stay for the next read.
+            ReplayClosed: the replay is closed.
+            RuntimeError: reading failed for a reason that is not a server's death.
+        """
 
     def size(self) -> int:
         """Episodes waiting to be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 
 from placement.config import ConfigError, ReplayConfig
@@ -9,7 +10,6 @@ from placement.replay.base import Replay
 from placement.replay.memory import MemoryReplay
 
 _log = logging.getLogger(__name__)
-_told = False
 
 
 def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None) -> Replay:
@@ -32,18 +32,16 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
                     f"replay.name='reverb': Reverb cannot be imported ({error}); use replay.name=memory, or install "
                     "the `reverb` extra on Python 3.11"
                 ) from error
-            _tell_once(error)
+            _tell_once(str(error))
         else:
             return ReverbReplay(capacity=config.capacity, steps=steps, designs=designs)
     return MemoryReplay(capacity=config.capacity, steps=steps, designs=designs)
 
 
-def _tell_once(error: ImportError) -> None:
-    global _told
-    if not _told:
-        _told = True
-        _log.warning(
-            "Reverb is not installed (%s): episodes stay in this process's memory; Reverb (the `reverb` extra, "
-            "Python 3.11) would let actors in other processes and machines feed the learner.",
-            error,
-        )
+@functools.cache
+def _tell_once(reason: str) -> None:
+    _log.warning(
+        "Reverb is not installed (%s): episodes stay in this process's memory; Reverb (the `reverb` extra, Python 3.11) "
+        "would let actors in other processes and machines feed the learner.",
+        reason,
+    )

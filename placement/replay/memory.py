@@ -6,12 +6,12 @@ import collections
 import threading
 
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayTimeout
+from placement.replay.base import Replay, ReplayTimeout
 from placement.replay.delivery import Delivery
 from placement.replay.validation import Schema
 
 
-class MemoryReplay:
+class MemoryReplay(Replay):
     """A `Replay` in this process's memory.
 
     Args:
@@ -29,13 +29,6 @@ class MemoryReplay:
         self._delivery = Delivery("the in-memory replay", available=lambda: len(self._episodes), take=self._take)
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """Adds one episode, waiting up to `timeout` seconds for room.
-
-        Raises:
-            MalformedEpisode: the episode breaks the rules of `Episode`.
-            ReplayTimeout: there was no room in time; the episode was not added.
-            ReplayClosed: the replay is closed.
-        """
         self._schema.check(episode)
         delivery = self._delivery
         with delivery.changed:
@@ -50,21 +43,13 @@ class MemoryReplay:
             delivery.changed.notify_all()
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes the `count` oldest episodes, waiting up to `timeout` seconds.
-
-        Raises:
-            ReplayTimeout: fewer came in time; they stay for the next read.
-            ReplayClosed: the replay is closed.
-        """
         return self._delivery.read(count, timeout=timeout)
 
     def size(self) -> int:
-        """Episodes waiting to be read."""
         with self._delivery.changed:
             return len(self._episodes)
 
     def close(self) -> None:
-        """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
         self._delivery.close()
         with self._delivery.changed:
             self._episodes.clear()

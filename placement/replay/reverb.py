@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayClosed
+from placement.replay.base import Replay, ReplayClosed
 from placement.replay.shard import ReplayShard
 from placement.replay.sharded import ShardedReplay, ShardWriter
 from placement.transport.addresses import fixed
@@ -13,10 +13,11 @@ from placement.transport.addresses import fixed
 START_SECONDS = 10.0
 
 
-class ReverbReplay:
+class ReverbReplay(Replay):
     """A `Replay` held by a Reverb server that this object starts and stops, for this machine only.
 
     Episodes are fetched only while somebody reads, so that Reverb's own prefetch is all that is held beyond `capacity`.
+    Malformed items are refused and counted.
 
     Args:
         capacity: episodes that the table holds at most; writers wait when it is full.
@@ -46,14 +47,6 @@ class ReverbReplay:
         return self._reading.refused
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """Adds one episode, waiting up to `timeout` seconds for room.
-
-        Raises:
-            MalformedEpisode: the episode breaks the rules of `Episode`.
-            ReplayTimeout: there was no room in time. The episode is with Reverb already and enters when there is
-                room; writing the same episode again from the same thread goes on waiting for it.
-            ReplayClosed: the replay is closed.
-        """
         self._writer().write(episode, timeout=timeout)
 
     def _writer(self) -> ShardWriter:
@@ -67,22 +60,13 @@ class ReverbReplay:
         return self._mine.writer
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes the `count` oldest episodes, waiting up to `timeout` seconds; malformed items are refused and counted.
-
-        Raises:
-            ReplayTimeout: fewer came in time; they stay for the next read.
-            ReplayClosed: the replay is closed.
-            RuntimeError: reading from Reverb failed.
-        """
         return self._reading.read(count, timeout=timeout)
 
     def size(self) -> int:
-        """Episodes waiting to be read, those that Reverb has fetched ahead included."""
         load, (reader,) = self._shard.statistics(), self._reading.statistics()
         return max(load.written - reader.taken - reader.refused - reader.duplicates, 0)
 
     def close(self) -> None:
-        """Wakes all who wait (they get ReplayClosed), ends the server, frees what is held. May be called twice."""
         with self._lock:
             self._closed = True
         for writer in self._writers:

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayClosed, ReplayTimeout
+from placement.replay.base import ReplayClosed, ReplayTimeout, ReplayWriter
 from placement.replay.shard_items import HUNG_SECONDS, ItemWriter, gone, probe, require_episodes
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
@@ -41,7 +41,7 @@ class WriterStatistics:
     latency: Summary
 
 
-class ShardWriter:
+class ShardWriter(ReplayWriter):
     """Writes episodes to one of several shards. For one thread, save `close` and `statistics`.
 
     An episode may reach two shards when one dies before it confirms; `ShardedReplay` drops the second.
@@ -81,15 +81,7 @@ class ShardWriter:
         self._closed = threading.Event()
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """Adds one episode, waiting up to `timeout` seconds for room or for a shard that lives.
-
-        Raises:
-            MalformedEpisode: the episode breaks the rules of `Episode`.
-            ReplayTimeout: the shard was full, or none was up. A full shard has the episode already and takes it in
-                when there is room; writing the same episode again goes on waiting for it.
-            ReplayClosed: the writer is closed.
-            ShardMismatch: a shard holds episodes of another shape.
-        """
+        """As the base; a timeout also means that no shard was up. Raises ShardMismatch too, see `require_episodes`."""
         self._schema.check(episode)
         self._raise_if_closed()
         start = time.monotonic()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayTimeout
+from placement.replay.base import ReplayReader, ReplayTimeout
 from placement.replay.delivery import Delivery
 from placement.replay.interval_set import EpisodeIntervalSet
 from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
@@ -30,8 +30,8 @@ IDLE_SECONDS = 0.25
 """A shard that brings nothing for so long leaves its share of a read to the others."""
 
 
-class ShardedReplay:
-    """A `ReplayReader` over several shards, which may die and return.
+class ShardedReplay(ReplayReader):
+    """Reads several shards, which may die and return; from each as many episodes as it has its share of.
 
     Args:
         addresses: of the shards at present.
@@ -88,13 +88,6 @@ class ShardedReplay:
                 raise ReplayTimeout(f"{threading.current_thread().name} waited {timeout:g} s for the shards{missing}")
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes `count` episodes, as many from each shard as it has its share of, waiting up to `timeout` seconds.
-
-        Raises:
-            ReplayTimeout: fewer came in time; they stay for the next read. The message says which shards are down.
-            ReplayClosed: the replay is closed.
-            RuntimeError: reading failed for a reason that is not a shard's death.
-        """
         return self._delivery.read(count, timeout=timeout)
 
     def size(self) -> int:

@@ -34,9 +34,8 @@ class ServerTimeout(TimeoutError):
 
 
 _ATTEMPTS = 20
-_HOLDING = threading.Lock()
-_HELD: set[int] = set()
-"""Ports on which servers of this process are starting."""
+_starting = threading.Lock()
+"""One start at a time in this process: the system may give out a port twice that may be shared."""
 
 
 class ReverbServer:
@@ -92,12 +91,10 @@ def start_server(
         PortTaken: something listens on `port` already (Reverb itself would share the port silently).
         ServerTimeout: it did not start in time.
     """
-    if port and count_listeners(port) > 0:
-        raise PortTaken(f"port {port} is taken by another server; stop that one, or use port=0 for any free port")
     temporary = None if checkpoint_folder is not None else tempfile.TemporaryDirectory(prefix="reverb-")
     folder = str(checkpoint_folder) if temporary is None else temporary.name
     try:
-        with _reserved(port) as reserved:
+        with _starting, _reserved(port) as reserved:
             server = ReverbServer(_launch(tables, reserved, folder, timeout), bind, temporary)
     except BaseException:
         if temporary is not None:
@@ -125,26 +122,14 @@ def _reserved(port: int) -> Iterator[int]:
             except OSError as error:
                 raise PortTaken(f"port {port} cannot be used: {error}") from error
             chosen = holder.getsockname()[1]
-            if not _claimed(chosen):  # the system may give out a port twice that may be shared
-                continue
-            try:
+            if count_listeners(chosen) <= 0:
                 yield chosen
-            finally:
-                with _HOLDING:
-                    _HELD.discard(chosen)
-            return
-    raise PortTaken(
-        f"port {port or 'any'}: others were starting servers on it, {_ATTEMPTS} times; start this one again"
-    )
-
-
-def _claimed(port: int) -> bool:
-    """Whether no other start in this process holds the port, and nothing listens on it; it is then held."""
-    with _HOLDING:
-        if port in _HELD or count_listeners(port) > 0:
-            return False
-        _HELD.add(port)
-        return True
+                return
+            if port:
+                raise PortTaken(
+                    f"port {port} is taken by another server; stop that one, or use port=0 for any free port"
+                )
+    raise PortTaken(f"no free port was found in {_ATTEMPTS} attempts: too many servers start at once")
 
 
 def _launch(tables: Sequence[reverb.Table], port: int, folder: str, timeout: float) -> reverb.Server:

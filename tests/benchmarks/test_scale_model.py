@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.capacity.fleet import Fleet, simulate_reads
+from placement.capacity.fleet import Fleet
 from placement.capacity.simulation import TransferCosts
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-bench_shards, scale_model = map(importlib.import_module, ("bench_shards", "scale_model"))
+bench_shards, scale_model, simulated = map(importlib.import_module, ("bench_shards", "scale_model", "simulated"))
 
 
 def _caches(goodput: float) -> dict:
@@ -25,7 +25,7 @@ def _caches(goodput: float) -> dict:
     found: dict = {"options": options}
     for name, caches in (("straight", 0), ("tree", 2)):
         fleet = Fleet(actors=8, model_mb=4.0, megabits=50.0, caches=caches, fan_out=2)
-        found[name] = {"latencies": simulate_reads(fleet, costs, period=3.0, reads=2).tolist()}
+        found[name] = {"latencies": simulated.simulate_reads(fleet, costs, period=3.0, reads=2).tolist()}
     return json.loads(json.dumps(found))
 
 

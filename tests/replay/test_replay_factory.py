@@ -18,7 +18,7 @@ def without_reverb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "reverb", None)
     for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
         monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
-    monkeypatch.setattr(factory, "_told", False)
+    factory._tell_once.cache_clear()
 
 
 @pytest.mark.usefixtures("without_reverb")

@@ -1,0 +1,99 @@
+"""The simulation of capacity/ run as bench_shards.py and bench_caches.py run the real thing; for scale_model.py."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.capacity.fleet import Fleet, build_stores
+from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, Store, TransferCosts
+
+
+class Pace(NamedTuple):
+    """What writers of `simulate_writes` do.
+
+    Attributes:
+        writers, shards: how many.
+        megabytes: of an episode.
+        megabits: of each shard's link.
+        making: seconds between a write and the next, give or take half.
+        burst: megabytes that a link lets pass at once.
+        warm: whether each writer's first write, which does not count, is done before.
+        processes: that the writers of every shard are spread over.
+    """
+
+    writers: int
+    shards: int
+    megabytes: float
+    megabits: float
+    making: float
+    burst: float = 0.0
+    warm: bool = False
+    processes: int = 1
+
+
+def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: int = 0) -> np.ndarray:
+    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them.
+
+    Each begins writes for so many seconds, at least two, of which the first does not count.
+    """
+    clock, chance = Clock(), random.Random(seed)
+    shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
+    naps = [Naps(clock) for _ in range(pace.processes)]
+    latencies: list[float] = []
+
+    def writer(shard: QueuedLink, naps: Naps) -> Process:
+        yield pace.making * chance.random()
+        written = int(pace.warm)
+        while clock.now < seconds or written < 2:
+            start = clock.now
+            fixed = costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
+            yield from naps.write(fixed, shard.send(pace.megabytes))
+            written += 1
+            if written > 1:
+                latencies.append(clock.now - start)
+            yield pace.making * chance.uniform(0.5, 1.5)
+
+    for number in range(pace.writers):
+        clock.start(writer(shards[number % pace.shards], naps[number // pace.shards % pace.processes]))
+    clock.run(float("inf"))
+    return np.array(latencies)
+
+
+def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: int) -> np.ndarray:
+    """Latencies in seconds of the first `reads` reads of actors that only read, as benchmarks/bench_caches.py has them.
+
+    Args:
+        fleet: its actors, model, caches and links count.
+        costs: of reads.
+        period: seconds between two publications.
+        reads: of each actor.
+    """
+    clock = Clock()
+    root, stores = build_stores(clock, fleet, costs)
+    latencies: list[float] = []
+
+    def learner() -> Process:
+        for version in range(1_000_000):
+            root.version.raise_to(version)
+            yield period
+
+    def reader(store: Store) -> Process:
+        version = -1
+        for _ in range(reads):
+            yield store.version.reaches(version + 1)
+            version, start = store.version.value, clock.now
+            yield from store.read(fleet.model_mb)
+            latencies.append(clock.now - start)
+        while True:  # goes on as long as others have not done theirs
+            yield store.version.reaches(version + 1)
+            version = store.version.value
+            yield from store.read(fleet.model_mb)
+
+    clock.start(learner())
+    for store in stores:
+        clock.start(reader(store))
+    clock.run(float("inf"), done=lambda: len(latencies) >= reads * fleet.actors)
+    return np.array(latencies)
