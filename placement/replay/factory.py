@@ -41,7 +41,7 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
 @functools.cache
 def _tell_once(reason: str) -> None:
     _log.warning(
-        "Reverb is not installed (%s): episodes stay in this process's memory; Reverb (the `reverb` extra, Python 3.11) "
-        "would let actors in other processes and machines feed the learner.",
+        "Reverb is not installed (%s): episodes stay in this process's memory; Reverb (the `reverb` extra, Python "
+        "3.11) would let actors in other processes and machines feed the learner.",
         reason,
     )

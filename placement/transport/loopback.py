@@ -28,19 +28,14 @@ def restrict_to_loopback(port: int) -> bool:
     Returns:
         Whether that was done; a warning says why where it was not.
     """
-    found = False
+    found, reason = False, "its socket was not found"
     try:
-        for descriptor in _socket_descriptors():
-            listener = _duplicate(descriptor)
-            if listener is not None:
-                with listener:
-                    if _listens_on(listener, port):
-                        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
-                        found = True
+        for listener in own_listeners(port):
+            with listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+                found = True
     except (OSError, AttributeError) as error:
         found, reason = False, str(error)
-    else:
-        reason = "its socket was not found"
     if not found:
         warnings.warn(f"port {port} is reachable from other machines: {reason}", RuntimeWarning, stacklevel=2)
     return found
@@ -60,35 +55,28 @@ def count_listeners(port: int) -> int:
     return found
 
 
-def _socket_descriptors() -> list[int]:
-    """This process's open file descriptors that are sockets."""
-    descriptors = []
+def own_listeners(port: int) -> list[socket.socket]:
+    """Further handles, which the caller closes, of this process's sockets that listen on TCP `port`."""
+    found = []
     for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # the directory's own descriptor is gone by now
-            if os.readlink(entry).startswith("socket:"):
-                descriptors.append(int(entry.name))
-    return descriptors
-
-
-def _duplicate(descriptor: int) -> socket.socket | None:
-    """Another handle of a socket; None if a thread has closed it, or used its number for another file, meanwhile."""
-    try:
-        duplicate = os.dup(descriptor)
-    except OSError:
-        return None
-    try:
-        return socket.socket(fileno=duplicate)
-    except OSError:
-        os.close(duplicate)
-        return None
+        with contextlib.suppress(OSError):  # closed by another thread meanwhile
+            descriptor = os.dup(int(entry.name))
+            try:
+                candidate = socket.socket(fileno=descriptor)
+            except OSError:  # no socket
+                os.close(descriptor)
+                continue
+            if _listens_on(candidate, port):
+                found.append(candidate)
+            else:
+                candidate.close()
+    return found
 
 
 def _listens_on(candidate: socket.socket, port: int) -> bool:
     if candidate.family not in (socket.AF_INET, socket.AF_INET6) or candidate.type != socket.SOCK_STREAM:
         return False
-    if not candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return False
-    return candidate.getsockname()[1] == port
+    return bool(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)) and candidate.getsockname()[1] == port
 
 
 @contextlib.contextmanager

@@ -126,9 +126,7 @@ def _reserved(port: int) -> Iterator[int]:
                 yield chosen
                 return
             if port:
-                raise PortTaken(
-                    f"port {port} is taken by another server; stop that one, or use port=0 for any free port"
-                )
+                raise PortTaken(f"port {port} is taken by another server; stop that one, or use port=0")
     raise PortTaken(f"no free port was found in {_ATTEMPTS} attempts: too many servers start at once")
 
 

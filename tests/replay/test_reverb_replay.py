@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.transport.loopback import _socket_descriptors
+from placement.transport.loopback import own_listeners
 from tests.support.episodes import STEPS, counts, episode
 
 reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
@@ -53,11 +52,9 @@ def test_a_malformed_item_is_refused_and_counted_and_reading_goes_on(
 
 def test_the_server_listens_on_loopback_only(replay: reverb.ReverbReplay) -> None:
     bound = set()
-    for descriptor in _socket_descriptors():
-        with socket.socket(fileno=os.dup(descriptor)) as candidate:
-            listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            if listens and candidate.getsockname()[1] == replay.port:
-                bound.add(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
+    for listener in own_listeners(replay.port):
+        with listener:
+            bound.add(listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
     assert bound == {b"lo"}
     assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay.port}").server_info(timeout=5)
 

@@ -262,7 +262,7 @@ def test_without_reverb_it_trains_and_says_so_once(
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
         monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
-    monkeypatch.setattr(factory, "_told", False)
+    factory._tell_once.cache_clear()
     with caplog.at_level(logging.INFO, logger="placement"):
         result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))
     assert result.iterations == 4

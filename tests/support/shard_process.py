@@ -1,29 +1,36 @@
-"""A replay shard in a process of its own, which tests may kill."""
+"""A replay shard in a process of its own, which tests may kill.
+
+The processes are forked from one that has imported TensorFlow already, which takes seconds.
+"""
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import multiprocessing
 import os
-import select
 import signal
-import subprocess
-import sys
+import threading
+import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from tests.support.episodes import STEPS
 
 ANSWER_SECONDS = 120.0
-_SERVE = """
-import dataclasses, json, sys
-from placement.replay.shard import ReplayShard
-shard = ReplayShard(**json.loads(sys.argv[1]))
-print(json.dumps(shard.address), flush=True)
-for line in sys.stdin:
-    if line.strip() == "checkpoint":
-        shard.checkpoint()
-    print(json.dumps(dataclasses.asdict(shard.statistics())), flush=True)
-"""
+_fork = multiprocessing.get_context("forkserver")
+_fork.set_forkserver_preload(["placement.replay.shard"])
+
+
+def _serve(options: dict[str, Any], orders: Connection) -> None:
+    from placement.replay.shard import ReplayShard
+
+    shard = ReplayShard(**options)
+    orders.send(shard.address)
+    while True:
+        if orders.recv() == "checkpoint":
+            shard.checkpoint()
+        orders.send(dataclasses.asdict(shard.statistics()))
 
 
 class ShardProcess:
@@ -39,15 +46,10 @@ class ShardProcess:
     def __init__(self, number: int, folder: Path | None, *, capacity: int = 64, port: int = 0) -> None:
         options: dict[str, Any] = {"number": number, "capacity": capacity, "steps": STEPS, "port": port}
         options["checkpoint_folder"] = None if folder is None else str(folder)
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE, json.dumps(options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._orders, theirs = _fork.Pipe()
+        self._process = _fork.Process(target=_serve, args=(options, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
         self._address = ""
 
     @property
@@ -64,23 +66,25 @@ class ShardProcess:
     def ask(self, what: str) -> dict[str, Any]:
         """Its statistics, after it did `what`: "checkpoint" or "nothing"."""
         _ = self.address
-        print(what, file=self._stdin)
+        self._orders.send(what)
         return self._answer()
 
     def hang(self, *, on: bool) -> None:
         """Stops it where it is, or lets it go on: the system goes on taking connections for it."""
-        self._process.send_signal(signal.SIGSTOP if on else signal.SIGCONT)
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED if on else os.WCONTINUED)
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal.SIGSTOP if on else signal.SIGCONT)
+        state, deadline = Path(f"/proc/{self._process.pid}/stat"), time.monotonic() + ANSWER_SECONDS
+        while (state.read_text().rpartition(")")[2].split()[0] == "T") != on:
+            assert time.monotonic() < deadline, "the signal had no effect"
+            threading.Event().wait(0.01)
 
     def kill(self) -> None:
         """SIGKILL."""
         self._process.kill()
-        self._process.wait(20)
-        self._stdin.close()
-        self._stdout.close()
+        self._process.join(20)
+        self._orders.close()
 
     def _answer(self) -> Any:
-        ready, _, _ = select.select([self._stdout], [], [], ANSWER_SECONDS)
-        if not ready:
+        if not self._orders.poll(ANSWER_SECONDS):
             raise TimeoutError(f"the shard's process did not answer within {ANSWER_SECONDS:g} s")
-        return json.loads(self._stdout.readline())
+        return self._orders.recv()

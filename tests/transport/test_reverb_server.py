@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.transport.loopback import _socket_descriptors, count_listeners, quiet_standard_error
+from placement.transport.loopback import count_listeners, own_listeners, quiet_standard_error
 
 server_module = pytest.importorskip(
     "placement.transport.reverb_server", reason="Reverb is not installed", exc_type=ImportError
@@ -36,11 +36,9 @@ def running() -> Iterator[object]:
 def _device(port: int) -> bytes:
     """The network device that the listeners of `port` are bound to; empty = every one."""
     found = set()
-    for descriptor in _socket_descriptors():
-        with socket.socket(fileno=os.dup(descriptor)) as candidate:
-            listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            if listens and candidate.getsockname()[1] == port:
-                found.add(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
+    for listener in own_listeners(port):
+        with listener:
+            found.add(listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
     (device,) = found
     return device
 
