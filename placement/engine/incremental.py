@@ -6,14 +6,13 @@ The result is the full evaluation's, bit for bit, however many moves and undos c
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, checked_placement
 from placement.engine.native_design import native_design
-from placement.netlist.design import Design, NodeKind, Orientation, Placement
+from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 
 
@@ -59,8 +58,8 @@ class IncrementalCost:
     def move(self, node: int, x: float, y: float) -> Costs:
         """Centres a macro at (x, y) µm and returns the new cost; raises DesignError for a node that cannot move."""
         self._check(node)
-        if not (math.isfinite(x) and math.isfinite(y)):
-            raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}); both must be finite")
+        if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also where NaN
+            raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}); both must be in ±{LARGEST:g} µm")
         before = self._native.at(node)
         costs = self._native.move(node, x, y, before[3])
         self._history.append((before,))

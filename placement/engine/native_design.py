@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import weakref
 
@@ -23,26 +24,13 @@ def native_design(design: Design) -> _native.Design:
 
 def _build(design: Design) -> _native.Design:
     netlist, canvas, initial = design.netlist, design.canvas, design.initial
+    whole = {"columns": int(canvas.columns), "rows": int(canvas.rows), "smoothing": math.floor(canvas.smoothing)}
+    same = ("kind", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins")
     return _native.Design(
-        width=canvas.width,
-        height=canvas.height,
-        columns=int(canvas.columns),
-        rows=int(canvas.rows),
-        routes_horizontal=canvas.routes_horizontal,
-        routes_vertical=canvas.routes_vertical,
-        macro_routes_horizontal=canvas.macro_routes_horizontal,
-        macro_routes_vertical=canvas.macro_routes_vertical,
-        smoothing=math.floor(canvas.smoothing),
-        overlap_threshold=canvas.overlap_threshold,
-        kind=netlist.kind,
+        **{**dataclasses.asdict(canvas), **whole},
+        **{name: getattr(netlist, name) for name in same},
         node_width=netlist.width,
         node_height=netlist.height,
-        pin_node=netlist.pin_node,
-        pin_dx=netlist.pin_dx,
-        pin_dy=netlist.pin_dy,
-        net_weight=netlist.net_weight,
-        net_start=netlist.net_start,
-        net_pins=netlist.net_pins,
         initial_x=initial.x,
         initial_y=initial.y,
         initial_orientation=initial.orientation,

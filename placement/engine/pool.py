@@ -11,7 +11,7 @@ import atexit
 import dataclasses
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -152,10 +152,7 @@ class EnvironmentPool:
             ValueError, TypeError, IndexError, RuntimeError: see the class.
         """
         ids = self._ids(env_id)
-        try:
-            self._native.send(_actions(actions, len(ids)), ids)
-        except _native.IllegalActionError as error:
-            raise self._explained(error) from None
+        self._call(self._native.send, _actions(actions, len(ids)), ids)
 
     def recv(self, timeout: float | None = None) -> Result:
         """The next batch.
@@ -168,20 +165,12 @@ class EnvironmentPool:
             TimeoutError: no batch was ready in time; nothing is lost.
             WorkerError: a step failed; the batch can be received by calling again.
         """
-        try:
-            return self._native.recv(_seconds(timeout))
-        except _native.WorkerFailure as error:
-            raise WorkerError(*error.args) from None
+        return self._call(self._native.recv, _seconds(timeout))
 
     def step(self, actions: Integers, env_id: Integers | None = None, *, timeout: float | None = None) -> Result:
         """`send`, then `recv`; raises what they raise."""
         ids = self._ids(env_id)
-        try:
-            return self._native.step(_actions(actions, len(ids)), ids, _seconds(timeout))
-        except _native.IllegalActionError as error:
-            raise self._explained(error) from None
-        except _native.WorkerFailure as error:
-            raise WorkerError(*error.args) from None
+        return self._call(self._native.step, _actions(actions, len(ids)), ids, _seconds(timeout))
 
     def async_reset(self, env_id: Integers | None = None, *, seed: int | Sequence[int] | None = None) -> None:
         """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
@@ -205,10 +194,8 @@ class EnvironmentPool:
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """`async_reset`, then `recv`: observation and info of the batch; raises what they raise."""
         ids = self._ids(env_id)
-        try:
-            result = self._native.reset(ids, None if seed is None else _seeds(seed, ids), _seconds(timeout))
-        except _native.WorkerFailure as error:
-            raise WorkerError(*error.args) from None
+        seeds = None if seed is None else _seeds(seed, ids)
+        result = self._call(self._native.reset, ids, seeds, _seconds(timeout))
         return result[0], result[4]
 
     def sample_actions(self, env_id: Integers | None = None) -> np.ndarray:
@@ -289,11 +276,17 @@ class EnvironmentPool:
             raise IndexError(f"env_id: {env_id} is not in [0, {self.num_envs})")
         return int(env_id)
 
-    def _explained(self, error: Any) -> IllegalAction:
-        action, refusal = error.args
-        env, step, design = refusal[:3]
-        reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
-        return IllegalAction(f"environment {env}: {reason}")
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls the engine and says in words what it refuses."""
+        try:
+            return method(*arguments)
+        except _native.IllegalActionError as error:
+            action, refusal = error.args
+            env, step, design = refusal[:3]
+            reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+            raise IllegalAction(f"environment {env}: {reason}") from None
+        except _native.WorkerFailure as error:
+            raise WorkerError(*error.args) from None
 
 
 def make_pool(

@@ -5,6 +5,7 @@ Axis legend: B environments in a batch. JAX is imported when it is first needed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 TIMEOUT = 600.0
 _OBSERVATION = ("design", "step", "mask", "maps", "x", "y")
 _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed_step", "env_id")
-_registered = False
 
 
 class Pool(Protocol):
@@ -73,37 +73,42 @@ def pool_functions(pool: Pool, *, callback: bool | None = None, timeout: float =
 
     if callback is None:
         callback = jax.default_backend() != "cpu" or not _native.XLA_HANDLERS
-    calls = _CallbackCalls(pool, timeout) if callback else _ForeignCalls(pool, timeout)
+    call = _through_the_host(pool, timeout) if callback else _in_the_engine(timeout)
+    next_handle = jax.ShapeDtypeStruct((2,), np.uint32)
 
     def ids(env_id: Any) -> Any:
-        return jax.numpy.arange(pool.num_envs, dtype=np.int32) if env_id is None else env_id
+        return _int32(jax.numpy.arange(pool.num_envs) if env_id is None else env_id)
 
     def send(handle: Any, actions: Any, env_id: Any = None) -> Any:
-        return calls.send(handle, _int32(actions), _int32(ids(env_id)))
+        return call("send", [next_handle], handle, _int32(actions), ids(env_id))[0]
 
     def recv(handle: Any, size: int | None = None) -> Any:
         if size is not None and not pool.synchronous and size != pool.batch_size:
             raise ValueError(f"recv: size={size}, the pool's batches hold {pool.batch_size}")
-        return _structured(calls.recv(handle, pool.batch_size if size is None else size))
+        shapes = _result_shapes(pool, pool.batch_size if size is None else size)
+        return _structured(call("recv", [next_handle, *shapes], handle))
 
     def step(handle: Any, actions: Any, env_id: Any = None) -> Any:
-        chosen = _int32(ids(env_id))
-        size = chosen.shape[0] if pool.synchronous else pool.batch_size
-        return _structured(calls.step(handle, _int32(actions), chosen, size))
+        chosen = ids(env_id)
+        shapes = _result_shapes(pool, chosen.shape[0] if pool.synchronous else pool.batch_size)
+        return _structured(call("step", [next_handle, *shapes], handle, _int32(actions), chosen))
 
     return PoolFunctions(jax.numpy.array([pool.number, 0], np.uint32), recv, send, step)
 
 
 def _int32(array: Any) -> Any:
-    """`array` as a JAX array; raises TypeError or ValueError unless it is int32 [B]."""
+    """`array` as int32 [B]; raises TypeError for no integers, ValueError for another shape."""
     import jax
 
     array = jax.numpy.asarray(array)
-    if array.dtype != np.int32:
-        raise TypeError(f"actions and env_id must be of dtype int32, not {array.dtype}")
+    if not jax.numpy.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"actions and env_id must be integers, as int32, not {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"actions and env_id must have one axis, not shape {list(array.shape)}")
-    return array
+    # What does not fit in int32 becomes its first or last value, which is out of range, too.
+    own, limits = np.iinfo(array.dtype), np.iinfo(np.int32)
+    low, high = max(own.min, limits.min), min(own.max, limits.max)
+    return jax.numpy.clip(array, low, high).astype(np.int32)
 
 
 def _structured(outputs: Any) -> Any:
@@ -125,80 +130,49 @@ def _result_shapes(pool: Pool, size: int) -> list[jax.ShapeDtypeStruct]:
     }
     shapes |= {"reward": ((), np.float32), "terminated": ((), np.bool_), "dead_end": ((), np.bool_)}
     shapes |= {"costs": ((5,), np.float32), "elapsed_step": ((), np.int32), "env_id": ((), np.int32)}
-    batch = [jax.ShapeDtypeStruct((size, *shapes[name][0]), shapes[name][1]) for name in _RESULTS]
-    return [jax.ShapeDtypeStruct((2,), np.uint32), *batch]
+    return [jax.ShapeDtypeStruct((size, *shapes[name][0]), shapes[name][1]) for name in _RESULTS]
 
 
-class _ForeignCalls:
+def _in_the_engine(timeout: float) -> Callable[..., Any]:
     """Calls through XLA's foreign function interface, on the CPU."""
+    import jax
 
-    def __init__(self, pool: Pool, timeout: float) -> None:
-        global _registered
-        import jax
+    if not _native.XLA_HANDLERS:
+        raise RuntimeError("xla: the engine was built without XLA's headers; install jaxlib and build it again")
+    _register_handlers()
 
-        if not _native.XLA_HANDLERS:
-            raise RuntimeError("xla: the engine was built without XLA's headers; install jaxlib and build it again")
-        if not _registered:
-            for name, handler in _native.XLA_HANDLERS.items():
-                jax.ffi.register_ffi_target(name, handler, platform="cpu")
-            _registered = True
-        self._pool, self._timeout = pool, np.float64(timeout)
+    def call(name: str, shapes: list[jax.ShapeDtypeStruct], *inputs: Any) -> Any:
+        attributes = {} if name == "send" else {"timeout": np.float64(timeout)}
+        return jax.ffi.ffi_call(f"placement_pool_{name}", shapes, has_side_effect=True)(*inputs, **attributes)
 
-    def send(self, handle: Any, actions: Any, env_id: Any) -> Any:
-        import jax
-
-        shape = jax.ShapeDtypeStruct((2,), np.uint32)
-        return jax.ffi.ffi_call("placement_pool_send", shape, has_side_effect=True)(handle, actions, env_id)
-
-    def recv(self, handle: Any, size: int) -> Any:
-        import jax
-
-        call = jax.ffi.ffi_call("placement_pool_recv", _result_shapes(self._pool, size), has_side_effect=True)
-        return call(handle, timeout=self._timeout)
-
-    def step(self, handle: Any, actions: Any, env_id: Any, size: int) -> Any:
-        import jax
-
-        call = jax.ffi.ffi_call("placement_pool_step", _result_shapes(self._pool, size), has_side_effect=True)
-        return call(handle, actions, env_id, timeout=self._timeout)
+    return call
 
 
-class _CallbackCalls:
-    """Calls through the host, on any backend."""
+@functools.cache
+def _register_handlers() -> None:
+    import jax
 
-    def __init__(self, pool: Pool, timeout: float) -> None:
-        self._pool, self._timeout = pool, timeout
-
-    def send(self, handle: Any, actions: Any, env_id: Any) -> Any:
-        import jax
-        from jax.experimental import io_callback
-
-        def on_host(handle: Any, actions: Any, env_id: Any) -> np.ndarray:
-            self._pool.send(np.asarray(actions), np.asarray(env_id))
-            return _after(handle)
-
-        return io_callback(on_host, jax.ShapeDtypeStruct((2,), np.uint32), handle, actions, env_id)
-
-    def recv(self, handle: Any, size: int) -> Any:
-        from jax.experimental import io_callback
-
-        def on_host(handle: Any) -> list[np.ndarray]:
-            return [_after(handle), *_flat(self._pool.recv(self._timeout), size)]
-
-        return io_callback(on_host, _result_shapes(self._pool, size), handle)
-
-    def step(self, handle: Any, actions: Any, env_id: Any, size: int) -> Any:
-        from jax.experimental import io_callback
-
-        def on_host(handle: Any, actions: Any, env_id: Any) -> list[np.ndarray]:
-            result = self._pool.step(np.asarray(actions), np.asarray(env_id), timeout=self._timeout)
-            return [_after(handle), *_flat(result, size)]
-
-        return io_callback(on_host, _result_shapes(self._pool, size), handle, actions, env_id)
+    for name, handler in _native.XLA_HANDLERS.items():
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
 
-def _after(handle: Any) -> np.ndarray:
-    return np.asarray(handle) + np.array([0, 1], np.uint32)
+def _through_the_host(pool: Pool, timeout: float) -> Callable[..., Any]:
+    """Calls through Python, on any backend."""
+    from jax.experimental import io_callback
+
+    def call(name: str, shapes: list[jax.ShapeDtypeStruct], *inputs: Any) -> Any:
+        def on_host(handle: Any, *inputs: Any) -> list[np.ndarray]:
+            arrays = [np.asarray(array) for array in inputs]
+            after = np.asarray(handle) + np.array([0, 1], np.uint32)
+            if name == "send":
+                pool.send(*arrays)
+                return [after]
+            result = pool.recv(timeout) if name == "recv" else pool.step(*arrays, timeout=timeout)
+            return [after, *_flat(result, shapes[1].shape[0])]
+
+        return io_callback(on_host, shapes, *inputs)
+
+    return call
 
 
 def _flat(result: Any, size: int) -> list[np.ndarray]:

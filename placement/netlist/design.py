@@ -59,6 +59,22 @@ TURN = np.array(
 TURN.setflags(write=False)
 
 
+LARGEST = 1e9
+"""The largest coordinate, size (µm), net weight or density of tracks (1/µm): beyond it, sums in the cost overflow."""
+SMALLEST = 1e-9
+"""The smallest side of a canvas (µm) and density of tracks (1/µm), for the same reason."""
+MOST_LINES, MOST_GCELLS = 2**15, 2**24
+"""The largest grid: rows or columns, and gcells. The engine's maps take some 100 bytes a gcell."""
+
+
+def _check_range(what: str, values: np.ndarray, least: float) -> None:
+    """Raises DesignError for the first of `values` that is not in [least, LARGEST]."""
+    wrong = ~((values >= least) & (values <= LARGEST))  # also where NaN
+    if wrong.any():
+        index = int(np.flatnonzero(wrong)[0])
+        raise DesignError(f"{what}: {values[index]} (index {index}) must be in [{least:g}, {LARGEST:g}]")
+
+
 def _frozen(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A read-only contiguous copy of `array`; raises DesignError on another shape."""
     result: np.ndarray = np.array(array, dtype=dtype, order="C", copy=True)
@@ -84,7 +100,8 @@ class Netlist:
         net_pins: int32 [L], pin indices.
 
     Raises:
-        DesignError: an array has the wrong length, an index is out of range, a size is negative or not finite.
+        DesignError: an array has the wrong length, an index is out of range, a size or a weight is negative, not finite
+            or larger than `LARGEST`.
     """
 
     names: tuple[str, ...]
@@ -120,12 +137,14 @@ class Netlist:
     def _check(self) -> None:
         if len(set(self.names)) != len(self.names):
             raise DesignError("node names are not unique")
-        for field in ("width", "height", "pin_dx", "pin_dy", "net_weight"):
-            if not np.isfinite(getattr(self, field)).all():
-                raise DesignError(f"{field}: every value must be finite")
-        for field in ("width", "height", "net_weight"):
-            if (getattr(self, field) < 0).any():
-                raise DesignError(f"{field}: every value must be ≥ 0")
+        for field, least in (
+            ("width", 0),
+            ("height", 0),
+            ("pin_dx", -LARGEST),
+            ("pin_dy", -LARGEST),
+            ("net_weight", 0),
+        ):
+            _check_range(field, getattr(self, field), least)
         if len(self.pin_node) and not (0 <= self.pin_node.min() <= self.pin_node.max() < self.num_nodes):
             raise DesignError(f"pin_node: every index must be in [0, {self.num_nodes})")
         if len(self.net_pins) and not (0 <= self.net_pins.min() <= self.net_pins.max() < self.num_pins):
@@ -193,16 +212,21 @@ class Canvas:
     def __post_init__(self) -> None:
         for field in ("width", "height", "routes_horizontal", "routes_vertical"):
             value = getattr(self, field)
-            if not (np.isfinite(value) and value > 0):
-                raise DesignError(f"canvas {field}: {value} must be a finite number above 0")
+            if not SMALLEST <= value <= LARGEST:
+                raise DesignError(f"canvas {field}: {value} must be a number in [{SMALLEST:g}, {LARGEST:g}]")
         for field in ("macro_routes_horizontal", "macro_routes_vertical", "overlap_threshold"):
             value = getattr(self, field)
-            if not (np.isfinite(value) and value >= 0):
-                raise DesignError(f"canvas {field}: {value} must be a finite number of at least 0")
+            if not 0 <= value <= LARGEST:
+                raise DesignError(f"canvas {field}: {value} must be a number in [0, {LARGEST:g}]")
         for field, least in (("columns", 1), ("rows", 1), ("smoothing", 0)):
             value = getattr(self, field)
             if int(value) != value or not least <= value < 2**31:
                 raise DesignError(f"canvas {field}: {value} must be an integer of at least {least} and below 2³¹")
+        if max(self.rows, self.columns) > MOST_LINES or self.rows * self.columns > MOST_GCELLS:
+            raise DesignError(
+                f"canvas rows: a grid of {self.rows} rows and {self.columns} columns is too fine; the engine takes up "
+                f"to {MOST_LINES} of each and {MOST_GCELLS} gcells"
+            )
 
     @property
     def cell_width(self) -> float:
@@ -238,8 +262,8 @@ class Placement:
             object.__setattr__(self, field, _frozen(getattr(self, field), dtype, shape, field))
         for field in ("placed", "fixed"):
             object.__setattr__(self, field, _frozen(getattr(self, field), np.bool_, shape, field))
-        if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
-            raise DesignError("placement: every coordinate must be finite")
+        for field in ("x", "y"):
+            _check_range(f"placement {field}", getattr(self, field), -LARGEST)
         if len(self.x) and not (0 <= self.orientation.min() <= self.orientation.max() < len(Orientation)):
             raise DesignError(f"placement: every orientation must be in [0, {len(Orientation)})")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text, write_whole
 
@@ -186,10 +186,9 @@ class _Rows:
         node = self.node(fields[0], line)
         for name, field, values in (("x", fields[1], self.x), ("y", fields[2], self.y)):
             value = _number(field)
-            if value is None:
-                raise DesignError.at(
-                    self.path, line, f"{name} of node {fields[0]} is {field!r}; must be a finite number"
-                )
+            if value is None or abs(value) > LARGEST:
+                message = f"{name} of node {fields[0]} is {field!r}; must be a finite number up to ±{LARGEST:g} µm"
+                raise DesignError.at(self.path, line, message)
             values[node] = value
         if fields[3] != NO_ORIENTATION:
             if fields[3] not in Orientation.__members__:

@@ -7,12 +7,11 @@ node with at least one `input` drives one net whose sinks are its inputs and who
 
 from __future__ import annotations
 
-import math
 import os
 
 import numpy as np
 
-from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
 from placement.netlist.formats.text_format import TextFile, TextNode, parse_nodes
@@ -96,8 +95,9 @@ class _Builder:
                 raise self.file.error(node.at, f"node {node.name!r} has no {key}")
             return default
         value, at = entry
-        if isinstance(value, bool) or not isinstance(value, float) or not math.isfinite(value):
-            raise self.file.error(at, f"{key} of node {node.name!r} is {value!r}; must be a finite number")
+        if isinstance(value, bool) or not isinstance(value, float) or not abs(value) <= LARGEST:
+            message = f"{key} of node {node.name!r} is {value!r}; must be a finite number up to ±{LARGEST:g}"
+            raise self.file.error(at, message)
         return value
 
     def sizes(self, located: list[int]) -> tuple[np.ndarray, np.ndarray]:

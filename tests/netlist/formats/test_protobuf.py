@@ -143,6 +143,7 @@ REFUSED = {
     "size as a word": ("f: 4.0", 's: "4"', 's: "4"', "width of node 'ram' is '4'; must be a finite number"),
     "NaN": ("f: 6.0", "f: nan", "f: nan", "height of node 'ram' is nan"),
     "infinite": ("f: 1.5", "f: -inf", "f: -inf", "y_offset of node 'ram/clk' is -inf"),
+    "huge offset": ("f: 1.5", "f: 1e300", "f: 1e300", "must be a finite number up to ±1e+09"),
     "too large a number": ("f: 1.5", "f: 1e999", "f: 1e999", "must be a finite number"),
     "NaN position": ("f: 0.5", "f: nan", "f: nan", "x of node 'clk' is nan"),
     "negative weight": ("i: 3", "i: -3", "i: -3", "weight of node 'Grp_1/out' is -3.0"),
@@ -293,7 +294,7 @@ def test_writer_refuses_what_the_format_cannot_hold(tmp_path: Path) -> None:
 
 def test_written_placement_attributes_read_back(tmp_path: Path) -> None:
     netlist = read(tmp_path, NETLIST)
-    placed = Placement([0.1, 1 / 3, 2.5], [0, 1e-17, 9e9], [0, 3, 0], [1, 1, 1], [1, 0, 0])
+    placed = Placement([0.1, 1 / 3, 2.5], [0, 1e-17, 9e8], [0, 3, 0], [1, 1, 1], [1, 0, 0])
     write_netlist(tmp_path / "out.pb.txt.gz", netlist, placed)
     again, located = read_located_netlist(tmp_path / "out.pb.txt.gz")
     assert_equal(again, netlist)

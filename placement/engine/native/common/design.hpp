@@ -36,8 +36,9 @@ struct Canvas {
   double cell_width() const { return width / columns; }
   double cell_height() const { return height / rows; }
   int cells() const { return columns * rows; }
-  int column_of(double x) const { return std::clamp(static_cast<int>(std::floor(x / cell_width())), 0, columns - 1); }
-  int row_of(double y) const { return std::clamp(static_cast<int>(std::floor(y / cell_height())), 0, rows - 1); }
+  // The nearest gcell where the place lies beyond the canvas.
+  int column_of(double x) const { return static_cast<int>(std::clamp(x / cell_width(), 0.0, columns - 1.0)); }
+  int row_of(double y) const { return static_cast<int>(std::clamp(y / cell_height(), 0.0, rows - 1.0)); }
 };
 
 struct Design {

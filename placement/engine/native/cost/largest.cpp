@@ -19,7 +19,8 @@ int LargestMean::collect(const double* values, double limit) {
 double LargestMean::operator()(const double* values) {
   int found = collect(values, limit_);
   if (found < count_) {
-    found = collect(values, -std::numeric_limits<double>::infinity());
+    found = collect(values, -std::numeric_limits<double>::infinity());  // all but NaN
+    if (found < count_) return std::numeric_limits<double>::quiet_NaN();
     margin_ *= 2;
   } else if (found > 2 * count_ + 8) {
     margin_ *= 0.5;

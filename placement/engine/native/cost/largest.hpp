@@ -6,8 +6,9 @@
 
 namespace placement {
 
-// Remembers about where the limit was, so that asking again of similar values is cheap. The result does not depend on
-// what was asked before: the values above the smallest that counts are summed in their order.
+// It remembers the smallest value that counted last time, so that a call with similar values is cheap. The result does not
+// depend on earlier calls: the values above the smallest that counts are summed in their order. NaN does not count; the
+// result is NaN where fewer than `count` other values are there.
 class LargestMean {
  public:
   // Of `values` values, the `count` ≥ 1 largest.

@@ -207,8 +207,9 @@ void PricedWindow::price_density(const SoftBox& box, const PriceMaps& maps, cons
   const auto share = [](float size, float cell, int shift) {
     return overlap((cell - size) / 2, (cell + size) / 2, cell, shift);
   };
-  const int reach_x = std::min(PriceMaps::kPad - 1, static_cast<int>(box.width / width / 2 + 0.5F));
-  const int reach_y = static_cast<int>(box.height / height / 2 + 0.5F);
+  const auto reach = [](float cells, int most) { return static_cast<int>(std::min(cells, static_cast<float>(most))); };
+  const int reach_x = reach(box.width / width / 2 + 0.5F, PriceMaps::kPad - 1);
+  const int reach_y = reach(box.height / height / 2 + 0.5F, maps.rows());  // further away there is no row
   for (int i = -reach_y; i <= reach_y; ++i) {
     for (int j = -reach_x; j <= reach_x; ++j) {
       const float covered = share(box.height, height, i) * share(box.width, width, j);

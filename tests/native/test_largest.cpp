@@ -1,0 +1,54 @@
+#include "cost/largest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "check.hpp"
+#include "common/random.hpp"
+
+using namespace placement;
+
+namespace {
+
+double by_sorting(std::vector<double> values, int count) {
+  std::sort(values.begin(), values.end(), std::greater<double>());
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += values[i];
+  return sum / count;
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST(largest_mean_is_that_of_the_sorted_values) {
+  constexpr int kValues = 200, kCount = 20;
+  LargestMean largest(kValues, kCount);
+  Random random(7);
+  std::vector<double> values(kValues);
+  for (int call = 0; call < 100; ++call) {
+    for (double& value : values) value = random.fraction() * (call % 10);
+    CHECK(std::abs(largest(values.data()) - by_sorting(values, kCount)) < 1e-12);
+  }
+}
+
+TEST(largest_mean_leaves_nan_out_and_is_nan_where_too_few_values_are_left) {
+  std::vector<double> values = {3, kNan, 5, 1, kNan, 4};
+  LargestMean largest(6, 3);
+  CHECK(largest(values.data()) == 4);
+  values[0] = values[2] = kNan;
+  CHECK(std::isnan(largest(values.data())));
+  std::fill(values.begin(), values.end(), kNan);
+  CHECK(std::isnan(largest(values.data())));
+  values = {3, 2, 5, 1, 0, 4};
+  CHECK(largest(values.data()) == 4);  // what was asked before leaves no trace
+}
+
+TEST(largest_mean_takes_infinities) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> high = {1, kInfinity, 2, 3}, low = {1, -kInfinity, 2, 3};
+  LargestMean largest(4, 2);
+  CHECK(largest(high.data()) == kInfinity);
+  CHECK(largest(low.data()) == 2.5);
+}
