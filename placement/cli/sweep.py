@@ -1,7 +1,8 @@
-"""Hydra sweeps: each job in a process and a run folder of its own, and a table of all of them at the end.
+"""Hydra sweeps: each job has its own process and run folder; a table of all jobs ends the sweep.
 
-Whatever launcher Hydra uses, a job starts `train.py` anew with the job's overrides, so that no job inherits another's
-memory, compilations or crash. A sweep that was stopped goes on with the same command: complete runs are not repeated.
+With any launcher of Hydra, a job starts the same command anew with the job's overrides, so that no job inherits
+another's memory, compilations or crash. The same command goes on with a sweep that was stopped: complete runs are not
+repeated.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
 
+from placement.cli.command import quoted
 from placement.config import TrainConfig
+from placement.netlist.files import write_whole
+from placement.report.tables import make_table
 
 STOP_SECONDS = 60.0  # that an interrupted job may take to save its checkpoint
 PLAIN_WIDTH = 160  # characters of the table where the output is no terminal
@@ -33,22 +37,24 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def run_job(config: TrainConfig) -> float:
-    """Runs the current sweep job as `train.py` in a new process; returns its best proxy cost, NaN if it failed."""
+def run_job(config: TrainConfig, program: Sequence[str]) -> float:
+    """Runs the current job of a sweep in a new process; returns its best proxy cost, NaN if it failed.
+
+    Args:
+        config: the job's settings.
+        program: the words that started the sweep; the first is the file of the Python program.
+    """
     job = HydraConfig.get()
     overrides = [override for override in job.overrides.task if not override.startswith("run_dir=")]
-    command = [sys.executable, sys.argv[0], "--config-name", str(job.job.config_name), *overrides]
-    command.append(f"run_dir={_quoted(config.run_dir)}")
+    command = [sys.executable, *program, "--config-name", str(job.job.config_name), *overrides]
+    command.append(f"run_dir={quoted(config.run_dir)}")
     print(f"job {job.job.num}: {' '.join(overrides)} → {config.run_dir}", flush=True)
     code = _run(command)
     row = _row(list(overrides), config.run_dir, code)
-    _write(Path(job.sweep.dir) / f"job-{job.job.num}.json", row)
+    folder = Path(job.sweep.dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / f"job-{job.job.num}.json", json.dumps(row))
     return row["best"] if row["best"] is not None else math.nan
-
-
-def _quoted(value: str) -> str:
-    """`value` as a Hydra override's quoted string."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _run(command: list[str]) -> int:
@@ -85,13 +91,6 @@ def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-def _write(path: Path, row: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(row))
-    os.replace(temporary, path)
-
-
 class SweepTable(Callback):
     """Prints a line per job when a sweep has ended; ends with exit code 1 if any job failed."""
 
@@ -114,15 +113,14 @@ class SweepTable(Callback):
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The sweep's jobs as a rich table, one line each."""
-    result = Table(title="Sweep", title_justify="left")
-    for column in ("job", "best proxy cost", "last mean", "episodes", "seconds", "run folder"):
-        result.add_column(column, justify="left" if column in ("job", "run folder") else "right", overflow="fold")
+    """The sweep's jobs, a line each."""
+    cells = []
     for row in rows:
         job = " ".join(row["overrides"])
         if row["code"] or "episodes" not in row:
-            result.add_row(job, f"failed (exit code {row['code']})", "", "", "", row["run_dir"])
+            cells.append([job, f"failed (exit code {row['code']})", "", "", "", row["run_dir"]])
             continue
         costs = ["–" if row[name] is None else f"{row[name]:.4f}" for name in ("best", "mean")]
-        result.add_row(job, *costs, str(row["episodes"]), f"{row['seconds']:.0f}", row["run_dir"])
-    return result
+        cells.append([job, *costs, str(row["episodes"]), f"{row['seconds']:.0f}", row["run_dir"]])
+    columns = ("job", "best proxy cost", "last mean", "episodes", "seconds", "run folder")
+    return make_table(columns, cells, title="Sweep", left=("run folder",))

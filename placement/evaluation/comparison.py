@@ -1,4 +1,4 @@
-"""Placers compared at equal CPU time: `evaluate.py design=… placers=random,greedy,anneal,… time=… threads=…`."""
+"""`macro-placement compare`: placers compared at equal CPU time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.engine.costs import proxy_cost
-from placement.evaluation.placement_evaluation import DEFAULT_OUT, EvaluateConfig
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
 from placement.evaluation.search_evaluation import progress_bar
+from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import csv_text, write_whole
@@ -25,6 +25,7 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import OPTIMUM_NAME
 from placement.netlist.load import find, load
 from placement.report.metrics import Metrics, json_object, measure
+from placement.report.tables import make_table
 from placement.search.search import Watch
 from placement.training.interruption import Interruption
 
@@ -52,7 +53,7 @@ class Entry(NamedTuple):
     metrics: Metrics
 
 
-def compare(config: EvaluateConfig, console: Console) -> Metrics:
+def compare(config: CompareConfig, console: Console) -> Metrics:
     """Runs every placer with every seed; prints and writes the table and the pictures.
 
     What has been run before with the same settings is read from its folder, so that a comparison that was stopped goes
@@ -67,7 +68,7 @@ def compare(config: EvaluateConfig, console: Console) -> Metrics:
         OSError: a file cannot be written.
     """
     design = _design(config)
-    folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / "comparison"
+    folder = config.folder(design, "comparison")
     entries: list[Entry] = []
     with Interruption() as interruption, progress_bar(console) as show:
         for placer in config.placers:
@@ -92,7 +93,7 @@ def compare(config: EvaluateConfig, console: Console) -> Metrics:
     return min(entries, key=lambda entry: entry.metrics.costs.proxy_cost).metrics
 
 
-def _design(config: EvaluateConfig) -> Design:
+def _design(config: CompareConfig) -> Design:
     if config.design is not None:
         return load(config.design, config.initial)
     # late: JAX takes seconds to import
@@ -119,10 +120,8 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
 
 def _about(placer: str, job: Job) -> str:
     """What tells this run from others, as a hash."""
-    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed", "flips", "beam", "beam_value_weight"}
-    settings: dict[str, Any] = {
-        key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped
-    }
+    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed"}
+    settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -144,7 +143,7 @@ def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
     return [entry for entry in entries if entry.placer == placer]
 
 
-def least_wirelength(config: EvaluateConfig, design: Design) -> float | None:
+def least_wirelength(config: CompareConfig, design: Design) -> float | None:
     """The least wirelength that the design can have, µm, where the files of the design tell; else None.
 
     Raises:
@@ -194,16 +193,11 @@ def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None
     columns = {name: key for name, key in COLUMNS.items() if name not in hidden}
     if shows_gap:
         columns = {**columns, "gap": "wirelength_gap"}
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="left" if name == "placer" else "right", no_wrap=True)
-    for row in summary(entries, optimum):
-        table.add_row(*(_cell(key, row) for key in columns.values()))
-    table.caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
+    caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
     if shows_gap:
-        table.caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
-    table.caption_justify = "left"
-    return table
+        caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
+    rows = [[_cell(key, row) for key in columns.values()] for row in summary(entries, optimum)]
+    return make_table(list(columns), rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _cell(key: str, row: Mapping[str, Any]) -> str:
@@ -216,7 +210,7 @@ def _cell(key: str, row: Mapping[str, Any]) -> str:
 
 
 def _write(
-    folder: Path, design: Design, entries: Sequence[Entry], config: EvaluateConfig, optimum: float | None
+    folder: Path, design: Design, entries: Sequence[Entry], config: CompareConfig, optimum: float | None
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     runs = [
@@ -234,7 +228,7 @@ def _write(
     }
     write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")
     write_whole(folder / "comparison.csv", csv_text([runs[0], *(run.values() for run in runs)]))
-    if config.plots is False:
+    if not config.draws_plots:
         return
     # Matplotlib takes a second to import, and a table should not wait for it.
     from placement.report import comparison_plots, style

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.engine.costs import proxy_cost
-from placement.evaluation.placement_evaluation import EvaluateConfig
+from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.search.config import HOT, Budget
@@ -36,7 +36,7 @@ class Job:
     """
 
     design: Design
-    config: EvaluateConfig
+    config: CompareConfig
     seed: int
     watch: Watch
 
@@ -171,4 +171,4 @@ PLACERS: dict[str, Callable[[Job], PlacerOutcome]] = {
     "policy": _policy,
     "policy+refine": _policy_and_refine,
 }
-"""The placers by name, as `placement.evaluation.placement_evaluation.PLACERS` lists them."""
+"""The placers by name, as `placement.evaluation.settings.PLACERS` lists them."""

@@ -1,8 +1,9 @@
-"""Evaluating the trained policy of a run folder on a design: greedy, best of many drawn, beam search, flipped."""
+"""`macro-placement sample`: a trained policy places a design: greedy, best of many samples, beam search, flips."""
 
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from placement.config import ConfigError, TrainConfig
+from placement.config import ConfigError, EnvConfig, TrainConfig
 from placement.engine.costs import Costs
 from placement.engine.soft import SOFT_PLACERS
 from placement.evaluation.beam import BeamSearch
-from placement.evaluation.placement_evaluation import DEFAULT_OUT, EvaluateConfig, Found, write_results
+from placement.evaluation.placement_evaluation import Found, write_results
 from placement.evaluation.policy_results import (
     cheapest,
     finished,
@@ -24,6 +25,7 @@ from placement.evaluation.policy_results import (
     results_table,
     write_results_of,
 )
+from placement.evaluation.settings import CheckpointSettings, SampleConfig
 from placement.netlist.design import Design
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
@@ -42,30 +44,35 @@ class TrainedPolicy:
 
     Attributes:
         run: its folder.
-        design: what it places.
-        iteration: of the run, that its parameters are of.
+        design: the design that it places.
+        iteration: of the run, at which its parameters were saved.
+        agent: the network, made for the design.
+        env: the environment's settings.
         evaluator: plays its episodes.
         parameters: of the network.
-        beam: searches with it; None where nobody asked for that.
     """
 
     run: Path
     design: Design
     iteration: int
+    agent: Agent
+    env: EnvConfig
     evaluator: Evaluator
     parameters: Any
-    beam: BeamSearch | None = None
 
     def evaluate(self, seed: int) -> list[Evaluation]:
         """The greedy placement and as many drawn ones as the settings say."""
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed))
 
-    def search(self) -> list[Evaluation]:
-        """What a beam search ends with; nothing where there is none."""
-        return [] if self.beam is None else self.beam.search(self.parameters)
+    def search(self, width: int, value_weight: float) -> list[Evaluation]:
+        """The placements that a beam search ends with; none for width 0."""
+        if width == 0:
+            return []
+        beam = BeamSearch(self.agent, self.design, env=self.env, width=width, value_weight=value_weight)
+        return beam.search(self.parameters)
 
 
-def load_policy(config: EvaluateConfig) -> TrainedPolicy:
+def load_policy(config: CheckpointSettings) -> TrainedPolicy:
     """The policy with a run's newest parameters.
 
     Args:
@@ -76,6 +83,7 @@ def load_policy(config: EvaluateConfig) -> TrainedPolicy:
         DesignError: the design cannot be used.
     """
     assert config.checkpoint is not None
+    logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
     run = Path(config.checkpoint)
     trained = read_settings(run, key="checkpoint")
     design = ordered(load(config.design or _only_design(run, trained), config.initial), trained.env.order)
@@ -83,11 +91,10 @@ def load_policy(config: EvaluateConfig) -> TrainedPolicy:
     parameters, iteration = read_newest(run, trained.policy, key="checkpoint")
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=_soft_placer(config, trained))
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
-    beam = BeamSearch(agent, design, env=env, width=config.beam, value_weight=config.beam_value_weight)
-    return TrainedPolicy(run, design, iteration, evaluator, parameters, beam if config.beam else None)
+    return TrainedPolicy(run, design, iteration, agent, env, evaluator, parameters)
 
 
-def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
+def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
 
     Args:
@@ -103,24 +110,24 @@ def evaluate_policy(config: EvaluateConfig, console: Console) -> Metrics:
     run, design, iteration = policy.run, policy.design, policy.iteration
     evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
-    lines = policy_results(evaluations, policy.search())
+    lines = policy_results(evaluations, policy.search(config.beam, config.beam_value_weight))
     best = cheapest(lines, design)
-    if config.flips_macros:
-        lines.append(flipped_result(lines, design, config))
+    if config.flips:
+        lines.append(flipped_result(lines, design, config.weights))
         best = cheapest(lines, design)
     console.print(results_table(lines, f"{design.name}: policy of {found}"))
     assert best.placement is not None
     metrics = measure(design, best.placement, weights=config.weights)
     title = f"{design.name}: {best.name}, {found}"
     console.print(metrics_table(metrics, title))
-    folder = Path(config.out) if config.out is not None else DEFAULT_OUT / design.name / run.name
-    origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
-    write_results(folder, Found(design, best.placement, metrics, title, origin), config)
+    folder = config.folder(design, run.name)
+    folder.mkdir(parents=True, exist_ok=True)
     write_evaluations(folder / "samples.csv", evaluations)
     write_results_of(folder, lines, design)
     if config.draws_plots and (run / "metrics.csv").is_file():
         _draw_training(run, folder / "training.png", design.name, metrics)
-    console.print(f"written to {folder}", soft_wrap=True)
+    origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
+    write_results(folder, Found(design, best.placement, metrics, title, origin), config, console)
     return metrics
 
 
@@ -130,7 +137,7 @@ def _only_design(run: Path, trained: TrainConfig) -> str:
     return trained.design[0]
 
 
-def _soft_placer(config: EvaluateConfig, trained: TrainConfig) -> str:
+def _soft_placer(config: CheckpointSettings, trained: TrainConfig) -> str:
     """The run's, unless another is asked for."""
     if config.soft_placer is None:
         return trained.env.soft_placer

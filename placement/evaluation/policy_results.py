@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from placement.engine.costs import Costs
-from placement.evaluation.placement_evaluation import EvaluateConfig
+from placement.engine.costs import Costs, CostWeights
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
+from placement.report.tables import make_table
 from placement.search.flips import flip_macros
 from placement.training.evaluator import Evaluation
 
@@ -74,13 +74,10 @@ def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return [evaluations[number] for _, number in sorted(found)]
 
 
-def flipped_result(lines: Sequence[PolicyResult], design: Design, config: EvaluateConfig) -> PolicyResult:
-    """The cheapest of the lines' placements after their macros were mirrored, each for itself."""
-    found = [
-        (line, flip_macros(design, line.placement, weights=config.weights))
-        for line in lines
-        if line.placement is not None
-    ]
+def flipped_result(lines: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:
+    """Mirrors the macros of every line's placement; the cheapest result."""
+    whole = [(line, line.placement) for line in lines if line.placement is not None]
+    found = [(line, flip_macros(design, placement, weights=weights)) for line, placement in whole]
     line, best = min(found, key=lambda one: one[1].costs.proxy_cost)
     return PolicyResult(f"flipped {line.key}", "flipped", best.costs, placement=best.placement, flipped=best.flipped)
 
@@ -103,18 +100,15 @@ def no_placement(design: Design, episodes: int) -> DesignError:
 
 def results_table(lines: Sequence[PolicyResult], title: str) -> Table:
     """The lines, with the dead ends of each."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("placements", no_wrap=True)
-    for name in ("proxy", "wirelength", "density", "congestion", "dead ends"):
-        table.add_column(name, justify="right")
+    rows = []
     for line in lines:
         cells = ["–" if line.costs is None else f"{getattr(line.costs, name):.6f}" for name in COSTS]
-        table.add_row(line.name, *cells, "" if line.dead_ends is None else str(line.dead_ends))
+        rows.append([line.name, *cells, "" if line.dead_ends is None else str(line.dead_ends)])
     spreads = [line.deviation for line in lines if line.deviation is not None]
     notes = [f"standard deviation of the samples' proxy cost {spread:.6f}" for spread in spreads]
     notes += [f"macros flipped: {line.flipped}" for line in lines if line.key == "flipped"]
-    table.caption, table.caption_justify = "\n".join(notes) or None, "left"
-    return table
+    columns = ("placements", "proxy", "wirelength", "density", "congestion", "dead ends")
+    return make_table(columns, rows, title=title, caption="\n".join(notes) or None)
 
 
 def write_results_of(folder: Path, lines: Sequence[PolicyResult], design: Design) -> None:

@@ -1,10 +1,10 @@
-"""`python -m placement.netlist …`: the netlist commands of `macro-placement` where it is not installed."""
+"""`python -m placement.netlist …`: the same commands as `macro-placement`, under an older name."""
 
 from __future__ import annotations
 
 import sys
 
-from placement.cli.netlists import main
+from placement.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,9 +18,12 @@ NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-# Beside the package in a checkout.
-_BUILT_IN = (_PACKAGE.parent / "netlists",)
+
+def data_folder(name: str) -> Path:
+    """`netlists` or `configs`: inside the package where it is installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_data" / name
+    return installed if installed.is_dir() else package.parent / name
 
 
 def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None = None) -> Design:
@@ -84,9 +87,7 @@ def find(netlist: str | os.PathLike[str]) -> Path:
 def search_folders() -> list[Path]:
     """Where names are looked up, in order."""
     listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
-    return [folder for folder in _BUILT_IN if folder.is_dir()] + [
-        Path(folder).expanduser() for folder in listed if folder
-    ]
+    return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder)]
 
 
 def available() -> list[str]:

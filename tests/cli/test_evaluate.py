@@ -10,7 +10,8 @@ import pytest
 
 from placement.config import ConfigError, build
 from placement.engine.costs import proxy_cost
-from placement.evaluation.placement_evaluation import EvaluateConfig, load_placement
+from placement.evaluation.placement_evaluation import load_placement
+from placement.evaluation.settings import CompareConfig, EvaluateConfig, SampleConfig, SearchConfig
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.search.legaliser import Blockage, fits
@@ -94,6 +95,7 @@ def test_files_are_written_where_asked(tmp_path):
         (["design=toy6", "cost.wirelength=-1"], "evaluate.py: cost.wirelength=-1"),
         (["desing=toy6"], "Could not override 'desing'"),
         (["design=toy6", "placement=a=b.plc"], "cannot read 'placement=a=b.plc'"),
+        (["design=toy6", "placement=a.plc", "checkpoint=b"], "give one of them"),
     ],
 )
 def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
@@ -106,15 +108,18 @@ def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
 
 
 def test_settings_are_checked():
-    for settings, message in (
-        ({}, "design: is required"),
-        ({"design": "toy6", "placement": "a.plc", "checkpoint": "b"}, "give one of them"),
-        ({"design": "toy6", "samples": 0}, "samples=0"),
-        ({"design": "toy6", "seed": -1}, "seed=-1"),
-        ({"design": "toy6", "sampels": 3}, "sampels: no such setting"),
+    both = {"design": "toy6", "placement": "a.plc", "checkpoint": "b"}
+    for cls, settings, message in (
+        (EvaluateConfig, {}, "design: is required"),
+        (SearchConfig, {}, "design: is required"),
+        (SearchConfig, both, "give one of them"),
+        (SampleConfig, {"checkpoint": "b", "samples": 0}, "samples=0"),
+        (CompareConfig, {"design": "toy6", "seed": -1}, "seed=-1"),
+        (CompareConfig, {"design": "toy6", "placers": []}, "placers: at least one of random, greedy"),
+        (EvaluateConfig, {"design": "toy6", "sampels": 3}, "sampels: no such setting"),
     ):
         with pytest.raises(ConfigError, match=message):
-            build(EvaluateConfig, settings)
+            build(cls, settings)
 
 
 def test_a_placement_is_evaluated_without_jax_or_matplotlib(tmp_path):

@@ -20,9 +20,9 @@ from placement.config import ConfigError, PolicyConfig, TrainConfig, build
 from placement.engine.costs import legality, proxy_cost
 from placement.evaluation import policy_evaluation
 from placement.evaluation.comparison import compare
-from placement.evaluation.placement_evaluation import EvaluateConfig
 from placement.evaluation.policy_evaluation import evaluate_policy
 from placement.evaluation.search_evaluation import evaluate_search
+from placement.evaluation.settings import CompareConfig, SampleConfig, SearchConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -66,7 +66,7 @@ def evaluate(run: Path, **settings):
     """The metrics and what was printed, of the run's policy on a design that it was not trained on."""
     stream = io.StringIO()
     values = {"design": "toy6", "plots": False, "samples": SAMPLES, "checkpoint": str(run), **settings}
-    return evaluate_policy(build(EvaluateConfig, values), Console(file=stream, width=200)), stream.getvalue()
+    return evaluate_policy(build(SampleConfig, values), Console(file=stream, width=200)), stream.getvalue()
 
 
 def test_the_best_of_all_is_kept_and_written(run_folder, tmp_path):
@@ -89,7 +89,7 @@ def test_the_best_of_all_is_kept_and_written(run_folder, tmp_path):
 def test_pictures_are_drawn(run_folder, tmp_path):
     header = "iteration,episodes,proxy_cost_mean,proxy_cost_best"
     (run_folder / "metrics.csv").write_text(f"{header}\n1,8,1.5,1.25\n2,16,1.25,1.0\n")
-    evaluate(run_folder, plots=None, out=str(tmp_path / "out"))
+    evaluate(run_folder, plots=True, out=str(tmp_path / "out"))
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"placement.png", "maps.png", "episode.gif", "training.png", "placement.plc"} <= names
 
@@ -152,15 +152,15 @@ def test_evaluate_py_refuses_the_checkpoint_of_another_network(tmp_path):
     assert len(result.stderr.splitlines()) == 1, result.stderr
 
 
-def searched(run: Path, function, **settings):
-    values = {"design": "toy6", "plots": False, "samples": SAMPLES, "checkpoint": str(run), "seeds": 1, **settings}
-    return function(build(EvaluateConfig, values), Console(file=io.StringIO(), width=200))
+def searched(run: Path, function, cls, **settings):
+    values = {"design": "toy6", "plots": False, "samples": SAMPLES, "checkpoint": str(run), **settings}
+    return function(build(cls, values), Console(file=io.StringIO(), width=200))
 
 
 def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
     drawn, _ = evaluate(run_folder, out=str(tmp_path / "drawn"))
-    settings = {"search": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
-    metrics = searched(run_folder, evaluate_search, **settings)
+    settings = {"method": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
+    metrics = searched(run_folder, evaluate_search, SearchConfig, **settings)
     assert metrics.costs.proxy_cost < drawn.costs.proxy_cost
     assert metrics.legality == (0, 0)
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["start"].startswith("sample")
@@ -168,7 +168,7 @@ def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
 
 def test_the_policy_takes_part_in_comparisons(run_folder, tmp_path):
     placers = ["policy", "policy+refine", "anneal"]
-    searched(run_folder, compare, placers=placers, time=0.2, out=str(tmp_path))
+    searched(run_folder, compare, CompareConfig, placers=placers, seeds=1, time=0.2, out=str(tmp_path))
     described = json.loads((tmp_path / "comparison.json").read_text())
     means = {row["placer"]: row["mean"] for row in described["summary"]}
     assert list(means) == placers

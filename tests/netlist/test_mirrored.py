@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.cli.netlists import main
+from placement.cli.main import main
 from placement.engine.costs import proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load

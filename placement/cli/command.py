@@ -1,0 +1,187 @@
+"""Running a command: Hydra composes its settings, `build` checks them, and its function gets them.
+
+A user's mistake ends with one line on stderr and exit status 2, without a traceback; with `HYDRA_FULL_ERROR=1` in the
+environment, what Hydra refuses shows its traceback all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import re
+import sys
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hydra
+from hydra.errors import HydraException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from rich.console import Console
+
+from placement.cli.help import command_help
+from placement.config import ConfigError, build
+from placement.netlist.errors import DesignError
+from placement.netlist.load import data_folder
+from placement.report.metrics import Metrics, json_line
+
+MISTAKES = (ConfigError, DesignError, OmegaConfBaseException, OSError)
+"""What is told in one line: wrong settings, unusable files."""
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+FULL_ERROR = "HYDRA_FULL_ERROR"
+PLAIN_WIDTH = 120
+"""Least characters of a line where the output is no terminal: a file has room."""
+
+
+class Refusal(Exception):
+    """Ends a command with one line on stderr and an exit status."""
+
+    def __init__(self, message: str, *, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Command(NamedTuple):
+    """One command of `macro-placement`.
+
+    Attributes:
+        name: one word, or two.
+        place: `module:name` of its function, which takes `config`, a dataclass of its settings, and a console, and
+            returns Metrics where it measures a placement. The function of `train` takes the plain mapping of the
+            settings and the words of the program that was started.
+        config: the name of its file in configs/.
+        first: the setting that an argument without a key gives. Such commands take `--key value`, too.
+        names: what messages say instead of the beginnings of settings' names.
+    """
+
+    name: str
+    place: str
+    config: str
+    first: str | None = None
+    names: Mapping[str, str] = {"env.": ""}  # cost.* stands under env only for `train`
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What runs it."""
+        module, name = self.place.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    def message(self, error: Exception) -> str:
+        """An error in one line."""
+        text = " ".join(str(error).split())
+        for before, after in self.names.items():
+            text = re.sub(rf"(?<![\w.]){re.escape(before)}", after, text)
+        return text
+
+
+def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) -> int:
+    """Runs a command; returns the exit status.
+
+    Args:
+        command: to run.
+        arguments: `key=value` settings and Hydra's own options.
+        program: the words before them on the command line; the first is the program's file.
+    """
+    title = " ".join([Path(program[0]).name, *program[1:]])
+    if "--help" in arguments or "-h" in arguments:
+        print(command_help(title, command.config, arguments))
+        return 0
+
+    def task(settings: DictConfig) -> float | None:
+        values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
+        try:
+            if command.name == "train":
+                return command.function(values, tuple(program))
+            return _call(command.function, values)
+        except Refusal as error:
+            sys.exit(_told(title, str(error), error.status))
+        except MISTAKES as error:
+            sys.exit(_told(title, command.message(error)))
+
+    return _run_hydra(task, command.config, overrides(arguments, command), title)
+
+
+def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> float | None:
+    """Calls a command's function; returns the proxy cost where it measures a placement, for Hydra's sweepers."""
+    config = build(_settings(function), {key: value for key, value in values.items() if value is not None})
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, PLAIN_WIDTH)
+    result = function(config, console)
+    if not isinstance(result, Metrics):
+        return None
+    if config.json:
+        sys.stdout.flush()
+        print(json_line(result), flush=True)
+    return result.costs.proxy_cost
+
+
+def _settings(function: Callable[..., Any]) -> Any:
+    """The dataclass of a function's settings."""
+    return typing.get_type_hints(function)["config"]
+
+
+def _run_hydra(task: Callable[[DictConfig], float | None], config: str, arguments: list[str], title: str) -> int:
+    """Lets Hydra compose the settings and call `task`, once or for each job of a sweep."""
+    wants_traceback = os.environ.get(FULL_ERROR) == "1"
+    before, sys.argv = sys.argv, [title, *arguments]
+    os.environ[FULL_ERROR] = "1"  # else Hydra prints what it refuses itself, in several lines
+    try:
+        hydra.main(version_base="1.3", config_path=str(data_folder("configs")), config_name=config)(task)()
+    except KeyboardInterrupt:  # before the command could take it
+        return INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except OverrideParseException as error:
+        if wants_traceback:
+            raise
+        return _told(title, f"cannot read {error.override!r}; special characters need quotes: 'placement=\"a=b.plc\"'")
+    except (HydraException, OmegaConfBaseException) as error:
+        if wants_traceback:
+            raise
+        return _told(title, f"{str(error).splitlines()[0]} ({title} --help lists the settings)")
+    finally:
+        sys.argv = before
+        if not wants_traceback:
+            del os.environ[FULL_ERROR]
+    return 0
+
+
+def _told(title: str, message: str, status: int = 2) -> int:
+    print(f"{title}: {message}", file=sys.stderr)
+    return status
+
+
+def overrides(arguments: Sequence[str], command: Command) -> list[str]:
+    """The arguments as Hydra takes them.
+
+    Except for `train` and in a sweep (`-m`), `key=a,b` becomes the list `key=[a,b]`; Hydra alone would take that for a
+    sweep. Commands with `command.first` also take that setting's value alone, and `--key value`.
+    """
+    if command.name == "train" or {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    keys = {field.name for field in dataclasses.fields(_settings(command.function))} if command.first else set()
+    result: list[str] = []
+    words, first = iter(arguments), command.first
+    for word in words:
+        key, equals, value = word.partition("=")
+        name = key.removeprefix("--").replace("-", "_")
+        if key.startswith("--") and name in keys:
+            result.append(f"{name}={quoted(value if equals else next(words, ''))}")
+        elif first is not None and not equals and not word.startswith("-"):
+            result.append(f"{first}={quoted(word)}")
+            first = None
+        else:
+            result.append(f"{key}=[{value}]" if re.fullmatch(r"[^,'\"\[{(]+(,[^,'\"\[{(]+)+", value) else word)
+    return result
+
+
+def quoted(value: str) -> str:
+    """`value` as an override's value, in quotes where Hydra's grammar needs them."""
+    if re.fullmatch(r"[\w./+~-]+", value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,63 @@
+"""What `--help` prints: the files in configs/ hold every setting with its default and its meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from placement.netlist.load import data_folder
+
+
+def command_help(title: str, config: str, arguments: Sequence[str] = ()) -> str:
+    """What a command does, and its settings.
+
+    Args:
+        title: the words that start it.
+        config: the name of its file in configs/.
+        arguments: of the command line; those of the form `group=option` choose what is shown of a group.
+    """
+    chosen = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
+    lines = [f"usage: {title} [key=value …]", "", *_introduction(config), "", "Settings, defaults and meanings:", ""]
+    return "\n".join([*lines, *_settings(config, chosen)])
+
+
+def about(config: str) -> str:
+    """What a command does, in a line."""
+    return _introduction(config)[0]
+
+
+def _read(name: str) -> str:
+    return (data_folder("configs") / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def _introduction(config: str) -> list[str]:
+    """The comment that begins a file."""
+    return [line.removeprefix("# ") for line in re.match(r"(?:#.*\n)*", _read(config))[0].splitlines()]  # type: ignore[index]
+
+
+def _settings(name: str, chosen: Mapping[str, str]) -> list[str]:
+    """The settings of a file and of the files that it is composed of, a line each."""
+    text = _read(name)
+    values: Any = OmegaConf.to_container(OmegaConf.create(text))
+    lines = []
+    for entry in values.get("defaults", ["_self_"]):
+        group, option = (None, entry) if isinstance(entry, str) else next(iter(entry.items()))
+        if entry == "_self_":
+            text = re.sub(r"\A(?:#.*\n)+|^(?:defaults|hydra):\n(?: +.*\n|\n)*", "", text, flags=re.MULTILINE)
+            lines += [line for line in text.splitlines() if line]
+        elif group is None:
+            lines += _settings(option, chosen)
+        elif not group.startswith("override"):
+            lines += _group(group, option, chosen)
+    return lines
+
+
+def _group(group: str, option: str, chosen: Mapping[str, str]) -> list[str]:
+    """The settings of a group's chosen option, indented, below the group's name."""
+    options = sorted(path.stem for path in (data_folder("configs") / group).glob("*.yaml"))
+    option = chosen[group] if chosen.get(group) in options else option
+    others = f"  # {option}; {group}=… chooses one of {', '.join(options)}" if len(options) > 1 else ""
+    return [f"{group}:{others}", *(f"  {line}" for line in _settings(f"{group}/{option}", chosen))]

@@ -1,0 +1,57 @@
+"""The command `macro-placement`: `macro-placement COMMAND [key=value …]`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import placement
+from placement.cli.command import Command, execute
+from placement.cli.help import about
+
+_UNGROUPED = {"env.": "", "anneal.": ""}
+_COMMANDS = (
+    Command("train", "placement.cli.train:main", "config"),
+    Command("evaluate", "placement.evaluation.placement_evaluation:evaluate_placement", "evaluate"),
+    Command("sample", "placement.evaluation.policy_evaluation:evaluate_policy", "sample"),
+    Command("search", "placement.evaluation.search_evaluation:evaluate_search", "search"),
+    Command("legalise", "placement.evaluation.search_evaluation:evaluate_legalised", "legalise", names=_UNGROUPED),
+    Command("compare", "placement.evaluation.comparison:compare", "compare"),
+    Command("describe", "placement.cli.netlists:describe", "describe", first="design"),
+    Command("mirror", "placement.cli.netlists:mirror", "mirror", first="design"),
+    Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", first="out"),
+    Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", first="out"),
+    Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", first="out"),
+    Command("plan", "placement.cli.plan:plan", "plan"),
+)
+COMMANDS = {command.name: command for command in _COMMANDS}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments name; returns the exit status, 2 for a user's mistake."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    program = sys.argv[0]
+    for length in (1, 2):
+        command = COMMANDS.get(" ".join(words[:length]))
+        if command is not None:
+            return execute(command, words[length:], [program, *words[:length]])
+    if words == ["--version"]:
+        print(f"macro-placement {placement.__version__}")
+        return 0
+    asked = not words or words[-1] in ("--help", "-h")
+    if asked or any(name.split()[0] == words[0] for name in COMMANDS):
+        print(f"usage: macro-placement COMMAND [key=value …]\n\n{_listed()}")
+        print("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
+        return 0 if asked else 2
+    print(f"{Path(program).name}: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+    return 2
+
+
+def _listed() -> str:
+    """A line for each command."""
+    return "".join(f"  {name:<20}{about(command.config)}\n" for name, command in COMMANDS.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

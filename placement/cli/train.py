@@ -1,0 +1,69 @@
+"""`macro-placement train` and `train.py`: one training run, or a sweep of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import sweep
+from placement.cli.command import INTERRUPTED, Refusal
+from placement.config import TrainConfig, build
+from placement.training import run_folder
+
+if TYPE_CHECKING:
+    from placement.runtimes.local import RunResult
+
+
+def main(values: dict[str, Any], program: Sequence[str]) -> float:
+    """One training run, or one job of a sweep in a process of its own; returns the best proxy cost.
+
+    Args:
+        values: all settings, nested.
+        program: the words that started this program, with which a sweep starts its jobs.
+
+    Raises:
+        ConfigError, DesignError, OSError: a setting or a file is wrong.
+        Refusal: training cannot go on.
+    """
+    config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
+    return sweep.run_job(config, program) if sweep.in_sweep() else train(config)
+
+
+def train(config: TrainConfig) -> float:
+    """Trains, draws the result and says where it is; returns the best proxy cost. Raises Refusal."""
+    # late: JAX takes seconds to import, and a wrong setting should not wait for it
+    from placement.engine.costs import CostWeights
+    from placement.netlist.load import load
+    from placement.replay.base import ReplayTimeout
+    from placement.report.run_report import write_report
+    from placement.training.checkpoint import CheckpointError
+    from placement.training.divergence import Diverged
+    from placement.training.supervisor import WorkerFailed
+
+    try:
+        result = _run(config)
+    except CheckpointError as error:
+        raise Refusal(str(error)) from None
+    except Diverged as error:
+        raise Refusal(str(error), status=1) from None
+    except (WorkerFailed, ReplayTimeout) as error:
+        message = f"{error} (the last good state is saved: the same command goes on from it)"
+        raise Refusal(message, status=1) from None
+    if result.interrupted:
+        raise SystemExit(INTERRUPTED)
+    weights = CostWeights(**dataclasses.asdict(config.env.cost))
+    report = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
+    print(f"plots: {result.run_dir / 'plots'}\nreport: {report.page}")
+    return result.best_cost
+
+
+def _run(config: TrainConfig) -> RunResult:
+    """Trains on the runtime that the configuration names."""
+    if config.runtime.name == "ray":
+        from placement.runtimes.ray import driver
+
+        return driver.run(config)
+    from placement.runtimes import local
+
+    return local.run(config)

@@ -1,0 +1,182 @@
+"""The settings of the commands that judge: `evaluate`, `sample`, `search`, `legalise`, `compare`.
+
+The command's file in configs/ says what each setting means; here are their types and what is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from placement.config import ConfigError, CostConfig, CostWeights
+from placement.netlist.design import Design
+from placement.search.config import AnnealConfig, Budget
+
+DEFAULT_COST = CostConfig()
+DEFAULT_ANNEAL = AnnealConfig()
+METHODS = ("refine", "anneal")
+PLACERS = ("random", "greedy", "anneal", "policy", "policy+refine")
+
+
+def _at_least(least: int, config: object, *keys: str) -> None:
+    """Raises ConfigError where one of the settings is below `least`."""
+    for key in keys:
+        value = getattr(config, key)
+        if value is not None and value < least:
+            raise ConfigError(f"{key}={value}: must be at least {least}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JudgingSettings:
+    """What all five commands share."""
+
+    design: str | None = None
+    initial: str | None = None
+    cost: CostConfig = DEFAULT_COST
+    json: bool = False
+    out: str | None = None
+    plots: bool | None = False
+    animation: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.design is None and getattr(self, "checkpoint", None) is None:
+            raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
+
+    @property
+    def weights(self) -> CostWeights:
+        """The proxy cost's weights as the engine takes them."""
+        return self.cost.weights()
+
+    def folder(self, design: Design, name: str) -> Path:
+        """Where files are written: by default, in a folder of that name."""
+        return Path(self.out) if self.out is not None else Path("runs") / "evaluate" / design.name / name
+
+    @property
+    def draws_plots(self) -> bool:
+        """Whether pictures are drawn: by default, only of a policy's placements."""
+        return getattr(self, "checkpoint", None) is not None if self.plots is None else self.plots
+
+    @property
+    def draws_animation(self) -> bool:
+        """Whether an animation is drawn: by default, wherever pictures are."""
+        return self.draws_plots if self.animation is None else self.animation
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointSettings(JudgingSettings):
+    """What the commands share that can use a trained policy."""
+
+    checkpoint: str | None = None
+    samples: int = 16
+    soft_placer: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least(1, self, "samples")
+        if not 0 <= self.seed < 2**32:
+            raise ConfigError(f"seed={self.seed}: must be in [0, 2³²)")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateConfig(JudgingSettings):
+    """Of `evaluate`: a placement is measured."""
+
+    placement: str | None = None
+    soft_placer: str | None = None
+    flips: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleConfig(CheckpointSettings):
+    """Of `sample`: a trained policy places a design."""
+
+    beam: int = 0
+    beam_value_weight: float = 1.0
+    flips: bool = True
+    plots: bool | None = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least(0, self, "beam", "beam_value_weight")
+        if self.checkpoint is None:
+            which = f"beam={self.beam}" if self.beam else f"samples={self.samples}"
+            raise ConfigError(f"{which}: needs checkpoint=RUN, the run folder of a trained policy")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnnealSettings(CheckpointSettings):
+    """What the commands share that anneal: for how long, and how."""
+
+    time: float = 60.0
+    threads: int = 1
+    anneal: AnnealConfig = DEFAULT_ANNEAL
+    plots: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least(1, self, "threads")
+        Budget(seconds=self.time)  # raises where it is wrong
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SearchConfig(AnnealSettings):
+    """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
+
+    method: str = "refine"
+    placement: str | None = None
+    moves: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least(1, self, "moves")
+        if self.method not in METHODS:
+            raise ConfigError(f"method={self.method!r}: must be one of {', '.join(METHODS)}")
+        if self.checkpoint is not None and self.placement is not None:
+            raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
+        if self.method == "anneal" and (self.checkpoint is not None or self.placement is not None):
+            raise ConfigError("method=anneal has its own starts: method=refine improves a placement or a checkpoint's")
+
+    @property
+    def budget(self) -> Budget:
+        """Of each thread."""
+        return Budget(seconds=self.time) if self.moves is None else Budget(moves=self.moves)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LegaliseConfig(JudgingSettings):
+    """Of `legalise`: hard macros are moved as little as possible."""
+
+    placement: str | None = None
+    spacing: float = 0.0
+    blockages: tuple[tuple[float, ...], ...] = ()
+    grid: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.rules  # raises where one is wrong
+
+    @property
+    def rules(self) -> AnnealConfig:
+        """Spacing, blockages and grid as the legaliser and its callers take them."""
+        return AnnealConfig(spacing=self.spacing, blockages=self.blockages, grid=self.grid)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareConfig(AnnealSettings):
+    """Of `compare`: placers are run for the same time, and compared."""
+
+    placers: tuple[str, ...] = ("random", "greedy", "anneal")
+    seeds: int = 3
+    plots: bool | None = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least(1, self, "seeds")
+        if not self.placers:
+            raise ConfigError(f"placers: at least one of {', '.join(PLACERS)}")
+        for placer in self.placers:
+            if placer not in PLACERS:
+                raise ConfigError(f"placers: {placer!r} must be one of {', '.join(PLACERS)}")
+            if placer.startswith("policy") and self.checkpoint is None:
+                raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
