@@ -1,8 +1,9 @@
-"""Chip macro placement by reinforcement learning. See README.md and docs/architecture.md.
+"""Chip macro placement by reinforcement learning. See README.md and docs/.
 
-The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), and environments
-to place it in, one (`PlacementEnv`) or many (`make_pool`). What needs the native engine or Gymnasium is imported when
-it is first used.
+The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), environments to
+place it in (`PlacementEnv`, `PlacementVectorEnv`, `DmEnvPool`, `make_pool`), `search`, `legalise`, and reading and
+writing placements. What needs the native engine is imported when it is first used. Gymnasium knows the environment as
+`MacroPlacement-v0` once this package is imported; `gymnasium.make("placement:MacroPlacement-v0", …)` imports it.
 """
 
 from __future__ import annotations
@@ -10,28 +11,55 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
+
+from placement.config import CostConfig, CostWeights, EnvConfig
+from placement.netlist.design import Canvas, Design, Netlist, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
-    from placement.engine.costs import proxy_cost
+    from placement.engine.costs import Costs, proxy_cost
     from placement.engine.incremental import IncrementalCost
     from placement.engine.pool import make_pool
+    from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
+    from placement.env.vector_env import PlacementVectorEnv
+    from placement.search.legaliser import legalise
+    from placement.search.public import search
 
-__all__ = ["DesignError", "IncrementalCost", "PlacementEnv", "load", "make_pool", "proxy_cost"]
+# fmt: off
+__all__ = [
+    "Canvas", "CostConfig", "CostWeights", "Costs", "Design", "DesignError", "DmEnvPool", "EnvConfig",
+    "IncrementalCost", "Netlist", "Placement", "PlacementEnv", "PlacementVectorEnv",
+    "legalise", "load", "make_pool", "proxy_cost", "read_placement", "search", "write_placement",
+]
+# fmt: on
 __version__ = "0.1.0"
 
 _LATER = {
+    "Costs": "placement.engine.costs",
+    "DmEnvPool": "placement.env.dm_env",
     "IncrementalCost": "placement.engine.incremental",
-    "make_pool": "placement.engine.pool",
     "PlacementEnv": "placement.env.gym_env",
+    "PlacementVectorEnv": "placement.env.vector_env",
+    "legalise": "placement.search.legaliser",
+    "make_pool": "placement.engine.pool",
     "proxy_cost": "placement.engine.costs",
 }
+
+gymnasium.register(
+    "MacroPlacement-v0",
+    entry_point="placement.env.gym_env:PlacementEnv",
+    vector_entry_point="placement.env.vector_env:PlacementVectorEnv",
+)
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name from its module at first use (PEP 562)."""
+    if name == "search":  # the package can be called
+        return importlib.import_module("placement.search")
     if name not in _LATER:
         raise AttributeError(f"module 'placement' has no attribute {name!r}")
     value = getattr(importlib.import_module(_LATER[name]), name)
@@ -40,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

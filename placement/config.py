@@ -31,7 +31,12 @@ def _require(ok: bool, key: str, value: object, right: str) -> None:
 
 
 class CostWeights(NamedTuple):
-    """The weight of each part in the proxy cost (no unit)."""
+    """The weight of each part in the proxy cost (no unit).
+
+    Example:
+        >>> placement.proxy_cost(placement.load("toy6"), weights=placement.CostWeights(density=1.0)).proxy_cost
+        1.1166666666666667
+    """
 
     wirelength: float = 1.0
     density: float = 0.5
@@ -40,7 +45,12 @@ class CostWeights(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CostConfig:
-    """Weights of the proxy cost's parts (no unit)."""
+    """Weights of the proxy cost's parts (no unit).
+
+    Example:
+        >>> placement.CostConfig(density=1.0).weights()
+        CostWeights(wirelength=1.0, density=1.0, congestion=0.5)
+    """
 
     wirelength: float = 1.0
     density: float = 0.5
@@ -66,6 +76,9 @@ class EnvConfig:
         soft_placer: how soft macros are placed at an episode's end: an engine placer's name, or `none`.
         order: in which order macros are placed: `area`, the largest first; `connected`, always the one that is joined
             most strongly to what is placed.
+
+    Example:
+        >>> env = placement.PlacementEnv("toy6", config=placement.EnvConfig(cost=placement.CostConfig(congestion=0.0)))
     """
 
     cost: CostConfig = CostConfig()

@@ -27,6 +27,11 @@ class Costs(NamedTuple):
         density_cost: half the mean density of the densest tenth of the gcells.
         congestion_cost: mean of the busiest twentieth of the two congestion maps together.
         proxy_cost: their weighted sum.
+
+    Example:
+        >>> costs = placement.proxy_cost(placement.load("toy6"))
+        >>> costs.wirelength, costs.density_cost
+        (2940.0, 0.5)
     """
 
     wirelength: float
@@ -79,6 +84,10 @@ def _evaluator(design: Design) -> _native.CostEvaluator:
 
 def proxy_cost(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Costs:
     """The exact cost of `placement` (the design's own placement when None).
+
+    Example:
+        >>> round(placement.proxy_cost(placement.load("toy6")).proxy_cost, 6)
+        0.866667
 
     Raises:
         DesignError: a node has no place, or the placement has another number of nodes.

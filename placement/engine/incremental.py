@@ -22,6 +22,13 @@ class IncrementalCost:
     Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
     cells stay where they are. Nothing keeps macros from overlapping or leaving the canvas: the cost is defined all
     the same, and `placement.engine.costs.legality` tells.
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> cost = placement.IncrementalCost(design)
+        >>> after = cost.move(int(design.placing_order[0]), x=90.0, y=30.0)
+        >>> after == placement.proxy_cost(design, cost.placement)
+        True
     """
 
     def __init__(

@@ -313,6 +313,13 @@ def make_pool(
         config: weights, dead-end penalty, soft placer.
         design_of_env: index into `designs` of each environment; in turn when None.
 
+    Example:
+        >>> with placement.make_pool("toy6", num_envs=4) as pool:
+        ...     observation, info = pool.reset()
+        ...     observation, reward, terminated, truncated, info = pool.step(pool.sample_actions())
+        >>> observation["step"].tolist()
+        [1, 1, 1, 1]
+
     Raises:
         DesignError: a design cannot be read or played.
         ValueError: a number is out of range, or the soft placer unknown.

@@ -27,6 +27,13 @@ class DmEnvPool(dm_env.Environment):
     brings a FIRST, whose reward and discount have no meaning (0 and 1). Observations are the pool's, with the
     environments' numbers, costs and true sizes among them (``env_id``, ``costs``, ``rows``, ``columns``, ``macros``,
     ``dead_end``).
+
+    Example:
+        >>> env = placement.DmEnvPool(placement.make_pool("toy6", num_envs=4))
+        >>> timestep = env.step(env.reset().observation["mask"].reshape(4, -1).argmax(axis=1))
+        >>> timestep.reward.tolist()
+        [0.0, 0.0, 0.0, 0.0]
+        >>> env.close()
     """
 
     def __init__(self, pool: EnvironmentPool) -> None:

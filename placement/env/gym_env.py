@@ -4,18 +4,18 @@
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
 
-Also ``gymnasium.make("placement.env.gym_env:MacroPlacement-v0", design="…")``. Axis legend: R grid rows, C grid
+Also ``gymnasium.make("MacroPlacement-v0", design="…")`` once `placement` is imported. Axis legend: R grid rows, C grid
 columns, T macros to place, N nodes.
 """
 
 from __future__ import annotations
 
+import copy
 import operator
 from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
 from placement.config import EnvConfig
 from placement.engine.actions import IllegalAction
@@ -26,7 +26,6 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
 ENVIRONMENT_ID = "MacroPlacement-v0"
-ENTRY_POINT = "placement.env.gym_env:PlacementEnv"
 _METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}
 _PIXELS = 512
 
@@ -42,6 +41,11 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
       ``reason`` (a sentence) at a dead end.
 
     Nothing is random: an episode is a pure function of its actions, and `seed` only seeds `np_random`.
+
+    Example:
+        >>> env = gymnasium.make("MacroPlacement-v0", design="toy6")  # or PlacementEnv("toy6")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
     """
 
     metadata = _METADATA
@@ -70,7 +74,8 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._ended = False
         self.observation_space = observation_space(self.design)
         self.action_space = GridCells(self._mask)
-        self.spec = EnvSpec(ENVIRONMENT_ID, ENTRY_POINT, kwargs={"design": self.design, "config": config})
+        self.spec = copy.deepcopy(gymnasium.spec(ENVIRONMENT_ID))
+        self.spec.kwargs = {"design": self.design, "config": config}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         """Begins an episode; `options` has no meaning here."""
@@ -147,6 +152,3 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     def _info(self) -> dict[str, Any]:
         self._mask[...] = self._batch["mask"][0]
         return {"action_mask": self._mask.reshape(-1).astype(np.int8)}
-
-
-gymnasium.register(ENVIRONMENT_ID, entry_point=ENTRY_POINT)

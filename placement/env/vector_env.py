@@ -1,4 +1,4 @@
-"""The engine's pool as a Gymnasium vector environment and as a dm_env environment.
+"""The engine's pool as a Gymnasium vector environment: `gymnasium.make_vec("MacroPlacement-v0", …)`.
 
 Axis legend: B environments, K maps, R grid rows, C grid columns, T macros to place (each of the largest design).
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -18,8 +17,6 @@ from placement.config import EnvConfig
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.netlist.design import Design
-
-VECTOR_ID = "MacroPlacementPool-v0"
 
 
 class LegalCells(spaces.MultiDiscrete):
@@ -51,19 +48,25 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
     Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside what
     the pool tells, ``costs`` by name with the mask ``_costs`` that Gymnasium gives its infos, and ``action_mask`` int8
     [B, R·C]. Results are the caller's: copies that nothing overwrites.
+
+    Example:
+        >>> envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=4, design="toy6")
+        >>> observation, info = envs.reset(seed=0)
+        >>> observation, reward, terminated, truncated, info = envs.step(envs.action_space.sample())
+        >>> envs.close()
     """
 
     def __init__(
         self,
-        designs: Design | str | Sequence[Design | str],
+        design: Design | str | Sequence[Design | str],
         num_envs: int = 1,
         *,
         config: EnvConfig | None = None,
         num_threads: int = 0,
         seed: int = 0,
     ) -> None:
-        """Makes the pool; arguments and errors are those of `placement.make_pool`."""
-        self.pool = make_pool(designs, num_envs, config=config, num_threads=num_threads, seed=seed)
+        """Makes the pool of one design or several; arguments and errors are those of `placement.make_pool`."""
+        self.pool = make_pool(design, num_envs, config=config, num_threads=num_threads, seed=seed)
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
         self.single_observation_space = self.pool.observation_space
@@ -123,6 +126,3 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
 
 def _copied(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: array.copy() for name, array in arrays.items()}
-
-
-gymnasium.register(VECTOR_ID, vector_entry_point="placement.env.vector_env:PlacementVectorEnv")

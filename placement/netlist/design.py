@@ -99,6 +99,11 @@ class Netlist:
         net_start: int32 [E+1]; net e joins `net_pins[net_start[e]:net_start[e+1]]`, its driver first.
         net_pins: int32 [L], pin indices.
 
+    Example:
+        >>> netlist = placement.load("toy6").netlist
+        >>> len(netlist.hard), len(netlist.soft), len(netlist.net_weight)
+        (6, 0, 13)
+
     Raises:
         DesignError: an array has the wrong length, an index is out of range, a size or a weight is negative, not finite
             or larger than `LARGEST`.
@@ -196,6 +201,11 @@ class Canvas:
         macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
         smoothing: gcells on each side that net congestion is spread over (floored to an integer).
         overlap_threshold: µm by which two hard macros may overlap, in both directions at once, and still be legal.
+
+    Example:
+        >>> canvas = placement.load("toy6").canvas
+        >>> canvas.width, canvas.columns, canvas.cell_width
+        (240.0, 4, 60.0)
     """
 
     width: float
@@ -248,6 +258,12 @@ class Placement:
         orientation: int8 [N], `Orientation` values; N where it has no meaning (ports, cells).
         placed: bool [N].
         fixed: bool [N], never to be moved (ports are always fixed).
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> moved = design.initial.moved(design.placing_order[:1], np.array([90.0]), np.array([30.0]))
+        >>> float(moved.x[design.placing_order[0]])
+        90.0
     """
 
     x: np.ndarray
@@ -293,6 +309,11 @@ class Design:
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes stand as they do here.
         order: the movable hard macros in the order in which an episode is to place them; None: by area.
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> design.name, len(design.placing_order)
+        ('toy6', 6)
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on

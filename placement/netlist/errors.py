@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class DesignError(ValueError):
-    """A design cannot be used; the message names the file, the line where known, and what would be right."""
+    """A design cannot be used; the message names the file, the line where known, and what would be right.
+
+    Example:
+        >>> try:
+        ...     placement.load("nowhere")
+        ... except placement.DesignError as error:
+        ...     print(str(error).split(":")[0])
+        no design 'nowhere'
+    """
 
     @classmethod
     def at(cls, path: object, line: int, message: str) -> DesignError:

@@ -34,6 +34,10 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
         initial: the `.plc` file that holds the canvas and the initial placement; default: `initial.plc` in the
             netlist's folder.
 
+    Example:
+        >>> placement.load("clustered40").netlist.num_nodes
+        410
+
     Raises:
         DesignError: it cannot be found or read; the message names the file, the line and what is wrong.
     """

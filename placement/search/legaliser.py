@@ -77,6 +77,10 @@ def legalise(
         blockages: rectangles to keep off.
         grid: lower left corners of movable macros lie on multiples of this; 0: anywhere.
 
+    Example:
+        >>> design = placement.load("toy6")
+        >>> legal = placement.legalise(design, design.initial, spacing=2.0)
+
     Raises:
         NoRoom: no legal placement was found; there may be one.
         DesignError: a hard macro is not placed, or spacing or grid is below 0.

@@ -52,9 +52,17 @@ def test_gymnasium_finds_nothing_to_say(render_mode) -> None:
     check_env(PlacementEnv(playable(4), config=EnvConfig(soft_placer="none"), render_mode=render_mode))
 
 
-def test_it_can_be_made_by_id() -> None:
-    env = gymnasium.make("placement.env.gym_env:MacroPlacement-v0", design=four_macros())
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("identity", ["MacroPlacement-v0", "placement:MacroPlacement-v0"])
+def test_it_can_be_made_by_id(identity) -> None:
+    env = gymnasium.make(identity, design="toy6", render_mode="rgb_array")
     check_env(env.unwrapped)
+    _, info = env.reset(seed=1)  # through the wrappers that make puts around it, which check every step
+    ended = False
+    while not ended:
+        _, _, ended, _, info = env.step(env.action_space.sample(info["action_mask"]))
+    assert env.spec is not None and env.spec.kwargs["design"] == "toy6"
+    env.close()
 
 
 def test_the_same_seed_gives_the_same_episode_bit_by_bit() -> None:

@@ -94,7 +94,8 @@ def test_refused_actions_leave_it_usable() -> None:
 
 
 def test_it_can_be_made_by_id_and_wrapped() -> None:
-    envs = gymnasium.make_vec("placement.env.vector_env:MacroPlacementPool-v0", num_envs=2, designs=four_macros())
+    envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=2, design=four_macros())
+    assert isinstance(envs, PlacementVectorEnv)
     wrapped = RecordEpisodeStatistics(envs)
     wrapped.reset(seed=0)
     for _ in range(3):
@@ -103,3 +104,10 @@ def test_it_can_be_made_by_id_and_wrapped() -> None:
     expected = [-proxy_cost(four_macros(), envs.unwrapped.pool.placement(env)).proxy_cost for env in range(2)]
     np.testing.assert_allclose(result[4]["episode"]["r"], expected, rtol=1e-6)
     wrapped.close()
+
+
+def test_gymnasiums_own_vectorisation_can_be_asked_for() -> None:
+    envs = gymnasium.make_vec("MacroPlacement-v0", num_envs=2, vectorization_mode="sync", design="toy6")
+    assert isinstance(envs, SyncVectorEnv)
+    assert envs.reset(seed=0)[0]["step"].tolist() == [0, 0]
+    envs.close()

@@ -130,6 +130,13 @@ def read_placement(
         located: where standard cells that the file does not name stand, and how macros stand whose orientation
             is `-`; default: cells are not placed, macros stand N.
 
+    Example:
+        >>> design = placement.load("toy6")
+        >>> placement.write_placement("mine.plc", design, design.initial)
+        >>> canvas, mine = placement.read_placement("mine.plc", design.netlist)
+        >>> mine == design.initial
+        True
+
     Raises:
         DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that
             are no finite numbers, unknown orientations, missing or senseless canvas keys.
@@ -239,6 +246,10 @@ def write_placement(
         design: gives the netlist, the canvas and the name.
         placement: of all its ports and macros; standard cells may be unplaced.
         comments: lines of free text for the head of the file.
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> placement.write_placement("mine.plc", design, design.initial, comments=["as it came"])
 
     Raises:
         DesignError: a port or macro is not placed, or a comment would be read as a canvas key.

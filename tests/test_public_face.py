@@ -1,0 +1,60 @@
+"""What `placement` exports: every name has a docstring with an example, and the examples run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+import placement
+from placement.search import public
+
+
+@pytest.mark.parametrize("name", placement.__all__)
+def test_every_example_runs(name, tmp_path, monkeypatch):
+    if name == "DmEnvPool":
+        pytest.importorskip("dm_env", reason="dm-env is not installed")
+    monkeypatch.chdir(tmp_path)  # some write files
+    value = public.search if name == "search" else getattr(placement, name)
+    text = inspect.getdoc(value)
+    names = {"placement": placement, "gymnasium": gymnasium, "np": np}
+    test = doctest.DocTestParser().get_doctest(text or "", names, name, None, None)
+    assert test.examples, f"{name} has no example"
+    told: list[str] = []
+    doctest.DocTestRunner().run(test, out=told.append)
+    assert not told, "".join(told)
+
+
+def test_search_is_a_function_and_a_package_in_any_order():
+    for first in ("placement.search", "placement.search.annealer", "placement.evaluation.settings"):
+        program = (
+            f"import placement, {first}, placement.search.legaliser; assert placement.search.legaliser.legalise; "
+            "print(placement.search('toy6', moves=500, seed=3).moves)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        assert (done.returncode, int(done.stdout) >= 500) == (0, True), done.stderr
+
+
+def test_search_improves_a_given_placement():
+    design = placement.load("toy6")
+    found = placement.search(design, moves=2000, start=design.initial)
+    assert found.start == "given"
+    assert found.costs == placement.proxy_cost(design, found.placement)
+    assert found.costs.proxy_cost < placement.proxy_cost(design).proxy_cost
+
+
+def test_importing_the_package_loads_neither_engine_nor_jax():
+    program = "import sys, placement; print([n for n in ('jax', 'placement.engine._native') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'serch'"):
+        placement.serch  # noqa: B018
+    assert set(placement.__all__) <= set(dir(placement))
