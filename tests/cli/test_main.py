@@ -1,0 +1,85 @@
+"""`macro-placement`: its list of commands, their help, their settings, and how mistakes end."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from placement.cli.command import _settings, overrides
+from placement.cli.main import COMMANDS, main
+from placement.config import TrainConfig, build
+from placement.netlist.load import data_folder
+
+REQUIRED = {"design": "toy6", "checkpoint": "run", "axis": "x", "out": "here"}
+
+
+def settings_of(name: str):
+    return TrainConfig if name == "train" else _settings(COMMANDS[name].function)
+
+
+def test_the_overview_has_a_line_for_each_command(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} +[A-Z].*\.$", text, flags=re.MULTILINE), name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_every_setting(name, capsys):
+    assert main([*name.split(), "--help"]) == 0
+    text = capsys.readouterr().out
+    for field in dataclasses.fields(settings_of(name)):
+        assert re.search(rf"^{field.name}:", text, flags=re.MULTILINE), field.name
+    assert "defaults:" not in text and "hydra:" not in text
+
+
+def test_help_shows_the_chosen_option_of_a_group(capsys):
+    assert main(["train", "--help", "runtime=ray"]) == 0
+    assert "  heartbeat_seconds: 1.0  # " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "train"])
+def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
+    with initialize_config_dir(str(data_folder("configs")), version_base="1.3"):
+        shown = OmegaConf.to_container(compose(COMMANDS[name].config), resolve=True)
+    cls = settings_of(name)
+    names = {field.name for field in dataclasses.fields(cls)}
+    assert set(shown) == names
+    required = {key: value for key, value in REQUIRED.items() if key in names}
+    given = {key: value for key, value in shown.items() if value is not None}
+    for field in dataclasses.fields(cls):
+        if field.default is dataclasses.MISSING and field.name in shown and shown[field.name] is not None:
+            required[field.name] = shown[field.name]
+    assert build(cls, {**given, **required}) == build(cls, required)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fly"], "no command 'fly'; there are train, evaluate"),
+        (["evaluate"], "evaluate: design: is required"),
+        (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
+        (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'"),
+        (["search", "design=toy6", "method=fly"], "search: method='fly': must be one of refine, anneal"),
+        (["generate", "planted"], "generate planted: out: is required"),
+        (["mirror", "toy6", "axis=z", "out=x"], "mirror: axis='z': must be"),
+    ],
+)
+def test_a_mistake_ends_in_one_line(words, message, capsys):
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert message in told.err and told.err.count("\n") == 1
+    assert told.out == ""
+
+
+def test_arguments_as_hydra_takes_them():
+    compare, mirror, train = COMMANDS["compare"], COMMANDS["mirror"], COMMANDS["train"]
+    assert overrides(["placers=random,greedy", "seeds=1"], compare) == ["placers=[random,greedy]", "seeds=1"]
+    assert overrides(["placers=[a,b]", "x='a,b'"], compare) == ["placers=[a,b]", "x='a,b'"]
+    assert overrides(["-m", "seed=1,2"], compare) == ["-m", "seed=1,2"]
+    assert overrides(["design=a,b"], train) == ["design=a,b"]
+    assert overrides(["my design", "--axis", "x", "--out=o"], mirror) == ["design='my design'", "axis=x", "out=o"]
