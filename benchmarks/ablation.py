@@ -1,16 +1,16 @@
-"""What each part of the recipe brings: the default beside one change at a time, at equal time, several seeds.
+"""What each part of the recipe brings: the default and one change at a time, at equal time, with several seeds.
 
     python benchmarks/ablation.py [--design clustered40] [--minutes 0.75] [--seeds 3] [--only NAME …] [--out FOLDER]
 
-Every run is `train.py` in a process of its own with `runtime.minutes=…`, so that learning rate and entropy fall over
-the same time whatever a change costs per step; programs are compiled before (a run of one iteration, thrown away), and
-the clock starts after JAX has started. Runs go one after another: pin the command to as many cores as you mean to
-compare on (`taskset -c 0 …`), and keep those free. A run that is done is not repeated: the same command goes on where
-it was stopped.
+Every run is `train.py` in a process of its own with `runtime.minutes=…`: learning rate and entropy bonus fall over the
+same time, whatever a change costs per step. Programs are compiled before, in a run of one iteration that is thrown
+away, and the clock starts after JAX has started. Runs go one after another. Pin the command to as many cores as you
+want to compare on (`taskset -c 0 …`), and keep those free. A run that is done is not repeated: the same command goes
+on where it was stopped.
 
-Prints and writes (`ablation.md`, `.csv`, `.png`): the mean proxy cost of the sampled episodes over the last tenth of
-the time, how much worse that is than the default, the best placement, and episodes; for each the mean over the seeds,
-and the seeds' standard deviation.
+Prints and writes (`ablation.md`, `.csv`, `.png`) for each change: the mean proxy cost of the sampled episodes over the
+last tenth of the time, its difference from the default, the best placement, and the episodes; means and standard
+deviations over the seeds.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--episodes 1024] [--envs 512] [--set KEY=VALUE …]
 
-Trains with `runtime=accelerator` for some iterations and says how many episodes a second that makes after the first
-ones (which compile), the learner's share of the time, the accelerator's utilisation (by nvidia-smi, if there is one),
-and how long the whole budget takes at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without
-an accelerator it runs on the CPU's cores; with XLA_FLAGS=--xla_force_host_platform_device_count=8 as 8 virtual devices.
+Trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations (which
+compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and the
+time of the whole budget at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without an
+accelerator it runs on the CPU's cores; with XLA_FLAGS=--xla_force_host_platform_device_count=8 on 8 virtual devices.
 """
 
 from __future__ import annotations

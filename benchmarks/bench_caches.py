@@ -1,16 +1,16 @@
-"""Mean latency of reading the model: straight from the learner, beside through a tree of caches. Bar: 4.0 times lower.
+"""Mean latency of reading parameters, straight from the learner and through a tree of caches. Bar: 4.0 times lower.
 
     python benchmarks/bench_caches.py [--readers 64] [--caches 8] [--fan-out 8] [--megabits 50] [--period 21]
-    python benchmarks/bench_caches.py --no-netns        without root: links imitated by forwarders on loopback
+    python benchmarks/bench_caches.py --no-netns        without root: forwarders on loopback imitate the links
 
-The learner, each cache and each group of readers is a host of its own (benchmarks/links.py), behind a link of
-`--megabits` in each direction. Every reader is a process: it asks its cache for the version, moves the bytes when it
-changed, proves the checksum, and asks again. The learner publishes a new model of `--megabytes` every `--period`
-seconds; the default is what a run on Ariane does on two cores (80 iterations in 28 minutes).
+The learner, each cache and each group of readers is a host of its own (benchmarks/links.py) behind a link of
+`--megabits` in each direction. Every reader is a process. It asks its cache for the version, reads the bytes when the
+version has changed, checks the checksum, and asks again. The learner publishes a new model of `--megabytes` every
+`--period` seconds; the default is the rate of a run on Ariane on two cores (80 iterations in 28 minutes).
 
-What is compared: the first `--reads` reads of each reader, from asking for the bytes to the proved checksum. "Age" is
-the time from publication to having it, the caches' own reads included. Choose links slow enough that they, and not the
-CPU, are the bottleneck: the share of the machine's CPU that was busy is printed (others' work included).
+Compared are the first `--reads` reads of each reader, from asking for the bytes to the checked checksum. "Age" is the
+time from publication to having the model, the caches' own reads included. Choose links so slow that they, and not the
+CPU, are the bottleneck: the busy share of the machine's CPU is printed (with the work of others).
 """
 
 from __future__ import annotations

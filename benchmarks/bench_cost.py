@@ -1,9 +1,9 @@
-"""CPU time of one full evaluation of the proxy cost, beside what others take.
+"""CPU time of one full evaluation of the proxy cost, beside that of other evaluators.
 
     python benchmarks/bench_cost.py [DESIGN] [PLACEMENT.plc]
 
-DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. The figures of the
-others were measured on Ariane, so ratios are printed for that design only. Medians and minima of CPU time, one core.
+DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. The other figures
+were measured on Ariane, so ratios are printed for that design only. Medians and minima of CPU time, one core.
 """
 
 from __future__ import annotations

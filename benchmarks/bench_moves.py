@@ -3,8 +3,9 @@
     python benchmarks/bench_moves.py [DESIGN] [--moves N] [--accept SHARE]
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Of ten moves, four
-put a hard and four a soft macro on a random gcell, one swaps two hard macros, one turns one; --accept is the share
-that is kept, the rest is undone. The public annealer's figure is for Ariane, so the ratio is printed for it only.
+put a hard macro and four a soft macro on a random gcell, one swaps two hard macros, one turns one. --accept is the
+share of moves that is kept; the rest is undone. The public annealer's figure is for Ariane, so the ratio is printed for
+it only.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What an episode costs in replay: as its actions, played again by the learner, beside all that was observed in it.
+"""What an episode costs in replay: as its actions, which the learner plays again, and with all its observations.
 
     python benchmarks/bench_observations.py [--design ariane133_ng45] [--episodes 32] [--rounds 3]
 
-The choice that is measured: an episode travels as actions, and the learner's engine makes the observations from them
-again (`EpisodeRenderer`); or everything that was observed travels with it. Both ways go through a
-Reverb server in this process (which is spared a network): write, confirm, take. CPU time is of the whole process, the
-server's threads included; medians over rounds in which both take turns. Episodes are random legal ones.
+In this project an episode travels as its actions, and the learner's engine makes the observations again
+(`EpisodeRenderer`). This script compares that with sending all observations. Both ways go through a Reverb server in
+this process, without a network: write, confirm, take. CPU time is that of the whole process with the server's threads;
+medians over rounds in which both ways take turns. Episodes are random legal ones.
 """
 
 from __future__ import annotations

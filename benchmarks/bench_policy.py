@@ -2,9 +2,9 @@
 
     python benchmarks/bench_policy.py [DESIGN] [--batch B] [--minibatch M]
 
-Then what it saves that the encoder runs once per parameters (in learning: once per minibatch) and not for every step,
-in inference and in a gradient step, and what the comparison policy `edge_gnn_stepwise` costs, each as a ratio within
-this run (`policy_costs.py`).
+Then, as ratios within this run (`policy_costs.py`): what it saves to run the encoder once per parameters (in learning:
+once per minibatch) instead of at every step, in inference and in a gradient step; and what the comparison policy
+`edge_gnn_stepwise` costs.
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. CPU time of the
 whole process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on

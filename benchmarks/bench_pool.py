@@ -1,13 +1,16 @@
-"""Steps per second of the engine's pool beside what else there is, and the cost of a step.
+"""Steps per second of the engine's pool beside other ways to step environments, and the cost of a step.
 
     PLACEMENT_PATH=… python benchmarks/bench_pool.py [--designs …] [--seconds 2] [--rounds 3] [--threads 1 2 4 …]
 
-64 environments, 2 threads, random legal actions (the same for all, drawn beforehand); environments out of phase in (a),
-(d) and (e): (a) a Python loop over `PlacementEnv`, (b) Gymnasium's `SyncVectorEnv`, (c) its `AsyncVectorEnv`, (d) the
-pool in synchronous mode, (e) the pool in asynchronous mode, (f) the engine's step in a plain loop on as many threads;
-with and without the placing of soft macros. Where the package `envpool` is installed, its CartPole is measured as a
-yardstick of what a pool itself costs. All are measured in turn, some rounds of it, and the medians given: ratios, not
-figures, are what to compare. CPU time is the process's own, children not counted.
+64 environments, 2 threads, random legal actions (the same for all, drawn beforehand), with and without placing soft
+macros; environments are out of phase in (a), (d) and (e).
+
+    (a) a Python loop over `PlacementEnv`       (d) the pool in synchronous mode
+    (b) Gymnasium's `SyncVectorEnv`             (e) the pool in asynchronous mode
+    (c) its `AsyncVectorEnv`                    (f) the engine's step in a plain loop on as many threads
+
+Where the package `envpool` is installed, its CartPole shows what a pool itself costs. All are measured in turn for some
+rounds; medians are printed. Compare ratios, not figures. CPU time is the process's own, children not counted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The price of distribution: episodes and learner steps per second of `runtime=ray` beside `runtime=local`.
+"""The price of distribution: episodes and gradient steps per second of `runtime=ray` beside `runtime=local`.
 
     python benchmarks/bench_runtime.py [--design clustered40] [--actors 2] [--envs 16] [--seconds 60] [--rounds 3]
 
-The same settings and as many actors in both: threads of one process (local), processes of their own beside one replay
-shard and one model cache (ray). Each round trains a fresh run on each runtime in turn, and looks at a window of some
-seconds that begins after the first iterations, which compile. Medians over the rounds. The ratios are of episodes per
-wall-clock second, for which the machine must be quiet (its load is printed), and of processor seconds per episode, all
-processes counted, which other work disturbs less.
+Both have the same settings and as many actors: threads of one process (local), or processes of their own with one
+replay shard and one model cache (ray). Each round trains a fresh run on each runtime in turn and measures a window of
+some seconds after the first iterations, which compile. Medians over the rounds. Two ratios are printed: episodes per
+wall-clock second, for which the machine must be quiet (its load is printed), and CPU seconds per episode over all
+processes, which other work disturbs less.
 """
 
 from __future__ import annotations

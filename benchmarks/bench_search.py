@@ -3,8 +3,8 @@
     python benchmarks/bench_search.py [DESIGN] [--moves N] [--seeds N] [--ablation]
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Without --ablation:
-whole searches of N moves with soft macros moved and without, by seed. With it: the mean cost that N moves reach when
-something is left out, and how much worse that is than with everything.
+whole searches of N moves, with soft macros moved and without, by seed. With it: the mean cost after N moves when
+something is left out, and its difference from the cost with everything.
 """
 
 from __future__ import annotations

@@ -1,21 +1,24 @@
-"""Latency of writing episodes: one replay shard beside two and four. Bar: growth from 4 to 64 writers k → at most k/3.
+"""Latency of writing episodes to one, two and four shards. Bar: growth from 4 to 64 writers k → at most k/3.
 
     python benchmarks/bench_shards.py [--payloads 0.1 1 16] [--megabits 20 100 200] [--shards 1 2 4] [--json FILE]
                                       [--seconds 12] [--writes 0] [--most 200] [--unread]
-    python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is what is measured
+    python benchmarks/bench_shards.py --no-netns        without root: no limits, so the shards' CPU is measured
 
-Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py); the shards' links are
-limited to `--megabits`, one figure for each payload, the others not. A writer is a thread that makes an episode, writes
-it to its shard, waits for the confirmation, and begins anew: making one takes `--making` times as long as one payload
-takes on a link, give or take half (so 64 writers ask 64/21 of what one link carries, and 16/21 of what each of four
-does). The learner draws from all shards meanwhile (not with `--unread`, which shows what its reading costs the
-writers). Payloads are episodes whose numbers of steps are chosen to fit, of random numbers, which do not compress. Each
-writer's first write, which connects, is done before the time begins and is left out. A link lets 128 kB pass at once,
-so that small payloads arrive faster than its rate while it is not busy. "±" is the standard error of the mean, from the
-differences between writers. A point takes `--seconds`, or as long as `--writes` would take that need not wait (few
-writers make few), but no more than `--most`; and at least as long as each writer needs for four. Points that FILE
-already has are not measured again. "Taken away" is what the machine's host gave to others (steal): where it is more
-than some hundredths of a core, the latencies are the host's and not the shards'.
+Each shard, each group of writers and the learner is a host of its own (benchmarks/links.py). Only the shards' links are
+limited, to `--megabits`, one figure for each payload.
+
+A writer is a thread. It makes an episode, writes it to its shard, waits for the confirmation, and begins again. Making
+an episode takes `--making` times as long as a payload takes on a link, give or take half (so 64 writers ask for 64/21
+of what one link carries, and for 16/21 of what each of four does). The learner reads from all shards meanwhile; with
+`--unread` it does not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which
+do not compress, with as many steps as fit. Each writer's first write connects; it is done before the time begins and
+does not count.
+
+A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is not busy. "±" is the standard
+error of the mean, from the differences between writers. A point takes `--seconds`, or as long as `--writes` take that
+need not wait (few writers make few), at most `--most`, and at least as long as each writer needs for four. Points that
+FILE already has are not measured again. "Taken away" is what the machine's host gave to others (steal): where it is
+more than some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""CPU time of each soft-macro placer and the proxy cost that it reaches, beside what others take and reach.
+"""CPU time of each soft-macro placer and the proxy cost that it reaches, beside other placers.
 
     python benchmarks/bench_soft.py [DESIGN] [PLACEMENT.plc] [--random 20] [--repeats 15]
 
 DESIGN is a name or a path; default: ariane133_ng45 with its legalized.plc where PLACEMENT_PATH has them, else
-clustered120. Each placer re-places the soft macros around the hard macros of the design's initial placement, of
-PLACEMENT, and of as many random legal placements of the hard macros as asked for (seeds 0, 1, …; each macro on a
-legal gcell drawn evenly). Times are medians and minima of CPU time on one core, set-up of the placer apart. The
-figures of the others were measured on Ariane, so ratios and bars are printed for that design only.
+clustered120. Each placer places the soft macros around the hard macros of the design's initial placement, of
+PLACEMENT, and of `--random` random legal placements of the hard macros (seeds 0, 1, …; each macro on a legal gcell
+drawn uniformly). Times are medians and minima of CPU time on one core, without the placer's set-up. The other figures
+were measured on Ariane, so ratios and bars are printed for that design only.
 """
 
 from __future__ import annotations

@@ -3,10 +3,12 @@
     python benchmarks/bench_training.py [DESIGN] [--envs 16] [--actors 2] [--rounds 3] [--iterations 12]
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Default settings,
-untrained parameters, all cores of the machine, which must be quiet. Collection: actors in threads play whole episodes
-with local inference; its limits are the same environments stepped with random actions, and the same batches decided
-without environments. The learner: whole updates on episodes that were collected; its limit is the gradient step alone,
-repeated. The loop: `train.py`, what it reports after the first iterations. Also the size of an episode in the replay.
+untrained parameters, all cores of the machine, which must be quiet.
+
+- Collection: actors in threads play whole episodes with local inference. Limits: the same environments with random
+  actions, and the same batches decided without environments.
+- The learner: whole updates on collected episodes. Limit: the gradient step alone, repeated.
+- The loop: what `train.py` reports after the first iterations. Also the size of an episode in replay.
 """
 
 from __future__ import annotations

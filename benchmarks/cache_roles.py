@@ -1,8 +1,8 @@
-"""What runs on the hosts of bench_caches.py: the learner with the root cache, a cache, a group of readers.
+"""The processes on the hosts of bench_caches.py: the learner with the root cache, a cache, a group of readers.
 
     python benchmarks/cache_roles.py learner|cache|readers ARGUMENTS      started by bench_caches.py
 
-Each says what happens as lines of JSON, and runs until its standard input ends.
+Each writes what happens as lines of JSON, and runs until its standard input ends.
 """
 
 from __future__ import annotations

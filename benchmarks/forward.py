@@ -1,8 +1,8 @@
-"""Forwards TCP connections on loopback and lets the answers pass at a limited rate: a server's link, without root.
+"""Forwards TCP connections on loopback at a limited rate of answers: imitates a server's link, without root.
 
     python benchmarks/forward.py HOST:PORT MEGABITS      prints its own address and runs until it is ended
 
-All connections share the rate; a piece at a time, first come first served.
+All connections share the rate, a piece at a time, first come, first served.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Hosts on one machine: network namespaces joined by a switch, each behind a link of limited rate.
 
-    python benchmarks/links.py [--megabits 100]      measures what a link carries, beside what it is limited to
+    python benchmarks/links.py [--megabits 100]      measures what a link carries, beside its limit
 
-For the other benchmarks (`from links import make_network`). Each host is a namespace of its own with one veth pair to a
-bridge in a further namespace; `tc tbf` limits both directions of each link. No traffic leaves these namespaces. All is
-taken down at the end, also after Ctrl-C or SIGTERM; what a SIGKILL left behind goes with the next start. Needs root and
-iproute2; without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, whose links
-are imitated by forwarders (benchmarks/forward.py).
+For the other benchmarks (`from links import make_network`). Each host is a namespace with one veth pair to a bridge in
+a further namespace; `tc tbf` limits both directions of each link. No traffic leaves these namespaces. They are removed
+at the end, also after Ctrl-C or SIGTERM; the next start removes what a SIGKILL left behind. Needs root and iproute2.
+Without them `make_network(…, namespaces=False)` gives hosts that share this machine's loopback, and forwarders
+(benchmarks/forward.py) imitate their links.
 """
 
 from __future__ import annotations

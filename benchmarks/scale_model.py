@@ -1,13 +1,13 @@
-"""The discrete-event model beside what was measured, and what it predicts for 16 to 4,096 actors. Bar: within 20%.
+"""The simulation of caches and shards beside measurements, and its predictions for 16 to 4,096 actors. Bar: within 20%.
 
     python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
 
-The files are what `bench_shards.py --json` and `bench_caches.py --json` wrote; default: those in benchmarks/measured.
-Few constants are fitted to some of the points, which are marked (fixed time and time per megabyte of a write that is
-alone, the share of a busy link that carries payload, and how it falls with more writers); all other points are
-predicted. Beside each point stands how far single runs of the simulation lie apart (their standard deviation). The
-predictions for more actors use the constants in placement/capacity/plan.py, which are to be kept at what is fitted
-here. With --plots it draws measured beside simulated, and the predictions with and without caches and shards.
+The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured.
+A few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a write
+that is alone, the share of a busy link that carries payload, and how it falls with more writers. All other points are
+predicted. Beside each point stands the standard deviation of single runs of the simulation. The predictions for more
+actors use the constants in placement/capacity/plan.py; keep those at what is fitted here. With --plots it draws
+measured beside simulated latencies, and the predictions with and without caches and shards.
 """
 
 from __future__ import annotations

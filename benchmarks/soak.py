@@ -1,15 +1,15 @@
-"""A long run on Ray in which something is killed at random every 20 to 40 seconds, beside some that nobody disturbs.
+"""A long run on Ray whose processes are killed at random every 20 to 40 seconds, beside undisturbed runs.
 
     python benchmarks/soak.py [--minutes 20] [--design planted20] [--seed 0] [--references 5] [--folder FOLDER]
 
 Kills (SIGKILL) an actor, a replay shard, a model cache, the learner or, now and then, the whole run, which the same
-command then takes up again. When the time is over the run is stopped, and some more runs with the same settings train
-undisturbed, with seeds of their own, until they have learned from as many episodes: runs differ by their seeds alone,
-and a single one would be no measure. Rewards and advantages are not normalised and the weight of the entropy does not
-fall: so all runs approach the one policy that is best at that weight. Otherwise a network as small as this one settles
-for one of many local optima within some hundred iterations, and which one would be all that is seen.
+command then resumes. When the time is over the run is stopped. Then undisturbed runs with the same settings and other
+seeds train until they have learned from as many episodes. Several are needed: runs differ by their seeds alone.
+Rewards and advantages are not normalised and the weight of the entropy bonus does not fall, so that all runs approach
+the one policy that is best at that weight. Otherwise so small a network settles on one of many local optima within some
+hundred iterations, and the comparison would show which one.
 
-Says how good all policies are along the way (mean proxy cost of the sampled episodes of `LAST` iterations), what was
+Prints how good all policies are along the way (mean proxy cost of the sampled episodes of `LAST` iterations), what was
 killed, and how the memory of each role's processes developed: the largest of a role in the first, second and last third
 of the time. Exit code 1 if the disturbed policy is worse than the mean of the undisturbed ones by more than 2 %, if
 they differ among themselves so much that 2 % could not be seen, or if memory grew by more than a fifth.
