@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import placement
 from placement.config import TrainConfig, build
 from placement.runtimes import local
 
@@ -64,6 +65,11 @@ def test_code_that_names_a_page_names_one_that_exists():
     for file in files:
         for page in re.findall(r"docs/[\w/.-]+\.(?:md|yaml)", file.read_text(encoding="utf-8")):
             assert (ROOT / page).exists(), f"{file.relative_to(ROOT)} names {page}, which does not exist"
+
+
+def test_the_page_of_the_python_interface_has_every_public_name():
+    listed = re.findall(r"^::: placement\.(\w+)$", (DOCS / "reference/api.md").read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(placement.__all__)
 
 
 def test_every_page_is_in_the_navigation():
