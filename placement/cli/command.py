@@ -136,13 +136,12 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
         return INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except OverrideParseException as error:
-        if wants_traceback:
-            raise
-        return _told(title, f"cannot read {error.override!r}; special characters need quotes: 'placement=\"a=b.plc\"'")
     except (HydraException, OmegaConfBaseException) as error:
         if wants_traceback:
             raise
+        if isinstance(error, OverrideParseException):
+            hint = "special characters need quotes: 'placement=\"a=b.plc\"'"
+            return _told(title, f"cannot read {error.override!r}; {hint}")
         return _told(title, f"{str(error).splitlines()[0]} ({title} --help lists the settings)")
     finally:
         sys.argv = before

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.observation import MAPS
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
 
@@ -60,21 +59,17 @@ class DmEnvPool(dm_env.Environment):
     def observation_spec(self) -> dict[str, specs.Array]:
         """The arrays of one environment's observation, without the batch axis."""
         spec = self.pool.spec
-        nodes = max(design.netlist.num_nodes for design in self.pool.designs)
-        high = np.ones((len(MAPS), 1, 1), np.float32)
-        high[MAPS.index("density")] = nodes
         counts = {"env_id": self.pool.num_envs - 1, "rows": spec.rows, "columns": spec.columns, "macros": spec.steps}
-        shown: dict[str, specs.Array] = {
-            "design": specs.BoundedArray((), np.int32, 0, len(self.pool.designs) - 1, "design"),
-            "step": specs.BoundedArray((), np.int32, 0, spec.steps, "step"),
-            "mask": specs.BoundedArray((spec.rows, spec.columns), np.uint8, 0, 1, "mask"),
-            "maps": specs.BoundedArray((len(MAPS), spec.rows, spec.columns), np.float32, 0, high, "maps"),
-            "x": specs.BoundedArray((spec.steps,), np.float32, 0, 1, "x"),
-            "y": specs.BoundedArray((spec.steps,), np.float32, 0, 1, "y"),
+        shown = {
+            name: specs.BoundedArray(array.shape, array.dtype, array.low, array.high, name)
+            for name, array in spec.observation.items()
+        }
+        shown |= {name: specs.BoundedArray((), np.int32, 0, most, name) for name, most in counts.items()}
+        return {
+            **shown,
             "costs": specs.Array((5,), np.float64, "costs"),
             "dead_end": specs.Array((), np.bool_, "dead_end"),
         }
-        return shown | {name: specs.BoundedArray((), np.int32, 0, most, name) for name, most in counts.items()}
 
     def action_spec(self) -> specs.DiscreteArray:
         """One environment's action, row · C + column."""

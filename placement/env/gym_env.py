@@ -72,7 +72,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._batch, _ = self._pool.reset()
         self._mask = self._batch["mask"][0].copy()  # the current one at any time, for the action space
         self._ended = False
-        self.observation_space = observation_space(self.design)
+        self.observation_space = observation_space(self._pool)
         self.action_space = GridCells(self._mask)
         self.spec = copy.deepcopy(gymnasium.spec(ENVIRONMENT_ID))
         self.spec.kwargs = {"design": self.design, "config": config}

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from placement.engine.observation import MAPS
-from placement.netlist.design import Design
+from placement.engine.pool import EnvironmentPool
 
 
-def observation_space(design: Design) -> spaces.Dict:
-    """What `PlacementEnv` shows of `design`.
+def observation_space(pool: EnvironmentPool) -> spaces.Dict:
+    """What `PlacementEnv` shows of the one design of its pool.
 
     - ``step``: Discrete(T + 1), macros placed so far; the current macro is ``design.placing_order[step]``.
     - ``mask``: uint8 [R, C], 1 where the current macro may be centred; all 0 when the episode has ended.
@@ -24,29 +23,14 @@ def observation_space(design: Design) -> spaces.Dict:
     - ``x``, ``y``: float32 [T] in [0, 1], centres of the macros in placing order in fractions of the canvas; 0 while
       unplaced.
     """
-    rows, columns, steps = design.canvas.rows, design.canvas.columns, len(design.placing_order)
-    high = np.ones((len(MAPS), rows, columns), np.float32)
-    high[MAPS.index("density")] = max(design.netlist.num_nodes, 1)
-    return spaces.Dict(
-        {
-            "step": spaces.Discrete(steps + 1),
-            "mask": spaces.Box(0, 1, (rows, columns), np.uint8),
-            "maps": spaces.Box(np.zeros_like(high), high, dtype=np.float32),
-            "x": spaces.Box(0, 1, (steps,), np.float32),
-            "y": spaces.Box(0, 1, (steps,), np.float32),
-        }
-    )
+    shown = {name: pool.observation_space[name] for name in ("mask", "maps", "x", "y")}
+    return spaces.Dict({"step": spaces.Discrete(pool.spec.steps + 1), **shown})
 
 
 def observation_of(observation: dict[str, np.ndarray], index: int) -> dict[str, Any]:
     """A copy of one environment's part of a batch, as an element of `observation_space`."""
-    return {
-        "step": np.int64(observation["step"][index]),
-        "mask": observation["mask"][index].copy(),
-        "maps": observation["maps"][index].copy(),
-        "x": observation["x"][index].copy(),
-        "y": observation["y"][index].copy(),
-    }
+    shown = {name: observation[name][index].copy() for name in ("mask", "maps", "x", "y")}
+    return {"step": np.int64(observation["step"][index]), **shown}
 
 
 class GridCells(spaces.Discrete):

@@ -120,7 +120,7 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
 
 def _about(placer: str, job: Job) -> str:
     """What tells this run from others, as a hash."""
-    skipped = {"out", "plots", "animation", "json", "placers", "seeds", "seed"}
+    skipped = {"out", "plots", "json", "placers", "seeds", "seed"}
     settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

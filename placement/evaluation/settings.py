@@ -36,7 +36,6 @@ class JudgingSettings:
     json: bool = False
     out: str | None = None
     plots: bool | None = False
-    animation: bool | None = None
 
     def __post_init__(self) -> None:
         if self.design is None and getattr(self, "checkpoint", None) is None:
@@ -59,7 +58,8 @@ class JudgingSettings:
     @property
     def draws_animation(self) -> bool:
         """Whether an animation is drawn: by default, wherever pictures are."""
-        return self.draws_plots if self.animation is None else self.animation
+        asked: bool | None = getattr(self, "animation", None)
+        return self.draws_plots if asked is None else asked
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,7 @@ class EvaluateConfig(JudgingSettings):
     placement: str | None = None
     soft_placer: str | None = None
     flips: bool = False
+    animation: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,6 +96,7 @@ class SampleConfig(CheckpointSettings):
     beam_value_weight: float = 1.0
     flips: bool = True
     plots: bool | None = True
+    animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,6 +128,7 @@ class SearchConfig(AnnealSettings):
     method: str = "refine"
     placement: str | None = None
     moves: int | None = None
+    animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +154,7 @@ class LegaliseConfig(JudgingSettings):
     spacing: float = 0.0
     blockages: tuple[tuple[float, ...], ...] = ()
     grid: float = 0.0
+    animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
