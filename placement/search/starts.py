@@ -19,11 +19,9 @@ from placement.search.config import STARTS, AnnealConfig
 from placement.search.legaliser import Blockage, NoRoom, legalise
 
 STRETCHES = (1.0, 1.15, 1.3, 1.45)
-"""Pitch of the macros on a shelf over their widths."""
-
-
+"""Pitch of the macros of a row over their widths."""
 NOISE = 0.1
-"""Of the added wirelength, by which greedy starts stray."""
+"""Share of the added wirelength that is random in greedy starts."""
 
 
 class Start(NamedTuple):
@@ -34,9 +32,9 @@ class Start(NamedTuple):
 
 
 def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
-    """A start of each kind that `config` names, several of shelves; kinds that find no room are left out.
+    """A start of each kind that `config` names, several of `packed`; kinds that find no room are left out.
 
-    Where none of them does, the other kinds are tried.
+    Where none of them finds room, the other kinds are tried.
 
     Raises:
         DesignError: none found room for all macros.
@@ -64,7 +62,7 @@ def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placeme
 
 
 def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig, seed: int) -> list[Start]:
-    """A policy's samples, the best first, with room made for spacing and blockages, and the best one on shelves.
+    """A policy's samples, the best first, with room made for spacing and blockages, and the best one repacked.
 
     Raises:
         DesignError: there is room for none of them.
@@ -75,7 +73,7 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
             found.append(Start(start.name, legal(design, start.placement, config)))
         except NoRoom:
             continue
-    if config.shelve and starts:
+    if config.repack and starts:
         found += repacked(design, starts[0], config, seed)
     if not found:
         raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
@@ -91,7 +89,7 @@ def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
     return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
 
-def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+def _packed(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
     """Macros in rows from the lower and the upper edge inwards, with more or less room between those of a row.
 
     The density cost looks at the fullest gcells only, so gaps between macros that leave no gcell full are worth much.
@@ -102,25 +100,25 @@ def _shelves(design: Design, config: AnnealConfig, generator: np.random.Generato
     for stretch in STRETCHES:
         placement = pack_rows(design, stretch, config, generator)
         if placement is not None:
-            yield Start(f"shelves {stretch:g}", placement)
+            yield Start(f"packed {stretch:g}", placement)
 
 
 def repacked(design: Design, start: Start, config: AnnealConfig, seed: int) -> list[Start]:
-    """A placement's macros set out on shelves of each pitch, every macro as near to where it stood as its like let it.
+    """A placement's macros in rows of each pitch, those of equal size as near to where they stood as can be.
 
-    What is known of who belongs where is kept, and the gaps come to it that the density cost pays for.
+    The macros keep their neighbourhoods, and get the gaps that lower the density cost.
 
     Args:
         design: whose macros.
         start: where they stand.
         config: of the search.
-        seed: of the order of macros of unlike sizes on the shelves.
+        seed: of the order of macros of unlike sizes in the rows.
     """
     found = []
     for stretch in STRETCHES:
         placement = pack_rows(design, stretch, config, np.random.default_rng(seed), like=start.placement)
         if placement is not None:
-            name = f"{start.name}, shelves {stretch:g}"
+            name = f"{start.name}, repacked {stretch:g}"
             found.append(Start(name, _with_soft(design, placement, config.soft_placer)))
     return found
 
@@ -267,7 +265,7 @@ def _initial(design: Design, config: AnnealConfig, generator: np.random.Generato
 
 _SCORES = {"greedy": _wire, "spiral": _inwards, "random": _anywhere}
 _KINDS: dict[str, Callable[..., Iterator[Start]]] = {
-    "shelves": _shelves,
+    "packed": _packed,
     "greedy": _on_grid("greedy"),
     "spiral": _on_grid("spiral"),
     "random": _on_grid("random"),

@@ -128,7 +128,7 @@ def test_fixed_macros_stay_and_are_kept_clear_of(design, start):
 
 
 def test_spacing_is_kept(design):
-    config = AnnealConfig(starts=("shelves",), spacing=1.5, soft_placer="analytic_fast")
+    config = AnnealConfig(starts=("packed",), spacing=1.5, soft_placer="analytic_fast")
     start = make_starts(design, config, 0)[0].placement
     annealer = Annealer(design, start, config=config, seed=10)
     annealer.run(10_000, HOT)

@@ -107,7 +107,7 @@ def test_planted_optimum_is_neared():
 
 
 def test_the_named_starts_are_legal_and_whole(design):
-    config = AnnealConfig(starts=("shelves", "greedy", "spiral", "random", "initial"), soft_placer="analytic_fast")
+    config = AnnealConfig(starts=("packed", "greedy", "spiral", "random", "initial"), soft_placer="analytic_fast")
     starts = make_starts(design, config, 0)
     assert {start.name.split()[0] for start in starts} == set(config.starts)
     for start in starts:
@@ -134,7 +134,7 @@ def test_schedules_fall_from_hot_to_cold():
     [
         ({"hot": 0.001, "cold": 0.01}, "anneal.cold=0.01: must be above 0 and at most hot=0.001"),
         ({"without": ("hard_fly",)}, "anneal.without='hard_fly': must be one of hard_shift"),
-        ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of shelves"),
+        ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of packed"),
         ({"soft_placer": "none"}, "anneal.soft_placer='none': must be one of"),
         ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, low, right, high\\] in µm"),
         ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
@@ -146,7 +146,7 @@ def test_wrong_settings_are_refused(settings, message):
         AnnealConfig(**settings)
 
 
-@pytest.mark.parametrize("kind", ["shelves", "greedy", "random"])
+@pytest.mark.parametrize("kind", ["packed", "greedy", "random"])
 def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     corner = (0.0, 0.0, design.canvas.width / 6, design.canvas.height / 6)
     config = dataclasses.replace(QUICK, starts=(kind,), blockages=(corner,), spacing=1.0, grid=0.5)
@@ -162,7 +162,7 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
 
 def test_a_policys_samples_are_given_room_before_they_are_refined(design):
     sample = make_starts(design, QUICK, 0)[0]
-    config = dataclasses.replace(QUICK, shelve=False, blockages=((0.0, 0.0, 40.0, 40.0),))
+    config = dataclasses.replace(QUICK, repack=False, blockages=((0.0, 0.0, 40.0, 40.0),))
     assert not fits(design, sample.placement, blockages=(Blockage(*config.blockages[0]),))
     (start,) = refinement_starts(design, [sample], config, 0)
     assert start.name == sample.name

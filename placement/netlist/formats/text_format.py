@@ -3,14 +3,16 @@
 The grammar is the published one (protobuf.dev, "Text Format Language Specification"): comments, `field: value`,
 `field { … }`, `field < … >`, lists in brackets, `,` or `;` between fields, single- and double-quoted strings with
 escapes, adjacent strings joined. Two readers share it: one regular expression takes a whole `input`, `name` or
-`attr` as real files write them, and whatever it does not know goes to the full grammar below it.
+`attr` as real files write them; a node with anything else in it is read by the full grammar below it.
+(Google's Python parser for this format is no help: it reads unknown escapes as if they were text, refuses others that
+the specification has, and does not tell where a value stood.)
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from placement.netlist.errors import DesignError
 
@@ -27,11 +29,17 @@ _FIELD = re.compile(
 )
 _KEY, _TEXT, _DECIMAL, _INPUT, _NAME, _CLOSE = range(1, 7)
 _OPEN_NODE = re.compile(r"\s*node\s*\{")
-_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_QUOTED = re.compile(r"""(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)')""")
+_TOKEN = re.compile(
+    r"""(?:\s+|\#[^\n]*)*(?:
+    (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    |(?P<number>-?\s*(?:0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fF]?(?![A-Za-z0-9_.]))
+    |(?P<word>-?\s*[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<mark>[{}<>\[\]:,;])
+    |(?P<unknown>.)
+    |(?P<end>\Z))""",
+    re.VERBOSE,
+)
 _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
-_NUMERAL = re.compile(r"(0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([fF]?)(?![A-Za-z0-9_.])")
 _SIMPLE_ESCAPES = dict(zip("abfnrtv\\'\"?", "\a\b\f\n\r\t\v\\'\"?", strict=True))
 _DEEPEST = 32
 
@@ -58,18 +66,16 @@ class TextNode:
     attributes: dict[str, tuple[Scalar, int]] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Word:
-    """An unquoted word used as a value: true, inf, DT_FLOAT."""
-
-    text: str
+class _Word(str):
+    """An unquoted word used as a value: true, -inf, DT_FLOAT."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Message:
-    """A value in braces: (field name, value, position) each."""
+class _Field(NamedTuple):
+    """One field of a message: a string, a number (float), a word, or the fields of a message of its own."""
 
-    fields: list[tuple[str, object, int]]
+    name: str
+    value: str | float | list[_Field]
+    at: int
 
 
 class TextFile:
@@ -86,310 +92,265 @@ class TextFile:
 
 def parse_nodes(file: TextFile) -> list[TextNode]:
     """All nodes in file order; raises DesignError with file and line where the text is no valid graph."""
-    parser = _Parser(file)
     nodes: list[TextNode] = []
+    at = 0
     while True:
-        opened = _OPEN_NODE.match(file.text, parser.at)
-        if opened:
-            nodes.append(parser.node(opened.end()))
+        opened = _OPEN_NODE.match(file.text, at)
+        node, end = _usual_node(file, opened.end()) if opened else (None, at)
+        if node is not None:
+            nodes.append(node)
+            at = end
             continue
-        parser.skip_space()
-        if parser.at == len(file.text):
+        parser = _Parser(file, at)
+        if parser.kind == "end":
             return nodes
-        if parser.take_separator():
-            continue
-        name, values, at = parser.field(_GRAPH_FIELDS, "the file", 0)
-        if name == "node":
-            nodes.extend(parser.node_of(value, at) for value in values)
+        for name, value, field_at in parser.field(0):
+            if name == "node":
+                nodes.append(_full_node(file, value, field_at))
+            elif name not in _GRAPH_FIELDS:
+                raise file.error(field_at, _unknown(name, "the file", _GRAPH_FIELDS))
+        at = parser.at
+
+
+def _usual_node(file: TextFile, start: int) -> tuple[TextNode | None, int]:
+    """The node whose fields begin at `start`, one match per field, and its end; None where that is not enough."""
+    text, match, at = file.text, _FIELD.match, start
+    node = TextNode(start - 1)
+    inputs, inputs_at, attributes = node.inputs, node.inputs_at, node.attributes
+    while True:
+        found = match(text, at)
+        if found is None:
+            return None, start
+        at = found.end()
+        group = found.lastindex
+        if group in (_DECIMAL, _TEXT):
+            key, value = found[_KEY], found[group]
+            if key in attributes:
+                raise file.error(found.start(_KEY), f"attribute {key!r} is given twice in one node")
+            attributes[key] = (float(value) if group == _DECIMAL else value, found.start(group))
+        elif group == _INPUT:
+            inputs.append(found[_INPUT])
+            inputs_at.append(found.start(_INPUT))
+        elif group == _NAME:
+            _set_name(file, node, found[_NAME], found.start(_NAME))
+        else:
+            return _named(file, node), at
+
+
+def _set_name(file: TextFile, node: TextNode, name: str, at: int) -> None:
+    if node.name is not None:
+        raise file.error(at, f"second name {name!r} in node {node.name!r}")
+    node.name = name
+
+
+def _named(file: TextFile, node: TextNode) -> TextNode:
+    """`node`, having checked that it has a name."""
+    if not node.name:
+        raise file.error(node.at, "this node has no name")
+    return node
+
+
+def _full_node(file: TextFile, value: object, at: int) -> TextNode:
+    """A node that the full grammar has read; fields without meaning here are dropped."""
+    node = TextNode(at)
+    for name, inner, inner_at in _fields(file, value, at, "a node", _NODE_FIELDS):
+        if name in ("name", "input") and not _is_text(inner):
+            raise file.error(inner_at, f"{name} must be a string in quotes")
+        if name == "name":
+            _set_name(file, node, str(inner), inner_at)
+        elif name == "input":
+            node.inputs.append(str(inner))
+            node.inputs_at.append(inner_at)
+        elif name == "attr":
+            key, scalar = _attribute(file, inner, inner_at)
+            if key in node.attributes:
+                raise file.error(inner_at, f"attribute {key!r} is given twice in one node")
+            node.attributes[key] = (scalar, inner_at)
+    return _named(file, node)
+
+
+def _attribute(file: TextFile, value: object, at: int) -> tuple[str, Scalar]:
+    """Key and value of an `attr { key value }`."""
+    fields = _once(file, value, at, "attr", ("key", "value"))
+    key = fields.get("key")
+    if not isinstance(key, str) or not _is_text(key):
+        raise file.error(at, "attr must have a key in quotes")
+    content = _once(file, fields.get("value", []), at, f"the value of attribute {key!r}", _VALUE_FIELDS)
+    if len(content) > 1:
+        raise file.error(at, f"attribute {key!r} has several values: {', '.join(content)}")
+    for kind, inner in content.items():
+        try:
+            return key, _scalar(kind, inner)
+        except ValueError as error:
+            raise file.error(at, f"attribute {key!r}: {error}") from None
+    return key, None
+
+
+def _scalar(kind: str, value: object) -> Scalar:
+    """The value of a field of AttrValue, None for kinds that netlists have no use for; raises ValueError."""
+    if kind in ("placeholder", "s"):
+        if not isinstance(value, str) or not _is_text(value):
+            raise ValueError(f"{kind} must be a string in quotes")
+        return value
+    if kind in ("f", "i"):
+        if isinstance(value, _Word) and value.lstrip("-").lower() in ("inf", "infinity", "nan"):
+            return float(value)
+        if not isinstance(value, float):
+            raise ValueError(f"{kind} must be a number")
+        return value
+    if kind == "b":
+        text = value.lower() if isinstance(value, _Word) else {1.0: "true", 0.0: "false"}.get(value, "")  # type: ignore[call-overload]
+        if text not in ("true", "t", "false", "f"):
+            raise ValueError("b must be true or false")
+        return text in ("true", "t")
+    return None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not isinstance(value, _Word)
+
+
+def _fields(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> list[_Field]:
+    """The fields of a message, none of them unknown."""
+    if not isinstance(value, list):
+        raise file.error(at, f"{what} must be a message in braces")
+    for field in value:
+        if field.name not in known:
+            raise file.error(field.at, _unknown(field.name, what, known))
+    return value
+
+
+def _unknown(name: str, what: str, known: tuple[str, ...]) -> str:
+    return f"unknown field {name!r} in {what}; known are {', '.join(known)}"
+
+
+def _once(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> dict[str, object]:
+    """The fields of a message, each of which may stand there once."""
+    result: dict[str, object] = {}
+    for name, inner, inner_at in _fields(file, value, at, what, known):
+        if name in result:
+            raise file.error(inner_at, f"field {name!r} is given twice in {what}")
+        result[name] = inner
+    return result
 
 
 class _Parser:
-    """Reads from `at` onwards, in `file.text`."""
+    """The full grammar, one token ahead: its `kind`, its `token` as written, and where it begins (`at`)."""
 
-    def __init__(self, file: TextFile) -> None:
+    def __init__(self, file: TextFile, start: int) -> None:
         self.file = file
-        self.text = file.text
-        self.at = 0
+        self.end = start
+        self.advance()
 
-    # A node, the fast way: one match per field.
+    def advance(self) -> None:
+        found = _TOKEN.match(self.file.text, self.end)
+        assert found is not None and found.lastgroup is not None
+        self.kind, self.token = found.lastgroup, found[found.lastgroup]
+        self.at, self.end = found.span(found.lastgroup)
 
-    def node(self, start: int) -> TextNode:
-        """The node whose fields begin at `start`; leaves `at` behind its closing brace."""
-        text, match, at = self.text, _FIELD.match, start
-        node = TextNode(start - 1)
-        inputs, inputs_at, attributes = node.inputs, node.inputs_at, node.attributes
-        while True:
-            found = match(text, at)
-            if found is None:
-                self.at = at
-                if self.slow_field(node):
-                    return self.named(node)
-                at = self.at
-                continue
-            at = found.end()
-            group = found.lastindex
-            if group in (_DECIMAL, _TEXT):
-                key, value = found[_KEY], found[group]
-                if key in attributes:
-                    raise self.file.error(found.start(_KEY), f"attribute {key!r} is given twice in one node")
-                attributes[key] = (float(value) if group == _DECIMAL else value, found.start(group))
-            elif group == _INPUT:
-                inputs.append(found[_INPUT])
-                inputs_at.append(found.start(_INPUT))
-            elif group == _NAME:
-                self.set_name(node, found[_NAME], found.start(_NAME))
-            else:
-                self.at = at
-                return self.named(node)
+    def take(self, marks: str) -> bool:
+        """Moves past one of `marks` if it stands here."""
+        taken = self.kind == "mark" and self.token in marks
+        if taken:
+            self.advance()
+        return taken
 
-    def set_name(self, node: TextNode, name: str, at: int) -> None:
-        if node.name is not None:
-            raise self.file.error(at, f"second name {name!r} in node {node.name!r}")
-        node.name = name
+    def expected(self, what: str) -> DesignError:
+        if self.token in ('"', "'"):
+            return self.file.error(self.at, "this string has no closing quote on its line")
+        rest = self.file.text[self.at : self.at + 20].split("\n")[0]
+        return self.file.error(
+            self.at, f"expected {what}, found {repr(rest) if rest else 'the end of the file or line'}"
+        )
 
-    def named(self, node: TextNode) -> TextNode:
-        """`node`, having checked that it is complete."""
-        if not node.name:
-            raise self.file.error(node.at, "this node has no name")
-        return node
+    def field(self, depth: int) -> list[_Field]:
+        """One field, as several where its value is a list; the marks between fields are skipped."""
+        if self.take(",;"):
+            return []
+        name, at = self.token, self.at
+        if self.kind != "word" or name.startswith("-"):
+            raise self.expected("a field's name")
+        self.advance()
+        colon = self.take(":")
+        if not colon and self.token not in ("{", "<"):
+            raise self.expected(f"':' or '{{' after {name!r}")
+        values = self.items(depth) if self.take("[") else [self.value(depth)]
+        return [_Field(name, value, at) for value in values]
 
-    # The full grammar.
+    def items(self, depth: int) -> list[str | float | list[_Field]]:
+        """The values of a list, behind its opening bracket."""
+        if self.take("]"):
+            return []
+        values = [self.value(depth)]
+        while self.take(","):
+            values.append(self.value(depth))
+        if not self.take("]"):
+            raise self.expected("',' or ']' in a list")
+        return values
 
-    def slow_field(self, node: TextNode) -> bool:
-        """Reads one field of `node`, or its closing brace (then True)."""
-        self.skip_space()
-        if self.at == len(self.text):
-            raise self.file.error(
-                len(self.text.rstrip()),
-                f"the file ends inside node {node.name or '(unnamed)'!r}, opened on line "
-                f"{self.text.count(chr(10), 0, node.at) + 1}; it seems to be cut",
-            )
-        if self.text[self.at] == "}":
-            self.at += 1
-            return True
-        if self.take_separator():
-            return False
-        name, values, at = self.field(_NODE_FIELDS, f"node {node.name or '(unnamed)'!r}", 1)
-        for value in values:
-            self.apply(node, name, value, at)
-        return False
+    def value(self, depth: int) -> str | float | list[_Field]:
+        if self.kind == "string":
+            return self.string()
+        token, at = self.token, self.at
+        if self.kind == "number":
+            self.advance()
+            return self.number(token, at)
+        if self.kind == "word":
+            self.advance()
+            return _Word("".join(token.split()))
+        if self.take("{<"):
+            return self.message(">" if token == "<" else "}", at, depth + 1)
+        raise self.expected("a value")
 
-    def node_of(self, value: object, at: int) -> TextNode:
-        """A node that the full grammar has read."""
-        if not isinstance(value, _Message):
-            raise self.file.error(at, "node must be a message in braces")
-        node = TextNode(at)
-        for name, inner, inner_at in value.fields:
-            if name not in _NODE_FIELDS:
-                raise self.file.error(
-                    inner_at, f"unknown field {name!r} in a node; known are {', '.join(_NODE_FIELDS)}"
-                )
-            self.apply(node, name, inner, inner_at)
-        return self.named(node)
-
-    def apply(self, node: TextNode, name: str, value: object, at: int) -> None:
-        """Enters a field into `node`; fields without meaning here are dropped."""
-        if name in ("name", "input"):
-            if not isinstance(value, str):
-                raise self.file.error(at, f"{name} must be a string in quotes")
-            if name == "name":
-                self.set_name(node, value, at)
-            else:
-                node.inputs.append(value)
-                node.inputs_at.append(at)
-        elif name == "attr":
-            key, scalar = self.attribute(value, at)
-            if key in node.attributes:
-                raise self.file.error(at, f"attribute {key!r} is given twice in one node")
-            node.attributes[key] = (scalar, at)
-
-    def attribute(self, value: object, at: int) -> tuple[str, Scalar]:
-        """Key and value of an `attr { key value }`."""
-        fields = self.once(value, at, ("key", "value"), "attr")
-        key = fields.get("key")
-        if not isinstance(key, str):
-            raise self.file.error(at, "attr must have a key in quotes")
-        content = self.once(fields.get("value", _Message([])), at, _VALUE_FIELDS, f"the value of attribute {key!r}")
-        if len(content) > 1:
-            raise self.file.error(at, f"attribute {key!r} has several values: {', '.join(content)}")
-        for kind, inner in content.items():
-            return key, self.scalar_of(kind, inner, key, at)
-        return key, None
-
-    def once(self, value: object, at: int, known: tuple[str, ...], what: str) -> dict[str, object]:
-        """The fields of a message, each of which may stand there once."""
-        if not isinstance(value, _Message):
-            raise self.file.error(at, f"{what} must be a message in braces")
-        fields: dict[str, object] = {}
-        for name, inner, inner_at in value.fields:
-            if name not in known:
-                raise self.file.error(inner_at, f"unknown field {name!r} in {what}; known are {', '.join(known)}")
-            if name in fields:
-                raise self.file.error(inner_at, f"field {name!r} is given twice in {what}")
-            fields[name] = inner
+    def message(self, close: str, opened: int, depth: int) -> list[_Field]:
+        """The fields of a message up to its closing brace."""
+        if depth > _DEEPEST:
+            raise self.file.error(opened, f"messages are nested more than {_DEEPEST} deep")
+        fields: list[_Field] = []
+        while not self.take(close):
+            if self.kind == "end":
+                message = "the file ends before the message opened here is closed; it seems to be cut"
+                raise self.file.error(opened, message)
+            fields += self.field(depth)
         return fields
 
-    def scalar_of(self, kind: str, value: object, key: str, at: int) -> Scalar:
-        """The value of a field of AttrValue; None for kinds that netlists have no use for."""
-        if kind in ("placeholder", "s"):
-            if not isinstance(value, str):
-                raise self.file.error(at, f"attribute {key!r}: {kind} must be a string in quotes")
-            return value
-        if kind in ("f", "i"):
-            if isinstance(value, _Word) and value.text.lstrip("-").lower() in ("inf", "infinity", "nan"):
-                return float(value.text)
-            if not isinstance(value, float):
-                raise self.file.error(at, f"attribute {key!r}: {kind} must be a number")
-            return value
-        if kind == "b":
-            text = value.text.lower() if isinstance(value, _Word) else {1.0: "true", 0.0: "false"}.get(value, "")  # type: ignore[call-overload]
-            if text not in ("true", "t", "false", "f"):
-                raise self.file.error(at, f"attribute {key!r}: b must be true or false")
-            return text in ("true", "t")
-        return None
-
-    def field(self, known: tuple[str, ...], what: str, depth: int) -> tuple[str, list[object], int]:
-        """One field: its name, its values (several for a list) and its position."""
-        at = self.at
-        name = self.name_of_field()
-        if known and name not in known:
-            raise self.file.error(at, f"unknown field {name!r} in {what}; known are {', '.join(known)}")
-        self.skip_space()
-        colon = self.take(":")
-        self.skip_space()
-        if self.text[self.at : self.at + 1] in ("{", "<"):
-            values: list[object] = [self.message(depth)]
-        elif not colon:
-            raise self.file.error(self.at, f"expected ':' or '{{' after {name!r}, found {self.found()}")
-        elif self.take("["):
-            values = self.items(depth)
-        else:
-            values = [self.scalar()]
-        self.skip_space()
-        self.take_separator()
-        return name, values, at
-
-    def name_of_field(self) -> str:
-        found = _IDENTIFIER.match(self.text, self.at)
-        if not found:
-            raise self.file.error(self.at, f"expected a field's name, found {self.found()}")
-        self.at = found.end()
-        return found[0]
-
-    def message(self, depth: int) -> _Message:
-        """A message from its opening brace to its closing one."""
-        opened = self.at
-        if depth >= _DEEPEST:
-            raise self.file.error(opened, f"messages are nested more than {_DEEPEST} deep")
-        close = "}" if self.text[self.at] == "{" else ">"
-        self.at += 1
-        fields: list[tuple[str, object, int]] = []
-        while True:
-            self.skip_space()
-            if self.at == len(self.text):
-                raise self.file.error(
-                    opened, "the file ends before the message opened here is closed; it seems to be cut"
-                )
-            if self.take(close):
-                return _Message(fields)
-            name, values, at = self.field((), "", depth + 1)
-            fields.extend((name, value, at) for value in values)
-
-    def items(self, depth: int) -> list[object]:
-        """The values of a list, behind its opening bracket."""
-        values: list[object] = []
-        self.skip_space()
-        if self.take("]"):
-            return values
-        while True:
-            self.skip_space()
-            is_message = self.text[self.at : self.at + 1] in ("{", "<")
-            values.append(self.message(depth + 1) if is_message else self.scalar())
-            self.skip_space()
-            if self.take("]"):
-                return values
-            if not self.take(","):
-                raise self.file.error(self.at, f"expected ',' or ']' in a list, found {self.found()}")
-
-    def scalar(self) -> object:
-        """A string, a number (float) or a word."""
-        if self.text[self.at : self.at + 1] in ('"', "'"):
-            return self.string()
-        sign = "-" if self.take("-") else ""
-        self.skip_space()
-        number = _NUMERAL.match(self.text, self.at)
-        if number:
-            self.at = number.end()
-            return -self.number(number[1], number.start()) if sign else self.number(number[1], number.start())
-        word = _IDENTIFIER.match(self.text, self.at)
-        if not word:
-            raise self.file.error(self.at, f"expected a value, found {self.found()}")
-        self.at = word.end()
-        return _Word(sign + word[0])
-
-    def number(self, text: str, at: int) -> float:
+    def number(self, token: str, at: int) -> float:
+        sign, text = (-1.0, token[1:].lstrip()) if token.startswith("-") else (1.0, token)
         try:
             if text[:2] in ("0x", "0X"):
-                return float(int(text, 16))
-            if len(text) > 1 and text[0] == "0" and text.isdecimal():
-                return float(int(text, 8))
-            return float(text)
+                return sign * int(text, 16)
+            text = text.rstrip("fF")
+            return sign * (int(text, 8) if len(text) > 1 and text[0] == "0" and text.isdecimal() else float(text))
         except (ValueError, OverflowError):
             raise self.file.error(at, f"{text[:40]!r} is no number") from None
 
     def string(self) -> str:
         """One string, or several side by side joined. Octal and hexadecimal escapes are bytes of UTF-8."""
         start, parts = self.at, []
-        while found := _QUOTED.match(self.text, self.at):
-            raw = found[1] if found[1] is not None else found[2]
-            parts.append(self.unescaped(raw, found.start()))
-            self.at = found.end()
-            self.skip_space()
-        if not parts:
-            raise self.file.error(start, "this string has no closing quote on its line")
+        while self.kind == "string":
+            parts.append(self.unescaped(self.token[1:-1]))
+            self.advance()
         try:
             return b"".join(parts).decode("utf-8")
         except UnicodeDecodeError:
             raise self.file.error(start, "the escapes in this string make no UTF-8 text") from None
 
-    def unescaped(self, raw: str, start: int) -> bytes:
+    def unescaped(self, raw: str) -> bytes:
         """The bytes of a string as written between its quotes."""
         parts, end = [], 0
         for escape in _ESCAPE.finditer(raw):
-            parts += [raw[end : escape.start()].encode("utf-8"), self.escaped(escape, start)]
+            parts += [raw[end : escape.start()].encode("utf-8"), self.escaped(escape)]
             end = escape.end()
         return b"".join([*parts, raw[end:].encode("utf-8")])
 
-    def escaped(self, escape: re.Match[str], start: int) -> bytes:
+    def escaped(self, escape: re.Match[str]) -> bytes:
         """The bytes that one escape stands for."""
         octal, hexadecimal, short, long, simple = escape.groups()
         if simple is not None:
             if simple not in _SIMPLE_ESCAPES:
-                raise self.file.error(start, f"unknown escape {escape[0]!r} in a string")
+                raise self.file.error(self.at, f"unknown escape {escape[0]!r} in a string")
             return _SIMPLE_ESCAPES[simple].encode("utf-8")
         code = int(octal, 8) if octal else int(hexadecimal or short or long, 16)
         if (octal and code > 0xFF) or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise self.file.error(start, f"{escape[0]} is no character")
+            raise self.file.error(self.at, f"{escape[0]} is no character")
         return bytes([code]) if octal or hexadecimal else chr(code).encode("utf-8")
-
-    def skip_space(self) -> None:
-        """Moves past white space and comments."""
-        found = _SPACE.match(self.text, self.at)
-        assert found is not None
-        self.at = found.end()
-
-    def take(self, mark: str) -> bool:
-        """Moves past `mark` if it stands here."""
-        if self.text.startswith(mark, self.at):
-            self.at += len(mark)
-            return True
-        return False
-
-    def take_separator(self) -> bool:
-        """Moves past the mark that may stand behind a field."""
-        return self.take(",") or self.take(";")
-
-    def found(self) -> str:
-        """What stands here, for messages."""
-        rest = self.text[self.at : self.at + 20].split("\n")[0]
-        return repr(rest) if rest else "the end of the file or line"

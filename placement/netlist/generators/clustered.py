@@ -350,12 +350,12 @@ def _canvas(banks: list[_Bank], options: ClusteredOptions) -> Canvas:
 
 
 def _initial(netlist: Netlist, canvas: Canvas) -> Placement:
-    """Ports around the edges, hard macros on shelves in file order, soft macros on a lattice in file order."""
+    """Ports around the edges, hard macros in rows in file order, soft macros on a lattice in file order."""
     x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
     for number, port in enumerate(netlist.ports):
         at = (number + 0.5) / len(netlist.ports) * 2 * (canvas.width + canvas.height)
         x[port], y[port] = (round(value, 3) for value in _on_edge(at, canvas))
-    _shelve(netlist, canvas, x, y)
+    _pack_rows(netlist, canvas, x, y)
     side = math.ceil(math.sqrt(len(netlist.soft)))
     for number, macro in enumerate(netlist.soft):
         x[macro] = round((number % side + 0.5) / side * canvas.width, 3)
@@ -380,17 +380,17 @@ def _on_edge(at: float, canvas: Canvas) -> tuple[float, float]:
     return 0.0, 2 * (canvas.width + canvas.height) - at
 
 
-def _shelve(netlist: Netlist, canvas: Canvas, x: np.ndarray, y: np.ndarray) -> None:
-    """Places hard macros without overlap on shelves, bottom up, highest first (then file order)."""
+def _pack_rows(netlist: Netlist, canvas: Canvas, x: np.ndarray, y: np.ndarray) -> None:
+    """Places hard macros without overlap in rows, bottom up, highest first (then file order)."""
     order = sorted(netlist.hard.tolist(), key=lambda macro: -netlist.height[macro])
-    left, bottom, shelf = 0.0, 0.0, 0.0
+    left, bottom, row_height = 0.0, 0.0, 0.0
     for macro in order:
         width, height = float(netlist.width[macro]), float(netlist.height[macro])
         if left + width > canvas.width:
-            left, bottom, shelf = 0.0, bottom + shelf, 0.0
+            left, bottom, row_height = 0.0, bottom + row_height, 0.0
         if bottom + height > canvas.height or width > canvas.width:
             raise DesignError(
                 f"the hard macros do not fit on {canvas.width} × {canvas.height} µm: lower hard_utilization"
             )
         x[macro], y[macro] = round(left + width / 2, 3), round(bottom + height / 2, 3)
-        left, shelf = left + width, max(shelf, height)
+        left, row_height = left + width, max(row_height, height)

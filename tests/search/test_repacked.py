@@ -1,4 +1,4 @@
-"""A placement's macros set out on shelves."""
+"""A placement's macros repacked: set out in rows with gaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_macros_of_equal_size_stand_as_near_as_they_can_to_where_they_stood() ->
     config = AnnealConfig(soft_placer="analytic_fast", starts=("random",))
     start = make_starts(design, config, 3)[0]
     found = repacked(design, start, config, 0)
-    assert found[0].name == "random, shelves 1"
+    assert found[0].name == "random, repacked 1"
     order = design.placing_order
 
     def distance(x: np.ndarray, y: np.ndarray) -> float:
