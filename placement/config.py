@@ -41,7 +41,7 @@ class Rule(NamedTuple):
 
 def one_of(names: Sequence[str]) -> Rule:
     """The rule that a value is one of `names`."""
-    right = " or ".join(names) if len(names) <= 2 else f"{', '.join(names[:-1])} or {names[-1]}"
+    right = f"one of {', '.join(names)}" if len(names) > 3 else " or ".join([", ".join(names[:-1]), names[-1]])
     return Rule(right, lambda value: value in names)
 
 

@@ -151,7 +151,7 @@ def test_a_networks_floor_flattens_its_distribution(config: PolicyConfig) -> Non
     [
         ({"name": "gnn"}, r"policy\.name='gnn': must be edge_gnn or edge_gnn_stepwise"),
         ({"floor": 1.0}, r"policy\.floor=1\.0: must be in \[0, 1\)"),
-        ({"dtype": "float16"}, r"policy\.dtype='float16': must be auto, float32, bfloat16"),
+        ({"dtype": "float16"}, r"policy\.dtype='float16': must be auto, float32 or bfloat16"),
         ({"maps": 0}, r"maps=0: must be of type bool"),
         ({"name": "edge_gnn_stepwise", "maps": False}, r"policy\.maps=False: must be left at True .*edge_gnn_stepwise"),
         ({"name": "edge_gnn_stepwise", "wire_bias": 2.0}, r"policy\.wire_bias=2\.0: must be left at 0\.0"),

@@ -165,7 +165,7 @@ def test_episodes_of_other_designs_are_refused(learner: Learner, designs: list[D
         learner.update([good[0]._replace(actions=good[0].actions[:-1])], iteration=0)
 
 
-def test_schedules_fall_linearly(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
+def test_rates_decay_linearly(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
     learner.state = initial
     episodes = played_episodes(designs, 32, 0, env=ENV)
     rates = [learner.update(episodes, iteration=iteration)["learning_rate"] for iteration in (0, 9, 20)]
@@ -210,7 +210,7 @@ def test_minibatch_normalisation_by_hand() -> None:
     np.testing.assert_allclose(scaled[:3], np.array([-1, 0, 1]) * np.sqrt(1.5), rtol=1e-5)
 
 
-def test_the_learning_rate_falls_with_the_time_where_that_is_ahead(
+def test_the_learning_rate_decays_with_the_time_where_that_is_ahead(
     learner: Learner, initial: LearnerState, designs: list[Design]
 ) -> None:
     learner.state = initial

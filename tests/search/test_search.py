@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,19 +75,23 @@ def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, aft
     assert not (tmp_path / search_checkpoint.STATE_NAME).exists()
 
 
-def test_a_search_of_other_settings_or_a_damaged_state_is_not_gone_on_from(design, tmp_path):
-    def stopped_after(rounds: list[float]) -> Watch:
-        return Watch(tmp_path, lambda: len(rounds) >= 7, lambda progress, point: rounds.append(progress))
+def test_only_a_whole_state_of_the_same_search_is_gone_on_from(design, tmp_path):
+    def moves(folder: Path, *, seed: int = 1, rounds: int = 1) -> list[int]:
+        """Moves after each of the rounds that a search in `folder` then does."""
+        done: list[int] = []
+        watch = Watch(folder, lambda: len(done) >= rounds, lambda progress, point: done.append(point.moves))
+        search(design, config=QUICK, budget=Budget(moves=16_000), seed=seed, watch=watch)
+        return done
 
-    budget = Budget(moves=16_000)
-    search(design, config=QUICK, budget=budget, seed=1, watch=stopped_after([]))
-    other = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
-    assert other.placement == search(design, config=QUICK, budget=budget, seed=2).placement
-    search(design, config=QUICK, budget=budget, seed=1, watch=stopped_after([]))
-    state = tmp_path / search_checkpoint.STATE_NAME
+    stopped = moves(tmp_path / "whole", rounds=7)
+    fresh = stopped[:1]
+    for name in ("damaged", "other"):
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+    state = tmp_path / "damaged" / search_checkpoint.STATE_NAME
     state.write_bytes(state.read_bytes()[:-100])
-    again = search(design, config=QUICK, budget=budget, seed=2, watch=Watch(tmp_path))
-    assert again.placement == other.placement
+    assert moves(tmp_path / "whole") > stopped[-1:]
+    assert moves(tmp_path / "damaged") == fresh
+    assert moves(tmp_path / "other", seed=2) == fresh
 
 
 def test_a_given_start_is_never_made_worse(design):
