@@ -174,6 +174,11 @@ class Netlist:
         """int32 [·]: the nodes of one kind, in file order."""
         return np.flatnonzero(self.kind == kind).astype(np.int32)
 
+    def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Width and height of every node in an orientation, int [N] → float64 [N] each, µm."""
+        turned = orientation >= Orientation.E
+        return np.where(turned, self.height, self.width), np.where(turned, self.width, self.height)
+
     @functools.cached_property
     def hard(self) -> np.ndarray:
         """int32 [·]: the hard macros, in file order."""

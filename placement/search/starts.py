@@ -147,7 +147,7 @@ def pack_rows(
     spacing = config.spacing
     canvas, initial = design.canvas, design.initial
     order = generator.permutation(design.placing_order)
-    height = _sides(design)[1]
+    height = design.netlist.sides(design.initial.orientation)[1]
     order = order[np.argsort(-height[order], kind="stable")]
     rows = list(_rows_of(design, order, stretch, spacing))
     heights = [float(height[row].max()) + spacing for row in rows]
@@ -174,7 +174,7 @@ def pack_rows(
 def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
     """Gives the spots that macros of equal size have in `x`, `y` (µm, changed) to those of them that stand nearest."""
     macros = design.placing_order
-    sides = np.stack(_sides(design), axis=1)[macros]
+    sides = np.stack(design.netlist.sides(design.initial.orientation), axis=1)[macros]
     for size in np.unique(sides, axis=0):
         equal = macros[(sides == size).all(axis=1)]
         distance = (like.x[equal][:, None] - x[equal]) ** 2 + (like.y[equal][:, None] - y[equal]) ** 2
@@ -183,7 +183,7 @@ def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> 
 
 
 def _rows_of(design: Design, order: np.ndarray, stretch: float, spacing: float) -> Iterator[np.ndarray]:
-    width = _sides(design)[0] + spacing
+    width = design.netlist.sides(design.initial.orientation)[0] + spacing
     row: list[int] = []
     for node in order:
         if row and (width[row].sum() + width[node]) * stretch > design.canvas.width + spacing:
@@ -195,19 +195,12 @@ def _rows_of(design: Design, order: np.ndarray, stretch: float, spacing: float) 
 
 def _spread(design: Design, row: np.ndarray, x: np.ndarray, spacing: float) -> None:
     """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""
-    width = _sides(design)[0][row]
+    width = design.netlist.sides(design.initial.orientation)[0][row]
     gap = (design.canvas.width - width.sum()) / len(row)
     left, right = (
         (gap / 2, gap) if gap >= spacing else (0.0, (design.canvas.width - width.sum()) / max(1, len(row) - 1))
     )
     x[row] = left + np.concatenate([[0.0], np.cumsum(width + right)[:-1]]) + width / 2
-
-
-def _sides(design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Width and height of every node in its initial orientation, float64 [N]."""
-    netlist = design.netlist
-    turned = design.initial.orientation >= 4
-    return np.where(turned, netlist.height, netlist.width), np.where(turned, netlist.width, netlist.height)
 
 
 def _on_grid(name: str) -> Callable[..., Iterator[Start]]:

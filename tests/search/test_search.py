@@ -141,7 +141,7 @@ def test_schedules_fall_from_hot_to_cold():
         ({"hot": 0.001, "cold": 0.01}, "anneal.cold=0.01: must be above 0 and at most hot=0.001"),
         ({"without": ("hard_fly",)}, "anneal.without='hard_fly': must be one of hard_shift"),
         ({"starts": ()}, "anneal.starts=\\(\\): must be at least one of packed"),
-        ({"soft_placer": "none"}, "anneal.soft_placer='none': must be one of"),
+        ({"soft_placer": "none"}, "anneal.soft_placer='none': must be force_directed, analytic or"),
         ({"blockages": ((0.0, 0.0, 5.0),)}, "anneal.blockages=.*: must be \\[left, low, right, high\\] in µm"),
         ({"blockages": ((9.0, 0.0, 5.0, 1.0),)}, "left < right"),
         ({"grid": -1.0}, "anneal.grid=-1.0: must be at least 0"),

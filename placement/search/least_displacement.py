@@ -1,0 +1,119 @@
+"""The least displacement of boxes with the order of every two held (who is left of whom, or below): linear programs.
+
+These are the constraint graphs of macro legalisation, as in Tang and Wong (2001). Axis legend: as in `boxes`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from placement.search.boxes import TOLERANCE, Boxes
+
+ROUNDS = 30
+"""Of letting boxes that overlap be apart on the other axis."""
+MOST_FLIPS = 4
+"""Times that a pair of boxes changes the axis on which it is to be apart."""
+PRICE = 1e3
+"""Of a µm that two boxes overlap, in µm of displacement."""
+
+Centres = tuple[np.ndarray, np.ndarray]
+"""x and y of the movable boxes, float64 [M] each."""
+
+
+def tightened(boxes: Boxes, centres: Centres) -> Centres:
+    """The least total displacement while every two boxes at `centres` stay apart on the axis on which they are."""
+    now, pairs = boxes.moved_to(*centres), boxes.pairs()
+    can_x, can_y = (gap >= boxes.spacing - 2 * TOLERANCE for gap in now.gaps(pairs))
+    wish_x, wish_y = boxes.gaps(pairs)  # apart on the axis on which they were to begin with, if they now are
+    solved = _both_axes(boxes, now, pairs, can_x & (~can_y | (wish_x >= wish_y)), soft=False)
+    return centres if solved is None else solved
+
+
+def in_order(boxes: Boxes) -> Centres | None:
+    """The least displacement with every two boxes apart as they were to begin with, as nearly as they were.
+
+    Begins with the boxes that are near each other, lets constraints be broken at a price, and has the boxes that then
+    still overlap be apart on the other axis. None where that does not end.
+    """
+    spacing, pairs = boxes.spacing, boxes.pairs()
+    wish_x, wish_y = boxes.gaps(pairs)
+    on_x = wish_x >= wish_y
+    active = np.maximum(wish_x, wish_y) < spacing + 0.25 * max(boxes.width.max(), boxes.height.max())
+    flips = np.zeros(len(on_x), dtype=np.int32)
+    for _ in range(ROUNDS):
+        solved = _both_axes(boxes, boxes, pairs[:, active], on_x[active], soft=True)
+        if solved is None:
+            return None
+        gap_x, gap_y = boxes.moved_to(*solved).gaps(pairs)
+        overlap = (gap_x < spacing - TOLERANCE) & (gap_y < spacing - TOLERANCE)
+        if not overlap.any():
+            return solved
+        broken = overlap & active & (flips < MOST_FLIPS)
+        on_x[broken] = ~on_x[broken]
+        flips[broken] += 1
+        fresh = overlap & ~active
+        on_x[fresh] = (gap_x >= gap_y)[fresh]
+        active |= overlap
+    return None
+
+
+def _both_axes(boxes: Boxes, now: Boxes, pairs: np.ndarray, on_x: np.ndarray, *, soft: bool) -> Centres | None:
+    """Centres that keep the order of `now` on the axis chosen for each pair, and are nearest to `boxes`."""
+    found = []
+    for (start, size, extent), (at, _, _), chosen in zip(boxes.axes, now.axes, (on_x, ~on_x), strict=True):
+        axis = _Axis(at, start, size, extent, boxes.movable)
+        found.append(_least_moves(axis, pairs[:, chosen], boxes.spacing, soft))
+    x, y = found
+    return None if x is None or y is None else (x, y)
+
+
+class _Axis(NamedTuple):
+    """One axis of the boxes: centres now and to begin with, sizes, all [B]; the canvas's extent; how many may move."""
+
+    now: np.ndarray
+    start: np.ndarray
+    size: np.ndarray
+    extent: float
+    movable: int
+
+
+def _least_moves(axis: _Axis, pairs: np.ndarray, spacing: float, soft: bool) -> np.ndarray | None:
+    """Centres [M] that keep the order of `axis.now` for each pair and are nearest to `axis.start` in sum.
+
+    `soft`: pairs may come nearer than they should, at a price. None where there is no solution.
+    """
+    count = axis.movable
+    low, high = np.where(axis.now[pairs[0]] <= axis.now[pairs[1]], pairs, pairs[::-1])
+    # Variables: centres [M], distances from the start [M], then, if soft, what each pair lacks.
+    number = np.arange(len(low))
+    rows, columns, values = [], [], []
+    bound = -(axis.size[low] + axis.size[high]) / 2 - spacing
+    for nodes, sign in ((low, 1.0), (high, -1.0)):
+        moves = nodes < count
+        rows.append(number[moves])
+        columns.append(nodes[moves])
+        values.append(np.full(int(moves.sum()), sign))
+        bound[~moves] -= sign * axis.now[nodes[~moves]]
+    lacking = len(low) if soft else 0
+    if soft:
+        rows.append(number)
+        columns.append(2 * count + number)
+        values.append(np.full(len(low), -1.0))
+    each = np.arange(count)
+    for sign in (1.0, -1.0):  # distance ≥ ±(centre − start)
+        at = len(bound) + each
+        rows += [at, at]
+        columns += [each, count + each]
+        values += [np.full(count, sign), np.full(count, -1.0)]
+        bound = np.concatenate([bound, sign * axis.start[:count]])
+    shape = (len(bound), 2 * count + lacking)
+    matrix = coo_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape).tocsr()
+    half = axis.size[:count] / 2
+    limits = [*zip(half, axis.extent - half, strict=True), *[(0, None)] * (count + lacking)]
+    price = np.repeat([0.0, 1.0, PRICE], [count, count, lacking])
+    solved = linprog(price, A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
+    return solved.x[:count] if solved.status == 0 else None
