@@ -76,7 +76,8 @@ def _check(settings: object, at: str) -> None:
         is_list = typing.get_origin(hint) is tuple
         for rule in _rules(typing.get_args(hint)[0] if is_list else hint):
             for item in value if is_list else (value,):
-                require(rule.allows(item), f"{at}{name}", item, rule.right)
+                shown = list(item) if isinstance(item, tuple) else item
+                require(rule.allows(item), f"{at}{name}", shown, rule.right)
 
 
 def _rules(hint: Any) -> Sequence[Rule]:
