@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from placement.netlist.generators.clustered import clustered, planted
+from placement.netlist.generators.clustered import clustered
+from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
 from placement.netlist.load import load
 from placement.netlist.mirrored import mirrored

@@ -11,7 +11,7 @@ from placement.netlist.design import Netlist, NodeKind
 
 
 @dataclasses.dataclass(frozen=True)
-class _Node:
+class _NodeEntry:
     name: str
     kind: NodeKind
     width: float
@@ -25,18 +25,18 @@ class NetlistBuilder:
     Nodes come in the order they were added, each macro followed by its pins; nets in the order of their drivers.
     """
 
-    nodes: list[_Node] = dataclasses.field(default_factory=list)
+    nodes: list[_NodeEntry] = dataclasses.field(default_factory=list)
     pins: list[tuple[int, float, float]] = dataclasses.field(default_factory=list)
     nets: list[tuple[float, tuple[int, ...]]] = dataclasses.field(default_factory=list)
 
     def port(self, name: str) -> int:
         """Adds a port; returns its pin."""
-        self.nodes.append(_Node(name, NodeKind.PORT, 0.0, 0.0))
+        self.nodes.append(_NodeEntry(name, NodeKind.PORT, 0.0, 0.0))
         return self.pin(len(self.nodes) - 1, 0.0, 0.0)
 
     def macro(self, name: str, kind: NodeKind, width: float, height: float) -> int:
         """Adds a hard or soft macro of µm size; returns its node."""
-        self.nodes.append(_Node(name, kind, width, height))
+        self.nodes.append(_NodeEntry(name, kind, width, height))
         return len(self.nodes) - 1
 
     def pin(self, node: int, dx: float, dy: float) -> int:

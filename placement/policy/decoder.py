@@ -136,6 +136,3 @@ def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
     frequencies = coefficients.shape[-1]
     rows, columns = cosines(features.row, frequencies), cosines(features.column, frequencies)
     return jnp.einsum("brm,bmn,bcn->brc", rows, coefficients, columns)
-
-
-__all__ = ["REGIONS", "Context", "GridDecoder", "cosines", "region_weights"]

@@ -21,7 +21,7 @@ from placement.engine.observation import Observation
 from placement.policy.decoder import Context, GridDecoder
 from placement.policy.encoder import GraphEncoder
 from placement.policy.graph_inputs import AT_REST, NODE_FEATURES, PULLS, GraphInputs
-from placement.policy.grid_features import GUIDES, GridFeatures, Situation, grid_features
+from placement.policy.grid_features import GUIDES, Situation, grid_features
 from placement.policy.precision import product_dtype
 
 SUMMARY = 32
@@ -166,6 +166,3 @@ def guide_bias(config: PolicyConfig) -> nnx.Initializer:
         return jnp.asarray([getattr(config, f"{name}_bias") for name in GUIDES], dtype).reshape(shape)
 
     return initial
-
-
-__all__ = ["Embeddings", "GridFeatures", "Policy", "guide_bias", "padding_masks", "situation"]

@@ -152,18 +152,3 @@ def minibatch_gradient(
     scale = 1 / jnp.sum(minibatch.weights)
     gradient = jax.tree.map(lambda direct, deep: (direct + deep) * scale, gradient, encoder_gradient)
     return jax.tree.map(lambda term: term * scale, terms), gradient
-
-
-__all__ = [
-    "Coefficients",
-    "IterationData",
-    "Minibatch",
-    "Rates",
-    "StepMetrics",
-    "Trained",
-    "global_norm",
-    "gradient_step",
-    "make_optimiser",
-    "minibatch_gradient",
-    "normalised_over",
-]

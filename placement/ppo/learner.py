@@ -64,7 +64,7 @@ class Prepared(NamedTuple):
     """An iteration's input, as far as it does not depend on the learner's state.
 
     Attributes:
-        batch: the episodes side by side: axis B before each field's own.
+        batch: the episodes stacked: axis B before each field's own.
         observation: on every device, axis S before those of one observation.
     """
 
@@ -105,7 +105,7 @@ class Learner:
             hosts: the learner hosts that this is one of, whose devices are all in `mesh`; None = the only one.
 
         Raises:
-            ConfigError: the minibatch cannot be shared out evenly over the devices.
+            ConfigError: the minibatch cannot be split evenly over the devices.
         """
         self._config = ppo_config
         self._mesh = single_device_mesh() if mesh is None else mesh
@@ -314,7 +314,7 @@ class Learner:
         return jax.block_until_ready(trained), metrics
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
-        """The samples `order` (int32 [samples]) of so many episodes, shared out."""
+        """The samples `order` (int32 [samples]) of so many episodes, split."""
         most = episodes * self._steps
         return split_minibatches(order, most, size=self._config.minibatch_size, mesh=self._mesh)
 

@@ -1,4 +1,4 @@
-"""Where arrays live: data parallelism over a one-axis mesh of devices, parameters everywhere, batches shared out."""
+"""Where arrays live: data parallelism over a one-axis mesh of devices, parameters on every device, batches split."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replicated(mesh: Mesh) -> NamedSharding:
 
 
 def split_over(mesh: Mesh, axis: int) -> NamedSharding:
-    """Shared out along `axis`, the other axes whole."""
+    """Split along `axis`, the other axes whole."""
     return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
 
 

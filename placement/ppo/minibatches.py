@@ -1,4 +1,4 @@
-"""Samples shared out into minibatches.
+"""Samples split into minibatches.
 
 Axis legend: S samples of the iteration, Q chunks of a minibatch, B samples of a chunk.
 """

@@ -41,7 +41,7 @@ def targets(
     Args:
         config: the algorithm's settings.
         statistics: of each design's rewards, this iteration's included.
-        batch: the episodes side by side, axis B before each field's own.
+        batch: the episodes stacked, axis B before each field's own.
         potential_steps: float32 [B, T], by how much each step lowered the potential, in units of the reward; None: no
             shaping. See `shaped`.
     """
@@ -64,21 +64,21 @@ def targets(
     return Targets(advantages, returns, lengths, explained)
 
 
-def shaped(rewards: np.ndarray, falls: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def shaped(rewards: np.ndarray, lowered: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Rewards with Φ(next state) - Φ(state) added to each step (Ng, Harada, Russell 1999), Φ being 0 at both ends.
 
     The sum over an episode, and so the order of policies by it, stays as it was.
 
     Args:
         rewards: float32 [B, T].
-        falls: float32 [B, T], Φ(state) - Φ(next state) before the end is taken as 0.
+        lowered: float32 [B, T], Φ(state) - Φ(next state) before the end is taken as 0.
         lengths: int [B].
     """
     inside = np.arange(rewards.shape[1])[None] < np.asarray(lengths)[:, None]
-    falls = np.where(inside, falls, 0)
-    result = rewards - falls
+    lowered = np.where(inside, lowered, 0)
+    result = rewards - lowered
     played = np.flatnonzero(np.asarray(lengths) > 0)
-    result[played, np.asarray(lengths)[played] - 1] += falls.sum(axis=1)[played]
+    result[played, np.asarray(lengths)[played] - 1] += lowered.sum(axis=1)[played]
     return result.astype(np.float32)
 
 

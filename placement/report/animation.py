@@ -62,13 +62,13 @@ def save_episode(
         f"proxy cost {costs.proxy_cost:.4f}: wirelength {costs.wirelength_cost:.4f}, "
         f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
     )
-    stage = _Stage(design, placement, title or design.name)
-    images, milliseconds = zip(*stage.frames(order, ending), strict=True)
+    drawn = _EpisodeFigure(design, placement, title or design.name)
+    images, milliseconds = zip(*drawn.frames(order, ending), strict=True)
     write_whole(path, _gif(images, milliseconds))
     return Path(path)
 
 
-class _Stage:
+class _EpisodeFigure:
     """The canvas that an episode is drawn on."""
 
     def __init__(self, design: Design, placement: Placement, title: str) -> None:

@@ -64,11 +64,7 @@ def plot_side_by_side(design: Design, placements: Mapping[str, tuple[Placement, 
         axes = figure.add_axes(place)
         drawing.dress_canvas(axes, design.canvas, drawing.view_of(design, placement))
         axes.set_axis_off()
-        axes.add_collection(drawing.soft_bodies(design, placement, design.netlist.soft))
-        for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-            for bodies in drawing.hard_bodies(design, placement, nodes, look):
-                axes.add_collection(bodies)
-        drawing.draw_ports(axes, design, placement)
+        drawing.draw_placement(axes, design, placement)
         axes.set_title(f"{placer}: {cost:.4f}", fontsize=style.TEXT_SIZE, color=style.INK)
     style.head(figure, title, "the best of each placer's seeds, proxy cost", left=0.25)
     return figure

@@ -146,17 +146,17 @@ def _draw_graph_degrees(axes: Axes, design: Design) -> None:
     bins = np.arange(0, neighbours.max(initial=1) + 1 + step, step) - 0.5
     kinds = (("hard macros", 0, _HARD), ("soft macros", 1, _SOFT), ("port clusters", 2, _NEUTRAL))
     shown = [(neighbours[graph.kind == kind], name, colour) for name, kind, colour in kinds if kind in graph.kind]
-    axes.hist(
-        [values for values, _, _ in shown],
-        bins=list(bins),
-        stacked=True,
-        label=[name for _, name, _ in shown],
-        color=[colour for _, _, colour in shown],
-    )
+    _stacked_histogram(axes, shown, bins)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     axes.set(title=f"{len(graph.kind):,} graph nodes, {len(graph.edges):,} edges", xlabel="neighbours", ylabel="nodes")
     axes.legend()
+
+
+def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bins: np.ndarray) -> None:
+    """Of groups of values, each with its name and colour."""
+    names, colours = [name for _, name, _ in groups], [colour for _, _, colour in groups]
+    axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
 
 
 def _draw_areas(axes: Axes, design: Design) -> None:
@@ -168,13 +168,7 @@ def _draw_areas(axes: Axes, design: Design) -> None:
     bins = np.geomspace(
         min(positive.min() / 1.1, positive.max() / 30), max(positive.max() * 1.1, positive.min() * 30), 31
     )
-    axes.hist(
-        [values for values, _, _ in groups],
-        bins=list(bins),
-        stacked=True,
-        label=[name for _, name, _ in groups],
-        color=[colour for _, _, colour in groups],
-    )
+    _stacked_histogram(axes, groups, bins)
     axes.set(title="Macro areas", xlabel="area (µm²)", ylabel="macros", xscale="log")
     if groups:
         axes.legend()

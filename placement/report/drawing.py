@@ -97,6 +97,15 @@ def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> Poly
     )
 
 
+def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
+    """All macros and ports."""
+    axes.add_collection(soft_bodies(design, placement, design.netlist.soft))
+    for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
+        for bodies in hard_bodies(design, placement, nodes, look):
+            axes.add_collection(bodies)
+    draw_ports(axes, design, placement)
+
+
 def draw_ports(axes: Axes, design: Design, placement: Placement) -> None:
     """Ports as small squares at their places."""
     ports = design.netlist.ports

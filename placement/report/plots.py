@@ -42,11 +42,7 @@ def plot_placement(
     metrics = measure(design, placement, weights=weights)
     figure, axes = canvas_figure(design, placement)
     movable, fixed = drawing.split_hard(design, placement)
-    axes.add_collection(drawing.soft_bodies(design, placement, design.netlist.soft))
-    for nodes, look in ((movable, drawing.MOVABLE), (fixed, drawing.FIXED)):
-        for collection in drawing.hard_bodies(design, placement, nodes, look):
-            axes.add_collection(collection)
-    drawing.draw_ports(axes, design, placement)
+    drawing.draw_placement(axes, design, placement)
     style.head(figure, title or design.name, costs_line(metrics))
     _mark_faults(figure, metrics)
     placement_legend(figure, movable=len(movable), fixed=len(fixed), soft=metrics.soft, ports=metrics.ports)

@@ -1,4 +1,4 @@
-"""How the temperature falls while a search goes on.
+"""How the temperature decays during a search.
 
 Temperatures are in units of the proxy cost, progress is the share of the budget that is spent, in [0, 1].
 """
@@ -39,7 +39,7 @@ class Geometric:
 class Adaptive:
     """Steers the temperature so that the share of accepted moves falls evenly, from that at `hot` to a tenth of it.
 
-    After Lam and Delosme (1988), who found such a fall to waste the least effort. The temperature stays between the
+    After Lam and Delosme (1988), who found that this wastes the least effort. The temperature stays between the
     two given; a tenth of the way is left at the end for `cold`.
     """
 

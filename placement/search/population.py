@@ -1,4 +1,4 @@
-"""Annealers in threads that go with the winners: one that falls behind goes on from the best one's placement."""
+"""Annealers in threads; one whose cost is far above the best one's goes on from the best one's placement."""
 
 from __future__ import annotations
 

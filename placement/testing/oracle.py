@@ -208,7 +208,7 @@ def _empty(canvas: Canvas) -> Map:
 
 
 def _smoothed(canvas: Canvas, horizontal: Map, vertical: Map) -> tuple[Map, Map]:
-    """Each vertical value shared out along its row, each horizontal one along its column."""
+    """Each vertical value spread evenly along its row, each horizontal one along its column."""
     reach = math.floor(canvas.smoothing)
     smooth_horizontal, smooth_vertical = _empty(canvas), _empty(canvas)
     for row in range(canvas.rows):

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ _ROUTES = re.compile(
 
 
 @dataclasses.dataclass
-class _Header:
+class _CanvasComments:
     """The canvas as far as it has been read: field → (value, line)."""
 
     path: object
@@ -91,20 +92,10 @@ class _Header:
         if missing:
             message = f"the comments do not give the canvas's {', '.join(repr(name) for name in missing)}"
             raise DesignError.at(self.path, last_line, message)
-        values = {field: value for field, (value, _) in self.fields.items()}
+        values: dict[str, Any] = {field: value for field, (value, _) in self.fields.items()}
+        values |= {field: math.floor(values[field]) for field in (*_WHOLE, "smoothing")}
         try:
-            return Canvas(
-                width=values["width"],
-                height=values["height"],
-                columns=int(values["columns"]),
-                rows=int(values["rows"]),
-                routes_horizontal=values["routes_horizontal"],
-                routes_vertical=values["routes_vertical"],
-                macro_routes_horizontal=values["macro_routes_horizontal"],
-                macro_routes_vertical=values["macro_routes_vertical"],
-                smoothing=math.floor(values["smoothing"]),
-                overlap_threshold=values.get("overlap_threshold", 0.0),
-            )
+            return Canvas(**values)
         except DesignError as error:
             named = next((line for field, (_, line) in self.fields.items() if f"canvas {field}:" in str(error)), 1)
             raise DesignError.at(self.path, named, str(error)) from None
@@ -149,7 +140,7 @@ def read_placement_lines(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement, dict[str, int]]:
     """As `read_placement`, and the line of each canvas field that the file gives."""
-    header = _Header(path)
+    header = _CanvasComments(path)
     rows = _Rows(path, netlist, located)
     lines = read_text(path).split("\n")
     for line, text in enumerate(lines, start=1):
@@ -295,7 +286,7 @@ def _checked_comments(name: str, comments: Iterable[str]) -> list[str]:
     """The comments, one per line; raises DesignError for one that a reader would take for the canvas."""
     result = [line.strip() for comment in comments for line in comment.splitlines()]
     for line in result:
-        header = _Header(name)
+        header = _CanvasComments(name)
         header.read(line.lstrip("#").strip(), 1)
         if header.fields:
             raise DesignError(f"{name}: the comment {line!r} would be read as a canvas key")

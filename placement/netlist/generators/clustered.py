@@ -17,9 +17,6 @@ from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
-from placement.netlist.generators.planted import Planted, planted
-
-__all__ = ["ClusteredOptions", "Planted", "clustered", "planted"]
 
 GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
 # A memory fills this part of its gcells in each direction; the rest is the channel beside it.

@@ -12,8 +12,8 @@ import pytest
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
-from placement.netlist.generators.clustered import ClusteredOptions, clustered, planted
-from placement.netlist.generators.planted import MACRO_SIDE, Planted, least_span
+from placement.netlist.generators.clustered import ClusteredOptions, clustered
+from placement.netlist.generators.planted import MACRO_SIDE, Planted, least_span, planted
 from placement.netlist.generators.shipped import SHIPPED, save
 from placement.netlist.load import load
 
