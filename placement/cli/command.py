@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from placement.cli.help import command_help
-from placement.config import ConfigError, build
+from placement.config import RENAMED, ConfigError, build
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder
 from placement.report.metrics import Metrics, json_line
@@ -142,6 +142,9 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
         if isinstance(error, OverrideParseException):
             hint = "special characters need quotes: 'placement=\"a=b.plc\"'"
             return _told(title, f"cannot read {error.override!r}; {hint}")
+        for old, new in RENAMED.items():
+            if any(argument.lstrip("+").startswith(f"{old}=") for argument in arguments):
+                return _told(title, f"{old}: is called {new} now")
         return _told(title, f"{str(error).splitlines()[0]} ({title} --help lists the settings)")
     finally:
         sys.argv = before

@@ -64,6 +64,8 @@ def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
         (["evaluate"], "evaluate: design: is required"),
         (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
         (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'"),
+        (["search", "design=toy6", "anneal.shelve=false"], "search: anneal.shelve: is called anneal.repack now"),
+        (["search", "design=toy6", "anneal.starts=[shelves]"], "anneal.starts='shelves': must be packed, its new name"),
         (["search", "design=toy6", "method=fly"], "search: method='fly': must be one of refine, anneal"),
         (["generate", "planted"], "generate planted: out: is required"),
         (["mirror", "toy6", "axis=z", "out=x"], "mirror: axis='z': must be"),
