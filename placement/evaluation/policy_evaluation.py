@@ -88,7 +88,7 @@ def load_policy(config: CheckpointSettings) -> TrainedPolicy:
     trained = read_settings(run, key="checkpoint")
     design = ordered(load(config.design or _only_design(run, trained), config.initial), trained.env.order)
     agent = Agent(trained.policy, [design])
-    parameters, iteration = read_newest(run, trained.policy, key="checkpoint")
+    parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=_soft_placer(config, trained))
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
     return TrainedPolicy(run, design, iteration, agent, env, evaluator, parameters)

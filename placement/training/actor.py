@@ -20,10 +20,10 @@ import numpy as np
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
-from placement.netlist.design import Placement
 from placement.policy.agent import Agent
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayWriter
+from placement.training.best import BestTracker
 from placement.training.episode_schedule import ScheduleClosed, Turn
 from placement.training.rollout import EmbeddedParameters, Played, play
 
@@ -41,16 +41,6 @@ class TurnSchedule(Protocol):
         """All episodes of the turn are written."""
 
 
-class BestKeeper(Protocol):
-    """Is told of good placements."""
-
-    def limit(self, design: int) -> float:
-        """The proxy cost below which a placement is worth reporting."""
-
-    def report(self, design: int, costs: Costs, placement: Placement, *, origin: str) -> bool:
-        """Keeps the placement if it is the cheapest; returns whether it was."""
-
-
 class ActorContext(NamedTuple):
     """What the actors of a process share.
 
@@ -59,14 +49,14 @@ class ActorContext(NamedTuple):
         schedule: when to begin episodes with which parameters.
         store: where parameters come from.
         replay: where episodes go.
-        best: is told of placements that are better than any before.
+        best: is told of placements that are better than any before; None = nobody is.
     """
 
     agent: Agent
     schedule: TurnSchedule
     store: ParameterStore
     replay: ReplayWriter
-    best: BestKeeper
+    best: BestTracker | None
 
 
 class Actor:
@@ -125,7 +115,7 @@ class Actor:
     def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
         design, best = self._pool.config.design_of_env[env], self._context.best
         found = Costs(*(float(cost) for cost in costs))
-        if found.proxy_cost < best.limit(design):
+        if best is not None and found.proxy_cost < best.limit(design):
             best.report(design, found, self._pool.placement(env), origin=origin)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.engine.costs import Costs, CostWeights, proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -20,6 +20,8 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.search.flips import Flipped, flip_macros
 
 _log = logging.getLogger(__name__)
+FIELDS = ("x", "y", "orientation", "placed")
+"""Of a placement, that a checkpoint keeps."""
 
 
 class Best(NamedTuple):
@@ -41,10 +43,11 @@ class BestTracker:
 
     Args:
         designs: the run's designs.
+        weights: of the proxy cost.
     """
 
-    def __init__(self, designs: Sequence[Design]) -> None:
-        self._designs = designs
+    def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
+        self._designs, self._weights = designs, weights
         self._lock = threading.Lock()
         self._best: dict[int, Best] = {}
         self._unwritten: set[int] = set()
@@ -82,11 +85,14 @@ class BestTracker:
             best = dict(self._best)
         for index in unwritten:
             design, found = self._designs[index], best[index]
-            comments = (f"Proxy cost : {found.costs.proxy_cost:.9f}", f"Found by : {found.origin}")
-            write_placement(folder / self.file_name(index), design, found.placement, comments=comments)
+            _write(folder / self.file_name(index), design, found)
         if unwritten:
             content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
             write_whole(folder / "best.json", json.dumps(content, indent=2) + "\n")
+
+    def files(self, folder: Path) -> tuple[Path, ...]:
+        """The placement files of the designs that have one."""
+        return tuple(folder / self.file_name(index) for index in range(len(self._designs)) if self.best(index))
 
     def file_name(self, design: int) -> str:
         """Of the placement file of design number `design`."""
@@ -95,7 +101,7 @@ class BestTracker:
     def _entry(self, index: int, found: Best) -> dict[str, Any]:
         return {"file": self.file_name(index), "origin": found.origin, **found.costs._asdict()}
 
-    def write_flipped(self, folder: Path, weights: CostWeights) -> list[tuple[Path, Flipped]]:
+    def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
         """Mirrors the best placements' macros where that is cheaper, and writes that to files of its own.
 
         The best placements themselves stay what they are. Each goes to a file such as `best_flipped.plc`.
@@ -105,11 +111,10 @@ class BestTracker:
             found = self.best(index)
             if found is None:
                 continue
-            flipped = flip_macros(design, found.placement, weights=weights)
+            flipped = flip_macros(design, found.placement, weights=self._weights)
             path = folder / self.file_name(index).replace("best", "best_flipped", 1)
             origin = f"{found.origin}, {flipped.flipped} macros flipped"
-            comments = (f"Proxy cost : {flipped.costs.proxy_cost:.9f}", f"Found by : {origin}")
-            write_placement(path, design, flipped.placement, comments=comments)
+            _write(path, design, Best(flipped.costs, flipped.placement, origin))
             result.append((path, flipped))
         return result
 
@@ -130,17 +135,11 @@ class BestTracker:
             held = arrays[str(index)]
             if not np.isfinite(held["costs"]).all():
                 continue
-            placement = Placement(
-                x=held["x"],
-                y=held["y"],
-                orientation=held["orientation"],
-                placed=held["placed"],
-                fixed=design.initial.fixed,
-            )
+            placement = Placement(**{field: held[field] for field in FIELDS}, fixed=design.initial.fixed)
             costs = Costs(*(float(cost) for cost in held["costs"]))
             self.report(index, costs, placement, origin=origins.get(str(index), "a checkpoint"))
 
-    def recover(self, folder: Path, weights: CostWeights) -> None:
+    def recover(self, folder: Path) -> None:
         """Takes back placements that were written to `folder` after the last checkpoint, at their exact cost."""
         for index, design in enumerate(self._designs):
             path = folder / self.file_name(index)
@@ -148,7 +147,7 @@ class BestTracker:
                 continue
             try:
                 _, placement = read_placement(path, design.netlist)
-                costs = proxy_cost(design, placement, weights=weights)
+                costs = proxy_cost(design, placement, weights=self._weights)
             except DesignError as error:
                 _log.warning("%s is not taken as the best placement so far: %s", path, error)
                 continue
@@ -159,5 +158,9 @@ def _to_arrays(design: Design, best: Best | None) -> dict[str, np.ndarray]:
     """x, y float64 [N] µm, orientation int8 [N], placed bool [N], costs float64 [5]."""
     placement = design.initial if best is None else best.placement
     costs = np.full(len(Costs._fields), np.inf) if best is None else np.array(best.costs, np.float64)
-    fields = ("x", "y", "orientation", "placed")
-    return {"costs": costs, **{field: getattr(placement, field) for field in fields}}
+    return {"costs": costs, **{field: getattr(placement, field) for field in FIELDS}}
+
+
+def _write(path: Path, design: Design, best: Best) -> None:
+    comments = (f"Proxy cost : {best.costs.proxy_cost:.9f}", f"Found by : {best.origin}")
+    write_placement(path, design, best.placement, comments=comments)

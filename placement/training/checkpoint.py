@@ -1,12 +1,13 @@
 """Checkpoints with Orbax: a pytree of arrays and a JSON record, written whole or not at all; nothing is unpickled.
 
-Each leaf of the tree is saved under a number; the record holds every leaf's place in the tree, shape, dtype and
-checksum. So a checkpoint of another network is told apart from a damaged one before anything is used.
+The record holds every leaf's path in the tree, dtype, shape and checksum. So a checkpoint of another network is told
+apart from a damaged one before anything is used.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import zlib
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,11 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from placement.training.disk import checked_room
+
 _log = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 2
+"""Rises when older checkpoints cannot be read any more."""
 
 
 class CheckpointError(RuntimeError):
@@ -58,38 +62,31 @@ class Checkpoints:
 
     def __init__(self, folder: str | Path, *, keep: int = 3, read_only: bool = False) -> None:
         self._folder = Path(folder).absolute()
-        self._keep = keep
-        self._read_only = read_only
-        self._manager: ocp.CheckpointManager | None = None
+        self._keep, self._read_only = keep, read_only
 
     def steps(self) -> list[int]:
         """The numbers of the complete checkpoints, oldest first."""
         if not self._folder.is_dir():
             return []
-        manager = self._open()
-        manager.reload()  # another process may have saved
-        return sorted(manager.all_steps())
+        self._manager.reload()  # another process may have saved
+        return sorted(self._manager.all_steps())
 
     def save(self, step: int, tree: Any, record: Mapping[str, Any]) -> None:
         """Saves a pytree of arrays and a JSON-able record under the number `step`; returns when both are on disk.
 
-        What was there under this number is replaced.
+        What was there under this number is replaced. Raises DiskFull where there is no room.
         """
-        leaves = {path: _to_host(leaf) for path, leaf in _flatten(tree).items()}
-        manifest = {path: _describe(array) for path, array in leaves.items()}
-        arrays = {_name(index): array for index, array in enumerate(leaves.values())}
-        manager = self._open()
-        if step in manager.all_steps():
-            manager.delete(step)
-        manager.save(
-            step,
-            args=ocp.args.Composite(
-                arrays=ocp.args.StandardSave(arrays),
-                record=ocp.args.JsonSave({"format": FORMAT, "leaves": manifest, "record": dict(record)}),
-            ),
-            force=True,
-        )
-        manager.wait_until_finished()
+        tree = jax.tree.map(_to_host, tree)
+        leaves = _leaves(tree)
+        manifest = {path: [_kind(leaf), _checksum(leaf)] for path, leaf in leaves.items()}
+        content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
+        items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
+        with checked_room(self._place(step), sum(leaf.nbytes for leaf in leaves.values())):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if step in self._manager.all_steps():
+                self._manager.delete(step)
+            self._manager.save(step, args=items, force=True)
+            self._manager.wait_until_finished()
 
     def record(self, step: int | None = None) -> dict[str, Any]:
         """The JSON record of a checkpoint (the newest by default); raises CheckpointError."""
@@ -107,9 +104,9 @@ class Checkpoints:
             CheckpointDamaged: the files of every checkpoint considered are incomplete or changed.
             CheckpointError: there is no checkpoint.
         """
+        newest = self._step(step)
         if step is not None:
-            return self._restore(like, self._step(step))
-        self._step(None)
+            return self._restore(like, newest)
         damage: CheckpointDamaged | None = None
         for candidate in reversed(self.steps()):
             try:
@@ -117,35 +114,31 @@ class Checkpoints:
             except CheckpointDamaged as error:
                 damage = error
                 _log.warning("%s; trying the one before", error)
-        raise damage or CheckpointError(f"{self._folder}: no checkpoint")
+        assert damage is not None
+        raise damage
 
     def close(self) -> None:
         """Ends Orbax's threads."""
-        if self._manager is not None:
-            self._manager.close()
-            self._manager = None
+        if (manager := vars(self).pop("_manager", None)) is not None:
+            manager.close()
 
-    def _open(self) -> ocp.CheckpointManager:
-        if self._manager is None:
-            writes = not self._read_only
-            alone = _this_process_alone()
-            if writes:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            handlers = {
-                "arrays": ocp.StandardCheckpointHandler(multiprocessing_options=alone),
-                "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
-            }
-            with _without_warnings("absl"):  # of which `read_only` alone brings two
-                options = ocp.CheckpointManagerOptions(
-                    max_to_keep=self._keep if writes else None,
-                    create=False,
-                    cleanup_tmp_directories=writes,
-                    read_only=self._read_only,
-                    enable_async_checkpointing=False,
-                    multiprocessing_options=alone,
-                )
-                self._manager = ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
-        return self._manager
+    @functools.cached_property
+    def _manager(self) -> ocp.CheckpointManager:
+        alone = _this_process_alone()
+        handlers = {
+            "tree": ocp.PyTreeCheckpointHandler(multiprocessing_options=alone),
+            "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
+        }
+        with _without_warnings("absl"):  # of which `read_only` alone brings two
+            options = ocp.CheckpointManagerOptions(
+                max_to_keep=None if self._read_only else self._keep,
+                create=False,
+                cleanup_tmp_directories=not self._read_only,
+                read_only=self._read_only,
+                enable_async_checkpointing=False,
+                multiprocessing_options=alone,
+            )
+            return ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
 
     def _step(self, step: int | None) -> int:
         steps = self.steps()
@@ -162,52 +155,54 @@ class Checkpoints:
         if not isinstance(content, dict) or not {"format", "leaves", "record"} <= content.keys():
             raise CheckpointDamaged(f"{self._place(step)}: its record is incomplete")
         if content["format"] != FORMAT:
-            raise CheckpointMismatch(f"{self._place(step)}: of format {content['format']}, expected {FORMAT}")
+            raise CheckpointMismatch(
+                f"{self._place(step)}: is of format {content['format']}, this program reads format {FORMAT}: finish "
+                "the run with the version that began it, or give another run_dir to begin anew"
+            )
         return content
 
     def _read(self, step: int, item: str, how: Any) -> Any:
         """One item of a checkpoint; whatever Orbax or TensorStore raises means damage."""
         try:
-            return self._open().restore(step, args=ocp.args.Composite(**{item: how}))[item]
+            return self._manager.restore(step, args=ocp.args.Composite(**{item: how}))[item]
         except Exception as error:  # their exceptions have no common base
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise CheckpointDamaged(f"{self._place(step)}: cannot be read ({reason[:300]})") from error
 
     def _restore(self, like: Mapping[str, Any], step: int) -> Restored:
-        content = self._read_record(step)
-        saved: dict[str, dict[str, Any]] = content["leaves"]
-        wanted = _flatten(dict(like))
-        self._compare(saved, wanted, set(map(_top, like)), step)
-        names = {path: _name(index) for index, path in enumerate(saved)}
-        target = {names[path]: np.zeros(entry["shape"], _dtype(entry["dtype"])) for path, entry in saved.items()}
-        arrays = self._read(step, "arrays", ocp.args.StandardRestore(target))
-        leaves = []
-        for path, leaf in wanted.items():
-            array = np.asarray(arrays[names[path]])
-            if _checksum(array) != saved[path]["checksum"]:
+        content, wanted = self._read_record(step), jax.tree.map(_to_host, dict(like))
+        entries = tuple(f"[{key!r}]" for key in like)
+        saved = {path: leaf for path, leaf in content["leaves"].items() if path.startswith(entries)}
+        self._require_same({path: kind for path, (kind, _) in saved.items()}, wanted, step)
+        how = ocp.args.PyTreeRestore(
+            wanted, restore_args=ocp.checkpoint_utils.construct_restore_args(wanted), partial_restore=True
+        )
+        tree = self._read(step, "tree", how)
+        for path, leaf in _leaves(tree).items():
+            if _checksum(leaf) != saved[path][1]:
                 raise CheckpointDamaged(f"{self._place(step)}: {path} does not match its checksum")
-            leaves.append(_from_host(array, leaf))
-        structure = jax.tree.structure(dict(like))
-        return Restored(step, jax.tree.unflatten(structure, leaves), content["record"])
+        return Restored(step, jax.tree.map(_from_host, tree, dict(like)), content["record"])
 
-    def _compare(
-        self, saved: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Any], entries: set[str], step: int
-    ) -> None:
+    def _require_same(self, saved: Mapping[str, str], wanted: Any, step: int) -> None:
         """Raises CheckpointMismatch naming the first few leaves that differ."""
-        present = {path for path in saved if _entry(path) in entries}
-        differences = [f"lacks {path}" for path in wanted if path not in present]
-        differences += [f"has {path} besides" for path in sorted(present - wanted.keys())]
-        for path in sorted(present & wanted.keys()):
-            here, there = _describe(_to_host(wanted[path])), saved[path]
-            if (here["dtype"], here["shape"]) != (there["dtype"], there["shape"]):
-                differences.append(
-                    f"{path} is {there['dtype']} {there['shape']}, expected {here['dtype']} {here['shape']}"
-                )
+        expected = {path: _kind(leaf) for path, leaf in _leaves(wanted).items()}
+        differences = [f"lacks {path}" for path in expected if path not in saved]
+        differences += [f"has {path} besides" for path in sorted(saved.keys() - expected.keys())]
+        differences += [
+            f"{path} is {saved[path]}, expected {expected[path]}"
+            for path in sorted(saved.keys() & expected.keys())
+            if saved[path] != expected[path]
+        ]
         if differences:
             more = f" and {len(differences) - 3} more differences" if len(differences) > 3 else ""
             raise CheckpointMismatch(
                 f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
+
+
+def is_random_key(leaf: Any) -> bool:
+    """Whether a leaf is a typed JAX random key, which is no plain array."""
+    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _this_process_alone() -> ocp.options.MultiprocessingOptions:
@@ -231,45 +226,24 @@ def _without_warnings(logger: str) -> Iterator[None]:
         held.setLevel(level)
 
 
-def _flatten(tree: Any) -> dict[str, Any]:
-    """The leaves by their place in the tree."""
-    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
-
-
-def _top(key: str) -> str:
-    return f"[{key!r}]"
-
-
-def _entry(path: str) -> str:
-    """The top-level part of a leaf's place, such as ``['learner']``."""
-    return path[: path.index("]") + 1]
-
-
-def _name(index: int) -> str:
-    return f"leaf{index:05d}"
-
-
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+def _leaves(tree: Any) -> dict[str, np.ndarray]:
+    """The leaves by their path in the tree, such as ``['learner']['step']``."""
+    return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _to_host(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    return np.asarray(jax.random.key_data(leaf) if is_random_key(leaf) else leaf)
 
 
 def _from_host(array: np.ndarray, like: Any) -> Any:
-    if not _is_key(like):
+    if not is_random_key(like):
         return array
     return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
 
 
-def _dtype(name: str) -> np.dtype:
-    return jax.numpy.dtype(name)  # knows bfloat16, too
+def _kind(array: np.ndarray) -> str:
+    return f"{array.dtype} {list(array.shape)}"
 
 
 def _checksum(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).tobytes())
-
-
-def _describe(array: np.ndarray) -> dict[str, Any]:
-    return {"dtype": str(array.dtype), "shape": list(array.shape), "checksum": _checksum(array)}

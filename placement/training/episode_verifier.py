@@ -31,7 +31,7 @@ class EpisodeVerifier:
         self._designs, self._env = tuple(designs), env
         self._pools: dict[int, EnvironmentPool] = {}
         self._renderer: EpisodeRenderer | None = None
-        self._seen: Observation | None = None
+        self._rendered: Observation | None = None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
         """Where the episode led, with its exact costs; None if it did not place everything.
@@ -56,8 +56,8 @@ class EpisodeVerifier:
         """Raises IllegalAction unless every action may be taken; quicker than `placement`."""
         if self._renderer is None:
             self._renderer = EpisodeRenderer(self._designs)
-            self._seen = self._renderer.arrays(1, self._renderer.spec.steps)
-        self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._seen)
+            self._rendered = self._renderer.arrays(1, self._renderer.spec.steps)
+        self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._rendered)
 
 
 class BestVerifier:

@@ -94,8 +94,8 @@ class Evaluator:
     def finite(self, parameters: Any) -> bool:
         """Whether what the network says at the beginning of each design's episode are finite numbers."""
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
-        seen, _ = self._pools[0].reset()
-        decision = self._agent.act(*network, Observation(**seen), jax.random.key(0), greedy=True)
+        observation, _ = self._pools[0].reset()
+        decision = self._agent.act(*network, Observation(**observation), jax.random.key(0), greedy=True)
         return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
 
 

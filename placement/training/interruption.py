@@ -13,28 +13,17 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 _log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 JOIN_SECONDS = 60.0
+WATCHER_SECONDS = 1.0
+"""That the watching thread may take to see a signal."""
 
 
 class Interrupted(KeyboardInterrupt):
     """Somebody asked the run to stop."""
-
-
-class Interruptible(Protocol):
-    """What a loop that may be interrupted looks at.
-
-    Attributes:
-        requested: set when somebody asked the run to stop.
-    """
-
-    requested: threading.Event
-
-    def breakable(self) -> contextlib.AbstractContextManager[None]:
-        """A block that may be left half done: a request raises Interrupted in it or at its beginning."""
 
 
 class Interruption:
@@ -42,13 +31,16 @@ class Interruption:
 
     Outside the main thread, where Python takes no signals, nothing is changed.
 
+    Args:
+        requested: an event that somebody else may set to ask the run to stop; default: one of its own.
+
     Attributes:
         requested: set when somebody asked the run to stop.
         at_once: is called in a thread of its own as soon as somebody asks; may be replaced.
     """
 
-    def __init__(self) -> None:
-        self.requested = threading.Event()
+    def __init__(self, requested: threading.Event | None = None) -> None:
+        self.requested = requested or threading.Event()
         self.at_once: Callable[[], None] = lambda: None
         self._handled = self._breakable = False
         self._before: dict[signal.Signals, Any] = {}
@@ -68,14 +60,24 @@ class Interruption:
 
     @contextlib.contextmanager
     def breakable(self) -> Iterator[None]:
-        """A block that may be left half done: a request raises Interrupted in it, at the next Python instruction."""
+        """A block that may be left half done: a request raises Interrupted in it, at the next Python instruction.
+
+        Signal handlers that a library installs in the block are replaced at its end. If one of them has ended the
+        program meanwhile, as Ray's does, that is taken for the request that it is.
+        """
         self._breakable = True
         try:
             if self.requested.is_set():
                 raise Interrupted
             yield
+        except SystemExit:
+            if self._before and self.requested.wait(WATCHER_SECONDS):
+                raise Interrupted from None
+            raise
         finally:
             self._breakable = False
+            for number in self._before:
+                signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.requested.set()

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import jax
 
@@ -18,25 +17,16 @@ from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
+from placement.training.disk import checked_room
 from placement.training.divergence import Diverged, SkippedSteps
-from placement.training.evaluator import Evaluation
+from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
 from placement.training.input_pipeline import Batch, InputPipeline
-from placement.training.interruption import Interrupted, Interruptible
+from placement.training.interruption import Interrupted, Interruption
 from placement.training.metrics import MetricsWriter, episode_metrics
-from placement.training.progress import Stopwatch, TrainingProgress
-from placement.training.saving import FOLDER_NAME, Counters, Progressed, Saver, on_host
+from placement.training.progress import ProgressSink, Stopwatch
+from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
 from placement.training.supervisor import Supervisor
-
-
-class Evaluates(Protocol):
-    """Says what parameters do."""
-
-    def evaluate(self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool]) -> list[Evaluation]:
-        """Episodes played with them; none once `stopped()` is true."""
-
-    def finite(self, parameters: Any) -> bool:
-        """Whether what the network says with them are finite numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +36,7 @@ class LearnerParts:
     Attributes:
         learner, replay, store, evaluator, best: the roles.
         evaluation_key: JAX random key of the evaluations.
+        evaluate_every: iterations between two evaluations; 0 = only when the run is done.
         supervisor: of the actors.
         interruption: says when to stop.
         progress: is shown what happens.
@@ -59,12 +50,13 @@ class LearnerParts:
     learner: Learner
     replay: ReplayReader
     store: ParameterPublisher
-    evaluator: Evaluates
+    evaluator: Evaluator
     best: BestTracker
     evaluation_key: jax.Array
+    evaluate_every: int
     supervisor: Supervisor
-    interruption: Interruptible
-    progress: TrainingProgress
+    interruption: Interruption
+    progress: ProgressSink
     saver: Saver
     measures: Callable[[], Mapping[str, float]] = dict
     expert: Expert | None = None
@@ -82,12 +74,13 @@ class LearnerLoop:
         counters: how far the run had come before.
 
     Attributes:
+        parts, folder: as given.
         state: the newest consistent state, which may be saved at any time.
         last: the newest row of metrics; empty before the first.
     """
 
     def __init__(self, config: TrainConfig, parts: LearnerParts, folder: Path, counters: Counters) -> None:
-        self._config, self._parts, self._folder = config, parts, folder
+        self._config, self.parts, self.folder = config, parts, folder
         self._stopwatch = Stopwatch(counters.seconds)
         self.state = self._capture(counters)
         self._good = self.state  # the newest one that an iteration's learning led to
@@ -103,14 +96,15 @@ class LearnerLoop:
 
         Raises:
             Interrupted: somebody asked to stop.
+            DiskFull: there is no room for metrics, the best placements or a checkpoint.
             Diverged: the network came to values that are not finite; `state` is the last good one.
             WorkerFailed: an actor failed.
             ReplayTimeout: the actors did not bring enough episodes in time.
         """
-        parts, runtime = self._parts, self._config.runtime
+        parts, every = self.parts, self.parts.evaluate_every
         share = parts.hosts.share(self._config.ppo.episodes_per_iteration)
         with (
-            MetricsWriter(self._folder, iteration=self.state.counters.iteration) as metrics,
+            MetricsWriter(self.folder, iteration=self.state.counters.iteration) as metrics,
             InputPipeline(parts.replay, parts.learner, episodes=share) as pipeline,
         ):
             done = self.done()
@@ -118,22 +112,27 @@ class LearnerLoop:
                 row = self._iterate(pipeline)
                 done = self.done()
                 iteration = self.state.counters.iteration
-                if done or (runtime.evaluate_every and iteration % runtime.evaluate_every == 0):
+                if done or (every and iteration % every == 0):
                     row |= self._evaluate(iteration)
                 row["best_so_far"] = parts.best.mean_cost()
                 # Not before: actors would begin the next iteration, whose placements are not this row's.
                 parts.store.publish(iteration, self.state.parameters)
                 row |= parts.measures()
                 self.last = row
-                metrics.write(row)
-                parts.best.write(self._folder)
+                with checked_room(metrics.path):
+                    metrics.write(row)
+                parts.best.write(self.folder)
                 parts.progress.iteration(row)
-                if done or (iteration % runtime.checkpoint_every == 0 and not self._skipped.going_on):
-                    parts.saver.save(self.state, parts.best)
+                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped.going_on):
+                    self.save()
+
+    def save(self) -> None:
+        """Saves the newest consistent state, unless it is on disk already. Any thread may call this."""
+        self.parts.saver.save(self.state, self.parts.best)
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
         """One iteration; returns its row."""
-        parts, before = self._parts, self.state.counters
+        parts, before = self.parts, self.state.counters
         start = time.monotonic()
         with parts.interruption.breakable():
             episodes, prepared = self._next(pipeline)
@@ -166,7 +165,7 @@ class LearnerLoop:
 
     def _taught(self, iteration: int) -> dict[str, float]:
         """Has the expert improve the best episodes, where it is time; says how many it could."""
-        expert, learner = self._parts.expert, self._parts.learner
+        expert, learner = self.parts.expert, self.parts.learner
         if expert is None:
             return {}
         lessons = expert.lessons(learner.state.elites, iteration) if expert.due(iteration) else []
@@ -174,14 +173,14 @@ class LearnerLoop:
             learner.teach(lessons)
         return {"lessons": float(len(lessons))}
 
-    def _take(self, new: Progressed, learned: Mapping[str, float]) -> None:
+    def _take(self, new: TrainingState, learned: Mapping[str, float]) -> None:
         """Makes `new` the state, unless training has broken down; raises Diverged then, the state being a good one."""
         self._skipped.note(learned)
         if self._skipped.too_many:
             self.state = self._good
             raise self._diverged(str(self._skipped))
         if not self._skipped.going_on:
-            if not self._parts.evaluator.finite(new.parameters):
+            if not self.parts.evaluator.finite(new.parameters):
                 raise self._diverged(f"iteration {new.counters.iteration} made the network's outputs not finite")
             self._good = new
         self.state = new
@@ -190,7 +189,7 @@ class LearnerLoop:
         good, ppo = self.state.counters.iteration, self._config.ppo
         return Diverged(
             f"training has broken down: {what}. The newest checkpoint is the last good one: "
-            f"{self._folder / FOLDER_NAME / str(good)}. To go on from it, give run_dir={self._folder} and a lower "
+            f"{self.folder / FOLDER_NAME / str(good)}. To go on from it, give run_dir={self.folder} and a lower "
             f"ppo.learning_rate (it was {ppo.learning_rate:g}), or a lower ppo.max_gradient_norm "
             f"(it was {ppo.max_gradient_norm:g})"
         )
@@ -199,14 +198,14 @@ class LearnerLoop:
         try:
             return pipeline.next(timeout=self._config.replay.timeout)
         except ReplayClosed:
-            if self._parts.interruption.requested.is_set():
+            if self.parts.interruption.requested.is_set():
                 raise Interrupted from None
-            self._parts.supervisor.check()
+            self.parts.supervisor.check()
             raise
 
     def _evaluate(self, iteration: int) -> dict[str, float]:
         """The greedy episodes' mean proxy cost over the designs; their placements may be the best."""
-        parts = self._parts
+        parts = self.parts
         key = jax.random.fold_in(parts.evaluation_key, iteration)
         stopped = parts.interruption.requested.is_set
         evaluations = parts.evaluator.evaluate(self.state.parameters, key, stopped=stopped)
@@ -219,9 +218,9 @@ class LearnerLoop:
                 costs.append(math.nan if found.costs is None else found.costs.proxy_cost)
         return {"greedy_proxy_cost": sum(costs) / len(costs)} if costs else {}
 
-    def _capture(self, counters: Counters) -> Progressed:
-        learner = self._parts.learner
-        return Progressed(counters, on_host(learner.state), on_host(learner.parameters()))
+    def _capture(self, counters: Counters) -> TrainingState:
+        learner = self.parts.learner
+        return TrainingState(counters, on_host(learner.state), on_host(learner.parameters()))
 
     def _time_is_up(self) -> bool:
         minutes = self._config.runtime.minutes
@@ -235,6 +234,3 @@ class LearnerLoop:
     def _seconds(self) -> float:
         """Spent so far, before the run was resumed included."""
         return self._stopwatch.seconds()
-
-
-__all__ = ["Interrupted", "LearnerLoop", "LearnerParts"]

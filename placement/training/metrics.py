@@ -8,12 +8,16 @@ from __future__ import annotations
 import csv
 import io
 import math
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
-from tensorboardX import SummaryWriter
+from tensorboardX.event_file_writer import EventsWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.proto.summary_pb2 import Summary
 
 from placement.engine.costs import Costs
 from placement.netlist.files import csv_text, write_whole
@@ -56,15 +60,21 @@ class MetricsWriter:
     Args:
         folder: the run folder.
         iteration: iterations already done; rows past it are dropped.
+
+    Attributes:
+        path: of `metrics.csv`.
     """
 
     def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
-        self._path = Path(folder) / FILE_NAME
-        self._columns, rows = _read(self._path)
+        self.path = Path(folder) / FILE_NAME
+        self._columns, rows = _read(self.path)
         kept = [row for row in rows if int(float(row["iteration"])) <= iteration]
         if self._columns:
             self._rewrite(kept)
-        self._tensorboard = SummaryWriter(str(Path(folder) / TENSORBOARD_FOLDER), purge_step=iteration + 1)
+        (Path(folder) / TENSORBOARD_FOLDER).mkdir(exist_ok=True)
+        # Not tensorboardX's `SummaryWriter`: its thread dies of a full disk, and every later call waits for it forever.
+        self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / "events"), f".{iteration}")
+        self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops what lies past it
 
     def __enter__(self) -> MetricsWriter:
         return self
@@ -78,23 +88,26 @@ class MetricsWriter:
         """Adds a row; it must have the key `iteration`. New keys become new columns; NaN is an empty field."""
         new = [name for name in row if name not in self._columns]
         if new:
-            _, rows = _read(self._path)
+            _, rows = _read(self.path)
             self._columns += new
             self._rewrite(rows)
-        with self._path.open("a", encoding="utf-8", newline="") as stream:
+        with self.path.open("a", encoding="utf-8", newline="") as stream:
             stream.write(csv_text([[_text(row.get(name, math.nan)) for name in self._columns]]))
-        for name, value in row.items():
-            if math.isfinite(value):
-                self._tensorboard.add_scalar(name, value, int(row["iteration"]))
-        self._tensorboard.flush()
+        finite = {name: value for name, value in row.items() if math.isfinite(value)}
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in finite.items()]
+        self._add_event(int(row["iteration"]), summary=Summary(value=values))
 
     def close(self) -> None:
-        """Ends TensorBoard's thread."""
-        self._tensorboard.close()
+        """Closes TensorBoard's file."""
+        self._events.close()
+
+    def _add_event(self, step: int, **what: Any) -> None:
+        self._events.write_event(Event(wall_time=time.time(), step=step, **what))
+        self._events.flush()
 
     def _rewrite(self, rows: Sequence[Mapping[str, str]]) -> None:
         kept = [[row.get(name, "") for name in self._columns] for row in rows]
-        write_whole(self._path, csv_text([self._columns, *kept]))
+        write_whole(self.path, csv_text([self._columns, *kept]))
 
 
 def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:

@@ -22,8 +22,18 @@ COSTS = {
 }
 
 
-class TrainingProgress(Protocol):
-    """What the training loop tells of itself. Used in a `with` statement."""
+class ProgressSink(Protocol):
+    """What the learner's loop tells of itself."""
+
+    def iteration(self, row: Row) -> None:
+        """An iteration is done; `row` is its row of `metrics.csv`."""
+
+    def note(self, text: str) -> None:
+        """Something to be read now, a line of text."""
+
+
+class TrainingProgress(ProgressSink, Protocol):
+    """Shows a run to people. Used in a `with` statement."""
 
     def __enter__(self) -> TrainingProgress:
         """Begins to show."""
@@ -32,12 +42,6 @@ class TrainingProgress(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Ends showing; what was shown last stays."""
-
-    def iteration(self, row: Row) -> None:
-        """An iteration is done; `row` is its row of `metrics.csv`."""
-
-    def note(self, text: str) -> None:
-        """Something to be read now, a line of text."""
 
     def processes(self, table: Table) -> None:
         """How the run's processes do now, where they are several."""

@@ -2,26 +2,25 @@
 
 The tree has three entries: `learner` (its whole state: parameters, optimiser, step, random state, statistics),
 `parameters` (what actors and evaluators need, alone) and `best` (the best placement of each design, with its costs).
-The record holds counters, elapsed seconds, settings and the designs' fingerprints.
+The record holds counters, elapsed seconds, settings, the designs' fingerprints and which episodes were learned from.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 
-from placement.config import TrainConfig
-from placement.netlist.design import Design
 from placement.training import run_record
 from placement.training.best import BestTracker
-from placement.training.checkpoint import Checkpoints
+from placement.training.checkpoint import Checkpoints, is_random_key
 
 FOLDER_NAME = "checkpoints"
 
@@ -53,7 +52,7 @@ class Counters:
 
 
 @dataclasses.dataclass(frozen=True)
-class Progressed:
+class TrainingState:
     """A consistent state of a run on the host, to be saved whenever the run ends.
 
     Attributes:
@@ -67,48 +66,50 @@ class Progressed:
 
 
 class Saver:
-    """Saves and restores a run.
+    """Saves and restores a run; a context manager, whose end closes Orbax.
 
     Args:
         folder: the run folder.
-        config: the run's settings.
-        designs: that it trains on.
+        identity: what must stay the same for the run to be resumed, as `run_record.identity` gives it.
 
     Attributes:
-        beside: gives what else checkpoints are to keep, as JSON has it.
-        restored: what else the checkpoint kept that `restore` found.
+        learned: gives the episodes learned from, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; may be replaced.
+        learned_before: what `learned` gave when the checkpoint that `restore` found was saved.
     """
 
-    def __init__(self, folder: Path, config: TrainConfig, designs: Sequence[Design]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self._folder, self._identity = folder, identity
         self._checkpoints = Checkpoints(folder / FOLDER_NAME)
-        self._identity = run_record.identity(config, designs)
-        self.beside: Callable[[], Mapping[str, Any]] = dict
-        self.restored: Mapping[str, Any] = {}
+        self.learned_before = np.zeros((0, 3), np.int64)
+        self.learned: Callable[[], np.ndarray] = lambda: self.learned_before
         self._lock = threading.Lock()
         self._saved = -1  # the iteration that is known to be on disk, whole
 
-    def save(self, state: Progressed, best: BestTracker) -> None:
-        """Saves a checkpoint, unless that of this iteration is on disk already. Any thread may call this."""
-        with self._lock:
-            if self._saved != state.counters.iteration:
-                self._save(state, best)
+    def __enter__(self) -> Saver:
+        return self
 
-    def _save(self, state: Progressed, best: BestTracker) -> None:
-        tree = {"learner": state.learner, "parameters": state.parameters, "best": best.arrays()}
-        counters = dataclasses.asdict(state.counters)
-        self._checkpoints.save(
-            state.counters.iteration,
-            tree,
-            {"counters": counters, "origins": best.origins(), "beside": dict(self.beside()), **self._identity},
-        )
-        self._saved = state.counters.iteration
+    def __exit__(self, *error: object) -> None:
+        self._checkpoints.close()
+
+    def save(self, state: TrainingState, best: BestTracker) -> None:
+        """Saves a checkpoint, unless that of this iteration is on disk already. Any thread may call this.
+
+        Raises:
+            DiskFull: there is no room for it.
+        """
+        iteration = state.counters.iteration
+        with self._lock:
+            if self._saved == iteration:
+                return
+            tree = {"learner": state.learner, "parameters": state.parameters, "best": best.arrays()}
+            record = {"counters": dataclasses.asdict(state.counters), "origins": best.origins(), **self._identity}
+            self._checkpoints.save(iteration, tree, {**record, "learned": self.learned().tolist()})
+            self._saved = iteration
 
     def restore(self, learner: HasState, best: BestTracker) -> Counters:
         """Puts the newest checkpoint into `learner` and `best`, if there is one.
 
         Raises:
-            ConfigError: the checkpoint is of a run with other settings or designs.
             CheckpointError: it is of another network, or damaged.
         """
         if not self._checkpoints.steps():
@@ -116,7 +117,7 @@ class Saver:
         restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
         learner.state = jax.tree.map(_like, restored.tree["learner"], learner.state)
         best.restore(restored.tree["best"], restored.record["origins"])
-        self.restored = restored.record.get("beside", {})
+        self.learned_before = np.array(restored.record["learned"], np.int64).reshape(-1, 3)
         self._saved = restored.step
         return Counters(**restored.record["counters"])
 
@@ -125,10 +126,6 @@ class Saver:
         if self._checkpoints.steps():
             run_record.refuse_if_other(self._folder, self._checkpoints.record(), json.loads(json.dumps(self._identity)))
 
-    def close(self) -> None:
-        """Ends Orbax's threads."""
-        self._checkpoints.close()
-
 
 def on_host(tree: Any) -> Any:
     """A copy of a pytree's arrays on the host, which donation cannot touch; random keys stay keys."""
@@ -136,9 +133,7 @@ def on_host(tree: Any) -> Any:
 
 
 def _copy(leaf: Any) -> Any:
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jax.random.clone(leaf)
-    return np.array(leaf, copy=True)
+    return jax.random.clone(leaf) if is_random_key(leaf) else np.array(leaf, copy=True)
 
 
 def _like(new: Any, old: Any) -> Any:
@@ -151,11 +146,8 @@ def _like(new: Any, old: Any) -> Any:
 
 def has_checkpoint(run: Path) -> bool:
     """Whether a run folder holds a checkpoint to go on from."""
-    checkpoints = Checkpoints(run / FOLDER_NAME, read_only=True)
-    try:
+    with contextlib.closing(Checkpoints(run / FOLDER_NAME, read_only=True)) as checkpoints:
         return bool(checkpoints.steps())
-    finally:
-        checkpoints.close()
 
 
 def read_parameters(run: str | Path, like: Any) -> tuple[Any, int]:
@@ -164,9 +156,6 @@ def read_parameters(run: str | Path, like: Any) -> tuple[Any, int]:
     Raises:
         CheckpointError: there is none, it is damaged or of another network.
     """
-    checkpoints = Checkpoints(Path(run) / FOLDER_NAME, read_only=True)
-    try:
+    with contextlib.closing(Checkpoints(Path(run) / FOLDER_NAME, read_only=True)) as checkpoints:
         restored = checkpoints.restore({"parameters": like})
         return restored.tree["parameters"], restored.step
-    finally:
-        checkpoints.close()

@@ -23,10 +23,12 @@ class Parameters(NamedTuple):
     Attributes:
         values: pytree of host arrays, as `Agent.init` gives it.
         iteration: of the run, that they are of.
+        run: its folder.
     """
 
     values: Any
     iteration: int
+    run: Path
 
 
 def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
@@ -42,7 +44,7 @@ def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
     """
     trained = read_settings(run, key=key)
     try:
-        return Parameters(*read_parameters(run, parameter_shapes(policy)))
+        return Parameters(*read_parameters(run, parameter_shapes(policy)), run)
     except CheckpointError as error:
         message = f"{key}={str(run)!r}: {error}"
     differences = [
@@ -70,8 +72,3 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
     if config.initial_policy is None or has_checkpoint(Path(config.run_dir)):
         return None
     return read_newest(Path(config.initial_policy), config.policy, key="initial_policy")
-
-
-def began_with(config: TrainConfig, initial: Parameters) -> str:
-    """What people are told of that."""
-    return f"begins with the parameters of iteration {initial.iteration} of the run in {config.initial_policy}"

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from placement.runtimes.ray import processes, session
 from tests.support.recording import RECORD
 
@@ -73,7 +75,7 @@ class RayRun:
         self.lines: list[str] = []
         self.seen: dict[str, dict[str, Any]] = {}
         self.coordinator = 0
-        self._below: dict[int, processes.Process] = {}
+        self._below: dict[int, psutil.Process] = {}
         self._changed = threading.Condition()
         self._ended = False
         self._reader = threading.Thread(target=self._read, name="reads the run", daemon=True)
@@ -91,7 +93,7 @@ class RayRun:
         self._reader.join(30)
         session.remove_files(self._run_dir / session.FOLDER_FILE)
 
-    def below(self) -> list[processes.Process]:
+    def below(self) -> list[psutil.Process]:
         """The processes of the run at present and at all earlier calls, without its first one."""
         self._below |= {process.pid: process for process in processes.descendants(self.process.pid)}
         return list(self._below.values())

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.engine.costs import Costs, CostWeights, proxy_cost
+from placement.engine.costs import Costs, proxy_cost
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
 from placement.testing.designs import random_design, random_placement
@@ -85,7 +85,7 @@ def test_files_newer_than_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
     costs, placement, _ = _report(tracker, 0, 0)
     tracker.write(tmp_path)
     resumed = BestTracker(DESIGNS[:1])
-    resumed.recover(tmp_path, CostWeights())
+    resumed.recover(tmp_path)
     assert resumed.best(0).placement == placement
     assert resumed.best(0).costs == costs
 
@@ -94,6 +94,6 @@ def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCapture
     (tmp_path / "best.plc").write_text("nonsense\n")
     tracker = BestTracker(DESIGNS[:1])
     with caplog.at_level(logging.WARNING):
-        tracker.recover(tmp_path, CostWeights())
+        tracker.recover(tmp_path)
     assert tracker.best(0) is None
     assert "best.plc" in caplog.text

@@ -15,6 +15,7 @@ import optax
 import pytest
 from flax import nnx
 
+from placement.training import checkpoint
 from placement.training.checkpoint import CheckpointDamaged, CheckpointError, CheckpointMismatch, Checkpoints
 
 
@@ -120,6 +121,17 @@ def test_another_network_is_refused(checkpoints: Checkpoints, like: dict[str, An
         checkpoints.restore(like)
 
 
+def test_a_checkpoint_of_an_older_format_is_refused_with_what_to_do(
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "FORMAT", 1)
+        checkpoints.save(1, {"a": np.zeros(3)}, {})
+    for read in (checkpoints.record, lambda: checkpoints.restore({"a": np.zeros(3)})):
+        with pytest.raises(CheckpointMismatch, match=r"checkpoints/1: is of format 1, .* give another run_dir to begin"):
+            read()
+
+
 def test_many_differences_are_counted(checkpoints: Checkpoints) -> None:
     checkpoints.save(1, _tree(width=3), {})
     with pytest.raises(CheckpointMismatch, match=r"kernel.*float32 \[3, 2\], expected float32 \[4, 2\]"):
@@ -151,7 +163,7 @@ def test_damage_is_told_and_the_one_before_is_taken(
 
 
 def _damage(folder: Path, how: str) -> None:
-    largest = _data_files(folder / "arrays")[0]
+    largest = _data_files(folder / "tree")[0]
     content = bytearray(largest.read_bytes())
     if how == "cut":
         largest.write_bytes(content[: len(content) // 2])
@@ -159,7 +171,7 @@ def _damage(folder: Path, how: str) -> None:
         content[len(content) // 2] ^= 0xFF
         largest.write_bytes(content)
     elif how == "removed":
-        shutil.rmtree(folder / "arrays")
+        shutil.rmtree(folder / "tree")
     else:
         for path in _data_files(folder / "record"):
             path.write_bytes(b"{")

@@ -121,7 +121,7 @@ class CoordinatorClient:
         """Tells the coordinator; does not wait."""
         self._coordinator.report_shortfall.remote(shortfall, self._who.number)
 
-    def row(self, row: Mapping[str, float]) -> None:
+    def iteration(self, row: Mapping[str, float]) -> None:
         """Hands a row of metrics to the coordinator; does not wait."""
         self._coordinator.row.remote(dict(row))
 

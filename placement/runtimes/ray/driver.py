@@ -23,15 +23,14 @@ from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
 from placement.runtimes.ray.process_table import processes_table
 from placement.runtimes.ray.role_process import OTHERS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
+from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
 
 if TYPE_CHECKING:
-    from placement.runtimes.local import RunResult
     from placement.training.progress import TrainingProgress
 
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
-STOPPING = "stopping …"
 STOP_SECONDS = 6.0
 """That the learner may take to save and end once it is told to stop."""
 ANSWER_SECONDS = 3.0
@@ -86,21 +85,19 @@ def run(
         DesignError: a design cannot be used.
         ConfigError: the run folder is in use or holds another run; Ray is not installed, or not at the address.
         CheckpointError: the run's checkpoints cannot be used.
+        DiskFull: there is no room in the run folder.
         Diverged: the network came to values that are not finite.
         ReplayTimeout: no episodes came.
         WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
             saved.
     """
-    from placement.netlist.load import load
-    from placement.policy.order import ordered
     from placement.training import run_record
+    from placement.training.designs import load_designs
     from placement.training.interruption import Interrupted, Interruption
     from placement.training.progress import make_progress
 
     host_assignment.require_shares(config)
-    designs = [ordered(load(name), config.env.order) for name in config.design]
-    if len({design.name for design in designs}) < len(designs):
-        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+    load_designs(config)  # refuses what cannot be used before anything starts
     if config.initial_policy is not None:  # the learner reads the rest of it
         run_record.read_settings(Path(config.initial_policy), key="initial_policy")
     folder = Path(config.run_dir)
@@ -111,7 +108,7 @@ def run(
             with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
                 return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
         except Interrupted:  # while Ray started
-            return _nothing_done(folder)
+            return RunResult(folder, interrupted=True)
 
 
 class Driver:
@@ -303,7 +300,7 @@ class Driver:
         self._progress.note(STOPPING)
         self._tell("stop")
         if not self._learner_is_ready or self._learner.waking:  # there is nothing to save, and nobody to hear it
-            return _nothing_done(Path(self._config.run_dir))
+            return RunResult(Path(self._config.run_dir), interrupted=True)
         said = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
         try:
@@ -321,7 +318,7 @@ class Driver:
         if so_far is not None:
             iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
             self._progress.note(f"{iterations}: the same command goes on from there")
-        return so_far or _nothing_done(Path(self._config.run_dir))
+        return so_far or RunResult(Path(self._config.run_dir), interrupted=True)
 
     def _end_all(self) -> None:
         """Tells all to stop, then ends them whether they have or not."""
@@ -342,22 +339,15 @@ def _processes_of(config: TrainConfig) -> Iterator[Who]:
         yield Who(RoleName.EVALUATOR, 0)
 
 
-def _nothing_done(folder: Path) -> RunResult:
-    """The result of a run that was stopped before it began."""
-    from placement.runtimes.local import RunResult
-
-    nan = float("nan")
-    return RunResult(folder, 0, 0, 0.0, best_cost=nan, mean_cost=nan, best_files=(), interrupted=True)
-
-
 def _failure(who: Who, error: Any) -> Exception:
     """What the process raised, as the user is to see it."""
     from placement.netlist.errors import DesignError
     from placement.replay.base import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
+    from placement.training.disk import DiskFull
     from placement.training.divergence import Diverged
 
     cause = error.cause if isinstance(error.cause, Exception) else error
-    if isinstance(cause, (ConfigError, CheckpointError, DesignError, Diverged, ReplayTimeout)):
+    if isinstance(cause, (ConfigError, CheckpointError, DesignError, DiskFull, Diverged, ReplayTimeout)):
         return cause
     return WorkerFailed(f"{who} failed: {type(cause).__name__}: {cause}")

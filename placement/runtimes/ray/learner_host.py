@@ -6,7 +6,7 @@ import dataclasses
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
 from placement.runtimes.ray.publications import PublicationNumbers
 from placement.runtimes.ray.role_process import Makers, find
 from placement.training.best import BestTracker
+from placement.training.designs import steps
 from placement.training.episode_verifier import EpisodeVerifier
 from placement.training.seeds import SeedRole, role_seed
 
@@ -31,7 +32,7 @@ class LearnerHost:
 
     Attributes:
         config: the run's settings.
-        coordinator: to the coordinator.
+        coordinator: the way to it.
         bind: address that its servers listen on.
         makers: of the network and its learner.
         stop: set when the run is to end.
@@ -52,59 +53,43 @@ class LearnerHost:
         made = find(self.makers.learner)
         return made(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
 
+    def open_shards(
+        self, designs: Sequence[Design], best: BestTracker, numbers: PublicationNumbers, *, learned: np.ndarray
+    ) -> tuple[EpisodeCollector, ShardedReplay]:
+        """Begins to read this host's shards.
 
-class Reading(NamedTuple):
-    """The reading side of a learner host's shards.
+        Args:
+            designs: the run's.
+            best: is told of placements that are better than any before.
+            numbers: of what the learner publishes.
+            learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
 
-    Attributes:
-        episodes: what is worth to be learned from.
-        shards: where it comes from.
-    """
-
-    episodes: EpisodeCollector
-    shards: ShardedReplay
-
-
-def open_reading(
-    learner_host: LearnerHost,
-    designs: Sequence[Design],
-    best: BestTracker,
-    numbers: PublicationNumbers,
-    *,
-    seen: np.ndarray,
-) -> Reading:
-    """Begins to read this host's shards.
-
-    Args:
-        learner_host: the process.
-        designs: the run's.
-        best: is told of placements that are better than any before.
-        numbers: of what the learner publishes.
-        seen: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-    """
-    config, coordinator, hosts = learner_host.config, learner_host.coordinator, learner_host.hosts
-    mine = host_assignment.shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
-    shards = ShardedReplay(
-        lambda: coordinator.shards(mine),
-        steps=max(len(design.placing_order) for design in designs),
-        designs=len(designs),
-        intervals=seen,
-        numbers=mine,
-        silence=config.runtime.shard_silence_seconds,
-    )
-    episodes = EpisodeCollector(
-        shards,
-        numbers,
-        EpisodeVerifier(designs, config.env),
-        best,
-        bounds=Bounds(host_assignment.share(config), oldest(config), strict=hosts.count > 1),
-        stop=learner_host.stop,
-        report_shortfall=coordinator.report_shortfall,
-    )
-    return Reading(episodes, shards)
+        Returns:
+            The episodes that are worth to be learned from, and the shards that they come from.
+        """
+        config, coordinator, hosts = self.config, self.coordinator, self.hosts
+        mine = host_assignment.shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
+        shards = ShardedReplay(
+            lambda: coordinator.shards(mine),
+            steps=steps(designs),
+            designs=len(designs),
+            intervals=learned,
+            numbers=mine,
+            silence=config.runtime.shard_silence_seconds,
+        )
+        episodes = EpisodeCollector(
+            shards,
+            numbers,
+            EpisodeVerifier(designs, config.env),
+            best,
+            bounds=Bounds(host_assignment.share(config), _oldest(config), strict=hosts.count > 1),
+            stop=self.stop,
+            report_shortfall=coordinator.report_shortfall,
+        )
+        return episodes, shards
 
 
-def oldest(config: TrainConfig) -> int:
+def _oldest(config: TrainConfig) -> int:
     """Versions that an episode may lag behind: the bound, and what groups of environments reach beyond it."""
     runtime = config.runtime
     if runtime.staleness == "drop":

@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.role_process import RoleProcess, keep_off_accelerators
 
 if TYPE_CHECKING:
-    from placement.runtimes.local import RunResult
-    from placement.runtimes.ray.learner_host import LearnerHost
-    from placement.runtimes.ray.primary_learner import PrimaryLearner
+    from placement.training.learner_loop import LearnerLoop
+    from placement.training.run_result import RunResult
 
 _log = logging.getLogger(__name__)
-LOCK_NAME = ".learner.lock"
-LOCK_SECONDS = 30.0
-"""That a learner waits for one of before, whose run was killed, to be gone."""
 ALONE = 76
 """Exit code of a learner host that lost the others; all are started anew."""
 
@@ -36,7 +32,7 @@ class LearnerProcess(RoleProcess):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._primary: PrimaryLearner | None = None
+        self._loop: LearnerLoop | None = None
         self._rendezvous: int | None = None
 
     def leave(self, rendezvous: int) -> None:
@@ -53,6 +49,7 @@ class LearnerProcess(RoleProcess):
         Raises:
             ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
             CheckpointError: its checkpoints cannot be used.
+            DiskFull: there is no room in the run folder.
             ReplayTimeout: no episodes came.
         """
         self._rendezvous = rendezvous
@@ -62,7 +59,7 @@ class LearnerProcess(RoleProcess):
         from jax.errors import JaxRuntimeError
 
         try:
-            return self._run(coordinator, rendezvous)
+            return self._learn(coordinator, rendezvous)
         except (JaxRuntimeError, ValueError) as error:
             if self.config.runtime.learners == 1 or not _from_jax(error):
                 raise
@@ -72,47 +69,31 @@ class LearnerProcess(RoleProcess):
         finally:
             coordinator.close()
 
-    def _run(self, coordinator: Any, rendezvous: int) -> RunResult | None:
+    def _learn(self, coordinator: CoordinatorClient, rendezvous: int) -> RunResult | None:
         from placement.runtimes.ray.rendezvous import join
 
         index, bind = self.who.number, self.bind()
         hosts = join(coordinator, self.config.runtime, index=index, rendezvous=rendezvous, bind=bind)
+        from placement.runtimes.ray import primary_learner
         from placement.runtimes.ray.learner_host import LearnerHost
+        from placement.runtimes.ray.secondary_learner import learn_along
         from placement.training.compilation import keep_compilations
+        from placement.training.run import complete
 
         keep_compilations()
-        learner_host = LearnerHost(self.config, coordinator, bind, self.makers, self._stop, hosts)
-        if index == 0:
-            return self._run_primary(learner_host)
-        self._run_secondary(learner_host)
-        return None
-
-    def _run_primary(self, learner_host: LearnerHost) -> RunResult:
-        from placement.netlist.load import load
-        from placement.policy.order import ordered
-        from placement.runtimes.ray.primary_learner import PrimaryLearner
-        from placement.training import run_record
-        from placement.training.saving import Saver
-
-        folder = Path(self.config.run_dir)
-        with run_record.locked(folder, name=LOCK_NAME, timeout=LOCK_SECONDS):
-            designs = [ordered(load(name), self.config.env.order) for name in self.config.design]
-            saver = Saver(folder, self.config, designs)
-            try:
-                saver.refuse_if_other()
-                with PrimaryLearner(learner_host, designs, saver) as self._primary:
-                    return self._primary.run()
-            finally:
-                saver.close()
-
-    def _run_secondary(self, learner_host: LearnerHost) -> None:
-        from placement.netlist.load import load
-        from placement.policy.order import ordered
-        from placement.runtimes.ray.secondary_learner import learn_along
-
-        learn_along(learner_host, [ordered(load(name), self.config.env.order) for name in self.config.design])
+        host = LearnerHost(self.config, coordinator, bind, self.makers, self._stop, hosts)
+        if index:
+            learn_along(host)
+            return None
+        with primary_learner.opened(host) as self._loop:
+            return complete(self._loop, flips=self.config.flips)
 
     def stop(self) -> RunResult | None:
         """Ends the loop's waits and saves at once; how far the run is, None if it has not begun."""
         super().stop()
-        return None if self._primary is None else self._primary.save()
+        if self._loop is None:
+            return None
+        from placement.training.run import result
+
+        self._loop.save()
+        return result(self._loop, interrupted=True)

@@ -20,11 +20,11 @@ class PeerEpisodes:
     Args:
         learners: how many hosts there are.
         best_verifier: of the best placements; for the thread that learns.
-        seen: int64 [N, 3], all hosts' episodes that were learned from before.
+        learned: int64 [N, 3], all hosts' episodes that were learned from before.
     """
 
-    def __init__(self, learners: int, best_verifier: BestVerifier, seen: np.ndarray) -> None:
-        self._learners, self._best_verifier, self._seen = learners, best_verifier, EpisodeIntervalSet(seen)
+    def __init__(self, learners: int, best_verifier: BestVerifier, learned: np.ndarray) -> None:
+        self._learners, self._best_verifier, self._learned = learners, best_verifier, EpisodeIntervalSet(learned)
         self._lock = threading.Lock()  # a checkpoint may be asked for by another thread
 
     def received(self, episodes: Sequence[Episode]) -> None:
@@ -33,13 +33,13 @@ class PeerEpisodes:
             actor, count = episode.identity.tolist()
             if self._host(actor):
                 with self._lock:
-                    self._seen.add(actor, count)
+                    self._learned.add(actor, count)
                 self._best_verifier.keep(episode, int(episode.version))
 
-    def seen(self, mine: np.ndarray) -> np.ndarray:
-        """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has seen."""
+    def learned(self, mine: np.ndarray) -> np.ndarray:
+        """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has read."""
         with self._lock:
-            others = self._seen.rows()
+            others = self._learned.rows()
         both = [(mine, True), (others, False)]
         return np.concatenate([rows[[(not self._host(int(row[0]))) is own for row in rows]] for rows, own in both])
 

@@ -1,66 +1,43 @@
-"""Processes below this one, as Linux's /proc tells, and how to make sure that none is left. Empty elsewhere."""
+"""The processes below this one, and how to make sure that none is left."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
-import signal
 import time
 from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
 
-_PROC = Path("/proc")
+import psutil
+
 _POLL_SECONDS = 0.05
 _M_MMAP_THRESHOLD = -3  # glibc's malloc.h
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Process(NamedTuple):
-    """One process; the start time tells it from a later one that got the same number.
-
-    Attributes:
-        pid: its number.
-        started: clock ticks after the machine's start.
-    """
-
-    pid: int
-    started: int
+def descendants(pid: int) -> list[psutil.Process]:
+    """Children of `pid`, their children and so on; empty if there is no such process."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).children(recursive=True)
+    return []
 
 
-def descendants(pid: int) -> list[Process]:
-    """Children of `pid`, their children and so on; nearest first."""
-    children: dict[int, list[Process]] = {}
-    for entry in _entries():
-        fields = _status(entry)
-        if fields is not None:
-            children.setdefault(int(fields[1]), []).append(Process(entry, int(fields[19])))
-    found, level = [], [pid]
-    while level:
-        below = [process for parent in level for process in children.get(parent, [])]
-        found += below
-        level = [process.pid for process in below]
-    return found
-
-
-def alive(process: Process) -> bool:
+def alive(process: psutil.Process) -> bool:
     """Whether it still runs; one that has ended and was not yet collected by its parent does not."""
-    fields = _status(process.pid)
-    return fields is not None and int(fields[19]) == process.started and fields[0] not in "ZX"
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
 
 
-def end_all(processes: Iterable[Process], *, timeout: float) -> list[Process]:
+def end_all(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
     """Waits up to `timeout` seconds for all to end, then kills who is left; returns those that had to be killed."""
     left = wait_for_end(processes, timeout=timeout)
     for process in left:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process.pid, signal.SIGKILL)
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            process.kill()
     wait_for_end(left, timeout=timeout)
     return left
 
 
-def wait_for_end(processes: Iterable[Process], *, timeout: float) -> list[Process]:
+def wait_for_end(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
     """Those that have not ended within `timeout` seconds."""
     deadline = time.monotonic() + timeout
     left = [process for process in processes if alive(process)]
@@ -71,11 +48,8 @@ def wait_for_end(processes: Iterable[Process], *, timeout: float) -> list[Proces
 
 
 def resident_mb() -> float:
-    """This process's resident memory, megabytes; 0 where it cannot be told."""
-    try:
-        return int((_PROC / "self" / "statm").read_text().split()[1]) * _PAGE_BYTES / 1e6
-    except (OSError, ValueError, IndexError):
-        return 0.0
+    """This process's resident memory, megabytes."""
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def give_back_blocks(threshold: int) -> bool:
@@ -88,18 +62,3 @@ def give_back_blocks(threshold: int) -> bool:
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, threshold))
     except (OSError, AttributeError):
         return False
-
-
-def _entries() -> list[int]:
-    try:
-        return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
-    except OSError:
-        return []
-
-
-def _status(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the third on (state, parent, …); None if there is no such process."""
-    try:
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return None

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import socket
 from typing import Any
 
 import jax
 import numpy as np
+from flax.serialization import msgpack_restore, msgpack_serialize
 from jax.experimental import multihost_utils
 
 from placement.config import RuntimeConfig
 from placement.ppo.hosts import Hosts, join_hosts
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
+from placement.training.checkpoint import is_random_key
 
 
 def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, bind: str) -> Hosts:
@@ -45,13 +46,13 @@ class InitialState:
 
     Attributes:
         learner: its state, a pytree of arrays.
-        seen: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
+        learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
         iteration: iterations done.
         first: number under which the parameters after them are published.
     """
 
     learner: Any
-    seen: np.ndarray
+    learned: np.ndarray
     iteration: int
     first: int
 
@@ -65,15 +66,13 @@ def agree(hosts: Hosts, start: InitialState) -> InitialState:
     if hosts.count == 1:
         return start
     leaves, structure = jax.tree.flatten(start.learner)
-    arrays = {f"leaf{number}": _as_bytes(leaf) for number, leaf in enumerate(leaves)}
     counts = np.array([start.iteration, start.first], np.int64)
-    packed = io.BytesIO()
-    np.savez(packed, counts=counts, seen=start.seen, **arrays)
-    received = io.BytesIO(_spread(packed.getvalue()))
-    with np.load(received, allow_pickle=False) as found:
-        iteration, first = map(int, found["counts"])
-        state = [_back(found[f"leaf{number}"], leaf) for number, leaf in enumerate(leaves)]
-        return InitialState(jax.tree.unflatten(structure, state), found["seen"], iteration, first)
+    plain = [jax.random.key_data(leaf) if is_random_key(leaf) else leaf for leaf in leaves]
+    arrays = {str(at): np.asarray(array) for at, array in enumerate([counts, start.learned, *plain])}
+    received = msgpack_restore(_spread(msgpack_serialize(arrays)))
+    (iteration, first), learned, *state = (received[str(at)] for at in range(len(arrays)))
+    keyed = [_as_key(new, old) if is_random_key(old) else np.array(new) for new, old in zip(state, leaves, strict=True)]
+    return InitialState(jax.tree.unflatten(structure, keyed), learned, int(iteration), int(first))
 
 
 def _spread(data: bytes) -> bytes:
@@ -86,20 +85,8 @@ def _spread(data: bytes) -> bytes:
     return np.asarray(multihost_utils.broadcast_one_to_all(mine)).tobytes()
 
 
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _as_bytes(leaf: Any) -> np.ndarray:
-    return np.frombuffer(np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf).tobytes(), np.uint8)
-
-
-def _back(data: np.ndarray, like: Any) -> Any:
-    """Bytes as an array of `like`'s shape and dtype, on the host."""
-    if _is_key(like):
-        plain = jax.random.key_data(like)
-        return jax.random.wrap_key_data(_back(data, np.asarray(plain)), impl=jax.random.key_impl(like))
-    return np.frombuffer(data.tobytes(), np.asarray(like).dtype).reshape(np.shape(like)).copy()
+def _as_key(data: np.ndarray, like: jax.Array) -> jax.Array:
+    return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=jax.random.key_impl(like))
 
 
 def _free_port(bind: str) -> int:

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.runtimes.ray import host_assignment, telemetry
 from placement.runtimes.ray.coordinator_client import CoordinatorClient, nearest
-from placement.runtimes.ray.role_process import RoleProcess, keep_off_accelerators
+from placement.runtimes.ray.role_process import RoleProcess, find, keep_off_accelerators
 
 if TYPE_CHECKING:
     from placement.netlist.design import Design
 
 WAIT_SECONDS = 0.1
+
+
+class RolloutParts(NamedTuple):
+    """What the process plays with.
+
+    Attributes:
+        coordinator: the way to it.
+        designs: the run's.
+        agent: picks actions.
+        store: reads parameters.
+        writer: of episodes.
+    """
+
+    coordinator: CoordinatorClient
+    designs: list[Design]
+    agent: Any
+    store: Any
+    writer: CountingWriter
 
 
 class RolloutWorker(RoleProcess):
@@ -31,28 +49,30 @@ class RolloutWorker(RoleProcess):
         """
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
-        from placement.netlist.load import load
-        from placement.policy.order import ordered
+        from placement.modelcache.base import StoreClosed
+        from placement.replay.base import ReplayClosed
         from placement.training.compilation import keep_compilations
+        from placement.training.designs import load_designs
 
         keep_compilations()
-        designs = [ordered(load(name), self.config.env.order) for name in self.config.design]
+        designs = load_designs(self.config)
         try:
             if self._wait_for_servers(coordinator):
-                self.play(coordinator, designs)
+                agent = find(self.makers.agent)(self.config.policy, designs)
+                store, writer = self._store(coordinator, agent.init(0)), self._writer(coordinator, designs)
+                self._closing = (store.close, writer.close)
+                coordinator.measure = lambda: {**telemetry.reader(store.statistics()), **writer.measures()}
+                self.play(RolloutParts(coordinator, designs, agent, store, writer))
+        except (StoreClosed, ReplayClosed):
+            if not self._stop.is_set():
+                raise
         finally:
             self.stop()
             coordinator.close()
 
-    def play(self, coordinator: CoordinatorClient, designs: list[Design]) -> None:
-        """Plays until told to stop; sets what ends its waits with `ends_with`."""
+    def play(self, parts: RolloutParts) -> None:
+        """Plays until told to stop; may end with StoreClosed or ReplayClosed then."""
         raise NotImplementedError
-
-    def ends_with(self, *closing: Callable[[], None]) -> None:
-        """Has these called when the process is told to stop."""
-        self._closing = closing
-        if self._stop.is_set():
-            self.stop()
 
     def stop(self) -> None:
         """Ends all waits."""
@@ -60,7 +80,7 @@ class RolloutWorker(RoleProcess):
         for close in self._closing:
             close()
 
-    def store(self, coordinator: CoordinatorClient, like: Any) -> Any:
+    def _store(self, coordinator: CoordinatorClient, like: Any) -> Any:
         """The reading side of the parameter store, for parameters like `like`."""
         from placement.modelcache.layout import Layout
         from placement.modelcache.reader import CacheReader
@@ -75,9 +95,10 @@ class RolloutWorker(RoleProcess):
 
         return CacheReader(addresses, Layout(like), poll_seconds=runtime.poll_seconds)
 
-    def writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> CountingWriter:
+    def _writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> CountingWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
         from placement.replay.sharded import ShardWriter
+        from placement.training.designs import steps
 
         number, mine = self.who.number, self._shards()
         home = nearest(coordinator.shard_hosts(mine), coordinator.host, number // self.config.runtime.learners)
@@ -85,7 +106,7 @@ class RolloutWorker(RoleProcess):
             ShardWriter(
                 lambda: coordinator.shards(mine),
                 home=home,
-                steps=max(len(design.placing_order) for design in designs),
+                steps=steps(designs),
                 designs=len(designs),
                 key=number,
                 silence=self.config.runtime.shard_silence_seconds,
@@ -116,14 +137,14 @@ class CountingWriter:
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
-        self._episodes = self._steps = 0
-        self._at, self._before = time.monotonic(), (0, 0)
+        self._counts = self._before = (0, 0)  # episodes, steps
+        self._at = time.monotonic()
 
     def write(self, episode: Any, *, timeout: float) -> None:
         """Writes one episode; raises ReplayTimeout, ReplayClosed."""
         self._writer.write(episode, timeout=timeout)
-        self._episodes += 1
-        self._steps += int(episode.length)
+        episodes, steps = self._counts
+        self._counts = episodes + 1, steps + int(episode.length)
 
     def close(self) -> None:
         """Ends waits. May be called twice."""
@@ -131,13 +152,13 @@ class CountingWriter:
 
     def measures(self) -> Mapping[str, float]:
         """Rates since the last call, and what the writer measured."""
-        now, counts = time.monotonic(), (self._episodes, self._steps)
+        now, counts = time.monotonic(), self._counts
         seconds = max(now - self._at, 1e-9)
         rates = [(count - before) / seconds for count, before in zip(counts, self._before, strict=True)]
         self._at, self._before = now, counts
         return {
             "episodes_per_second": rates[0],
             "steps_per_second": rates[1],
-            "episodes": float(self._episodes),
+            "episodes": float(counts[0]),
             **telemetry.writer(self._writer.statistics()),
         }

@@ -19,16 +19,16 @@ class ShardProcess(RoleProcess):
         """Serves until told to stop; checkpoints at intervals, and takes back the newest checkpoint at the start."""
         keep_off_accelerators()
         coordinator = self.connect()
-        from placement.netlist.load import load
         from placement.replay.shard import ReplayShard
+        from placement.training.designs import load_designs, steps
+        from placement.training.disk import checked_room
 
-        designs = [load(name) for name in self.config.design]
         every = self.config.runtime.shard_checkpoint_seconds
         folder = self.folder("shards") if every else None
         shard = ReplayShard(
             number=self.who.number,
             capacity=self.config.replay.capacity,
-            steps=max(len(design.placing_order) for design in designs),
+            steps=steps(load_designs(self.config)),
             bind=self.bind(),
             checkpoint_folder=folder,
         )
@@ -37,8 +37,9 @@ class ShardProcess(RoleProcess):
             coordinator.serve(shard.address)
             saved = time.monotonic()
             while not self._stop.wait(LOOK_SECONDS):
-                if every and time.monotonic() - saved > every:
-                    shard.checkpoint()
+                if folder is not None and time.monotonic() - saved > every:
+                    with checked_room(folder):
+                        shard.checkpoint()
                     saved = time.monotonic()
         finally:
             shard.close()

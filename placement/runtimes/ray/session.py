@@ -8,10 +8,13 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import processes
@@ -30,6 +33,7 @@ FOLDER_PREFIX = "placement-ray-"
 _ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
     "RAY_DISABLE_IMPORT_WARNING": "1",
+    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # else it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
 }
@@ -119,19 +123,33 @@ def _environment(address: str) -> Iterator[None]:
 
 
 def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
-    ray.init(
-        address=LOCAL,
-        num_cpus=round(_cpus(config) + SPARE_CPUS),
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _node_ip_address="127.0.0.1",
-        _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder learner_host it stays closed
-    )
+    with _sigterm_kept_from_children():
+        ray.init(
+            address=LOCAL,
+            num_cpus=round(_cpus(config) + SPARE_CPUS),
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _node_ip_address="127.0.0.1",
+            _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder above it stays closed
+        )
     address = ray.util.get_node_ip_address()
     if address != "127.0.0.1":  # Ray was imported before this run could tell it
         _log.warning("Ray listens on %s, not on loopback: it was imported before the run began", address)
+
+
+@contextlib.contextmanager
+def _sigterm_kept_from_children() -> Iterator[None]:
+    """Processes that begin in this block never see SIGTERM, which `timeout` and Slurm send to all of a group.
+
+    This process ends them once the learner has saved. Its own signals arrive meanwhile through other threads.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cpus(config: RuntimeConfig) -> float:
@@ -155,7 +173,7 @@ def _join(ray: Any, address: str) -> None:
         raise ConfigError(f"runtime.address={address!r}: no Ray cluster can be used there ({reason})") from error
 
 
-def _stop(ray: Any, others: Sequence[processes.Process]) -> None:
+def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:
     """Ends Ray; kills what of it is left after some seconds, but no process of `others`."""
     ours = [process for process in processes.descendants(os.getpid()) if process not in others]
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from placement.config import TrainConfig
 from placement.netlist.load import load
 from placement.replay.base import ReplayTimeout
+from placement.training import run_record
 from placement.training.best import BestTracker
-from placement.training.saving import Counters, Progressed, Saver, on_host
+from placement.training.saving import Counters, Saver, TrainingState, on_host
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.fakes import FakeLearner
 from tests.support.shard_process import ShardProcess
@@ -25,7 +25,7 @@ LONG = 120.0
 
 def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
     designs, learner = [load("toy6")], FakeLearner()
-    saver = Saver(tmp_path / "run", TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
+    identity = run_record.identity(TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
     shard = ShardProcess(0, tmp_path / "shard")
     with contextlib.closing(ShardWriter(lambda: (shard.address,), home=0, steps=STEPS)) as writer:
         for count in range(6):
@@ -33,24 +33,22 @@ def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
     assert shard.ask("checkpoint")["size"] == 6
     with contextlib.closing(ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2)) as replay:
         assert counts(replay.read(4, timeout=LONG)) == [0, 1, 2, 3]
-        saver.beside = lambda: {"seen": replay.intervals().tolist()}
-        state = Progressed(Counters(iteration=1, episodes=4), on_host(learner.state), learner.parameters())
-        saver.save(state, BestTracker(designs))
+        state = TrainingState(Counters(iteration=1, episodes=4), on_host(learner.state), learner.parameters())
+        with Saver(tmp_path / "run", identity) as saver:
+            saver.learned = replay.intervals
+            saver.save(state, BestTracker(designs))
     shard.kill()
-    saver.close()
 
     shard = ShardProcess(0, tmp_path / "shard")  # with all six
-    saver = Saver(tmp_path / "run", TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
     try:
         assert shard.ask("nothing")["restored"] == 6
-        assert saver.restore(FakeLearner(), BestTracker(designs)).iteration == 1
-        learned = np.array(saver.restored["seen"], np.int64)
-        options = {"steps": STEPS, "designs": 2, "intervals": learned}
-        with contextlib.closing(ShardedReplay(lambda: (shard.address,), **options)) as replay:
+        with Saver(tmp_path / "run", identity) as saver:
+            assert saver.restore(FakeLearner(), BestTracker(designs)).iteration == 1
+            learned = saver.learned_before
+        with contextlib.closing(ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2, intervals=learned)) as replay:
             assert counts(replay.read(2, timeout=LONG)) == [4, 5]
             with pytest.raises(ReplayTimeout):
                 replay.read(1, timeout=0.5)
             assert replay.duplicates == 4
     finally:
         shard.kill()
-        saver.close()

@@ -37,16 +37,16 @@ def test_only_the_others_episodes_are_looked_at_and_all_that_were_seen_are_told(
     assert kept.counts == [2, 5]
     # What this host has seen itself: its own actors, the evaluator, and all that was restored.
     mine = np.array([*before.tolist(), [_identity(2), 10, 10], [_identity(EVALUATOR), 0, 3]], np.int64)
-    rows = sorted(map(tuple, peers.seen(mine).tolist()))
+    rows = sorted(map(tuple, peers.learned(mine).tolist()))
     assert rows == [
         (_identity(1), 0, 2), (_identity(1), 5, 5), (_identity(2), 0, 9), (_identity(2), 10, 10),
         (_identity(EVALUATOR), 0, 3),
     ]  # fmt: skip
-    assert peers.seen(np.zeros((0, 3), np.int64)).shape == (2, 3)
+    assert peers.learned(np.zeros((0, 3), np.int64)).shape == (2, 3)
 
 
 def test_of_one_host_all_is_its_own() -> None:
     peers = PeerEpisodes(1, Kept(), np.zeros((0, 3), np.int64))  # type: ignore[arg-type]
     peers.received([_episode(1, 2)])
     mine = np.array([[_identity(3), 0, 1]], np.int64)
-    assert peers.seen(mine).tolist() == mine.tolist()
+    assert peers.learned(mine).tolist() == mine.tolist()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 pytest.importorskip("ray")
@@ -70,7 +71,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
             subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
-def _of_runs(head: int) -> list[processes.Process]:
+def _of_runs(head: int) -> list[psutil.Process]:
     """Processes of roles below that node; Ray names processes after what they run."""
     return [process for process in processes.descendants(head) if b"Process" in _title(process.pid)]
 

@@ -1,0 +1,55 @@
+"""A full disk, told in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+FULL = {number: os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)}
+"""What the system says when a file can grow no more, by its number."""
+
+
+class DiskFull(OSError):
+    """There is no room to write; the message says for what, how much is missing, and what to do."""
+
+
+@contextlib.contextmanager
+def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
+    """A block that writes `size` bytes or a little more (None: a few) to `path`, a file or a folder.
+
+    Raises:
+        DiskFull: instead of whatever the writing library raises where there is no room.
+    """
+    free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free
+    try:
+        yield
+    except Exception as error:
+        reason = _reason(error)
+        if reason is None or isinstance(error, DiskFull):
+            raise
+        takes = "" if size is None else f"it takes {_megabytes(size)}, "
+        missing = f" ({_megabytes(size - free)} are missing)" if size is not None and size > free else ""
+        raise DiskFull(
+            f"{path} cannot be written: {reason}: {takes}{_megabytes(free)} were free{missing}. Once there is room, "
+            "the same command goes on from the last checkpoint"
+        ) from None
+
+
+def _reason(error: BaseException | None) -> str | None:
+    """What the system said, if any error in the chain comes from a full disk; libraries keep no more than the text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return FULL[error.errno]
+        for text in FULL.values():
+            if text in str(error):
+                return text
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.3g} MB"
