@@ -25,6 +25,10 @@ FORMAT = 2
 """Rises when older checkpoints cannot be read any more."""
 
 
+LEAF_BYTES = 1000
+"""That a leaf takes on disk beside its content."""
+
+
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be used; the message names its folder and what is wrong."""
 
@@ -81,8 +85,8 @@ class Checkpoints:
         manifest = {path: [_kind(leaf), _checksum(leaf)] for path, leaf in leaves.items()}
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
         items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
-        with checked_room(self._place(step), sum(leaf.nbytes for leaf in leaves.values())):
-            self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with checked_room(self._place(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
             if step in self._manager.all_steps():
                 self._manager.delete(step)
             self._manager.save(step, args=items, force=True)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +20,21 @@ class DiskFull(OSError):
 
 @contextlib.contextmanager
 def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
-    """A block that writes `size` bytes or a little more (None: a few) to `path`, a file or a folder.
+    """A block that writes to `path`, a file or a folder.
+
+    Args:
+        path: whose folder is there.
+        size: bytes to be written, if they are many: the block is not begun without room for them, for libraries that
+            write in threads of their own take a full disk badly.
 
     Raises:
         DiskFull: instead of whatever the writing library raises where there is no room.
     """
-    free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free
+    folder = next(folder for folder in path.absolute().parents if folder.is_dir())
+    free = shutil.disk_usage(folder).free
     try:
+        if size is not None:
+            _reserve(folder, size)
         yield
     except Exception as error:
         reason = _reason(error)
@@ -37,6 +46,13 @@ def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
             f"{path} cannot be written: {reason}: {takes}{_megabytes(free)} were free{missing}. Once there is room, "
             "the same command goes on from the last checkpoint"
         ) from None
+
+
+def _reserve(folder: Path, size: int) -> None:
+    """Raises OSError where a file of `size` bytes has no room: disk, quota or limit; leaves nothing behind."""
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, max(size, 1))
 
 
 def _reason(error: BaseException | None) -> str | None:
