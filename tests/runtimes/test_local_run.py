@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import logging
 import os
@@ -22,6 +23,8 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.replay import factory
 from placement.runtimes import local
+from placement.training.disk import DiskFull
+from placement.training.metrics import MetricsWriter
 from placement.training.saving import read_parameters
 from placement.training.supervisor import WorkerFailed
 from tests.support.fakes import FakeAgent, FakeLearner
@@ -228,6 +231,29 @@ def test_a_signal_while_learning_saves_what_was_learned(
     monkeypatch.setattr(local, "Learner", FakeLearner)
     result, _ = _run(_config(tmp_path))
     assert not result.interrupted and _iterations(tmp_path) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("what", ["checkpoints/2", "metrics.csv"])
+def test_a_full_disk_ends_the_run_in_one_line_and_it_goes_on_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def after_two(writer: Any, row: Any) -> None:
+        return write(writer, row) if row["iteration"] <= 2 else full()
+
+    write = MetricsWriter.write
+    with monkeypatch.context() as patched:
+        if what == "metrics.csv":
+            patched.setattr(MetricsWriter, "write", after_two)
+        else:
+            patched.setattr(os, "posix_fallocate", full)
+        with pytest.raises(DiskFull, match=f"/{what} cannot be written: No space left on device") as caught:
+            _run(_config(tmp_path))
+    assert str(caught.value).count("\n") == 0
+    result, _ = _run(_config(tmp_path))
+    assert result.iterations == 4 and _iterations(tmp_path) == [1, 2, 3, 4]
 
 
 def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

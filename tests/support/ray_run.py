@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -217,6 +218,11 @@ def endless(folder: Path) -> RayRun:
     """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
     config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
     return RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""})
+
+
+def told(lines: Sequence[str]) -> list[str]:
+    """Lines that no person wants to read: tracebacks, native stacks, leaks, what libraries log."""
+    return [line for line in lines if re.search(r"Traceback|\*\*\*|^ +@ |leaked|logging\.cc|[EWF]\d{4} ", line)]
 
 
 def recorded(path: Path) -> Sequence[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -26,6 +27,18 @@ class RecordingLearner(FakeLearner):
             with Path(path).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(line) + "\n")
         return super().learn(episodes, iteration=iteration, elapsed=elapsed)
+
+
+class LearnerWithoutRoom(FakeLearner):
+    """In its process every disk is full."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+
+        def full(*arguments: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        os.posix_fallocate = full  # type: ignore[assignment]
 
 
 def _told(episode: Episode) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
@@ -175,9 +176,24 @@ def test_an_actor_that_waits_ends_when_told(designs: list[Design], waits_for: st
     context, stop = _context(designs, capacity=2, staleness=99), threading.Event()
     if waits_for == "room":
         context.store.publish(0, {"version": np.array(0, np.int32)})
+    waits = _told_of(context.store, "wait_for") if waits_for == "parameters" else _told_of(context.replay, "write", 3)
     thread = threading.Thread(target=_actor(designs, context).run, args=(stop,), daemon=True)
     thread.start()
+    assert waits.wait(LONG) and thread.is_alive()
     _end(thread, stop, context)
+
+
+def _told_of(what: Any, name: str, call: int = 1) -> threading.Event:
+    """Set as soon as the method is called that often."""
+    called, calls, method = threading.Event(), itertools.count(1), getattr(what, name)
+
+    def told(*arguments: Any, **options: Any) -> Any:
+        if next(calls) == call:
+            called.set()
+        return method(*arguments, **options)
+
+    setattr(what, name, told)
+    return called
 
 
 def _end(thread: threading.Thread, stop: threading.Event, context: ActorContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +18,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def run(folder: Path) -> Iterator[RayRun]:
-    """The run, which is training. The last test to use it ends it."""
-    with endless(folder) as run:
-        run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
-        yield run
+def _runs() -> Iterator[list[RayRun]]:
+    """The runs started so far, of which at most the last one lives."""
+    with contextlib.ExitStack() as ending:
+        runs: list[RayRun] = []
+        ending.callback(lambda: [run.__exit__() for run in runs])
+        yield runs
+
+
+@pytest.fixture
+def run(folder: Path, _runs: list[RayRun]) -> RayRun:
+    """The run, which is training; where a test has ended it, the same command goes on."""
+    if not _runs or _runs[-1].process.poll() is not None:
+        _runs.append(endless(folder))
+    run = _runs[-1]
+    run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
+    return run

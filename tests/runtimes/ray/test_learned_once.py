@@ -45,7 +45,9 @@ def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
         with Saver(tmp_path / "run", identity) as saver:
             assert saver.restore(FakeLearner(), BestTracker(designs)).iteration == 1
             learned = saver.learned_before
-        with contextlib.closing(ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2, intervals=learned)) as replay:
+        with contextlib.closing(
+            ShardedReplay(lambda: (shard.address,), steps=STEPS, designs=2, intervals=learned)
+        ) as replay:
             assert counts(replay.read(2, timeout=LONG)) == [4, 5]
             with pytest.raises(ReplayTimeout):
                 replay.read(1, timeout=0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.runtimes.ray import processes
-from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, toy
+from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -46,6 +47,25 @@ def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> Non
         assert run.end(timeout=LONG) == 1
         assert "failed: AttributeError" in run.output() and "NoSuchAgent" in run.output()
         assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
+
+
+def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
+    with RayRun(toy(tmp_path, iterations=10, runtime={}), makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
+        below = run.until(run.below, "Ray is starting", timeout=LONG)
+        run.send(signal.SIGTERM)
+        assert run.end(timeout=LONG) == 0, run.output()
+        assert run.lines[-1] == "interrupted 0\n" and told(run.lines) == []
+        assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
+
+
+def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    config = toy(tmp_path, iterations=10, runtime={"actors": 1, "caches": 0, "checkpoint_every": 2})
+    makers = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
+    with RayRun(config, makers=makers, environment={"XLA_FLAGS": ""}) as run:
+        assert run.end(timeout=LONG) == 1
+        said = [line for line in run.lines if "cannot be written" in line]
+        assert len(said) == 1 and said[0].startswith("placement.training.disk.DiskFull"), run.output()
+        assert f"{tmp_path}/checkpoints/2 cannot be written: No space left on device" in said[0]
 
 
 def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:

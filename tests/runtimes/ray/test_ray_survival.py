@@ -1,14 +1,10 @@
-"""A real run on Ray whose processes are killed one after the other; training goes on, and nothing is counted twice.
-
-The tests are in an order: the last one ends the run, which test_ray_security.py has looked at before.
-"""
+"""A real run on Ray whose processes are killed one after the other; training goes on, and nothing is counted twice."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -20,10 +16,9 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.runtimes.ray import processes
-from tests.support.ray_run import EPISODES, LONG, RayRun, endless, recorded
+from tests.support.ray_run import EPISODES, LONG, RayRun, endless, recorded, told
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-STOP_SECONDS = 20.0  # what the project promises
 
 
 def _check(folder: Path) -> None:
@@ -56,12 +51,16 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
     _check(folder)
 
 
-def test_the_board_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
+def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
     killed = run.coordinator
     assert killed in {process.pid for process in run.below()}
     os.kill(killed, signal.SIGKILL)
     run.until(lambda: run.coordinator not in (0, killed), "there is a new one", timeout=LONG)
-    run.until(lambda: len(run.seen) == 7 and all(one["ready"] for one in run.seen.values()), "all report", timeout=LONG)
+    run.until(
+        lambda: len(run.seen) == 7 and all(one["ready"] for one in run.seen.values()),
+        "all send heartbeats",
+        timeout=LONG,
+    )
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
@@ -93,14 +92,13 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
 
 
 def _stop(run: RayRun, folder: Path) -> None:
-    """Ctrl-C ends everything in time, with a checkpoint, and leaves no process behind."""
+    """SIGTERM, to the whole group as `timeout` and Slurm send it, ends everything with a checkpoint and one line."""
     below = run.below()
     assert len(below) > 8
-    start = time.monotonic()
-    run.send(signal.SIGINT)
+    run.send(signal.SIGTERM)
     assert run.end(timeout=LONG) == 0, run.output()
     assert not [process for process in below if processes.alive(process)]
-    assert time.monotonic() - start < STOP_SECONDS
+    assert told(run.lines) == [], "more than people want to read"
     assert "the same command goes on from there" in run.output()
     assert run.lines[-1].startswith("interrupted")
     done = int(run.lines[-1].split()[1])

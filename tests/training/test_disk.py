@@ -1,0 +1,65 @@
+"""A full disk is told in one line: what could not be written, how much is missing, what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.training.checkpoint import Checkpoints
+from placement.training.disk import DiskFull, checked_room
+
+
+@pytest.fixture
+def file_limit() -> Iterator[int]:
+    """No file of this process may grow beyond so many bytes, as the system sees to."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+    yield 1 << 20
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_what_the_system_says_is_told_with_the_file(tmp_path: Path, number: int) -> None:
+    said = f"metrics.csv cannot be written: {os.strerror(number)}: .* were free.*goes on"
+    with pytest.raises(DiskFull, match=said), checked_room(tmp_path / "metrics.csv"):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_librarys_error_that_keeps_no_more_than_the_text_is_recognised(tmp_path: Path) -> None:
+    said = "a/b/3 cannot be written: No space left on device"
+    with pytest.raises(DiskFull, match=said), checked_room(tmp_path / "a" / "b" / "3"):
+        try:
+            raise ValueError("RESOURCE_EXHAUSTED: Failed writing: No space left on device [OS error 28]")
+        except ValueError as error:
+            raise RuntimeError("the saving thread failed") from error
+
+
+def test_how_much_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: (9, 9, 2_500_000))
+    said = r"it takes 4 MB, 2\.5 MB were free \(1\.5 MB are missing\)"
+    with pytest.raises(DiskFull, match=said), checked_room(tmp_path / "3", 4_000_000):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("error", [PermissionError(errno.EACCES, "Permission denied"), ValueError("a bug")])
+def test_other_errors_stay_what_they_are(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, checked_room(tmp_path / "file", 10):
+        raise error
+    assert caught.value is error
+
+
+def test_a_checkpoint_without_room_is_not_begun_and_succeeds_later(tmp_path: Path, file_limit: int) -> None:
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.save(1, {"a": np.zeros(10)}, {})
+    with pytest.raises(DiskFull, match="checkpoints/2 cannot be written: File too large: it takes 2"):
+        checkpoints.save(2, {"a": np.zeros(2 * file_limit, np.uint8)}, {})
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
+    checkpoints.save(2, {"a": np.zeros(file_limit // 2, np.uint8)}, {})
+    assert checkpoints.steps() == [1, 2]
+    checkpoints.close()
