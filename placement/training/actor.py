@@ -107,9 +107,9 @@ class Actor:
         if played is None:
             return []
         self._count += self._pool.num_envs
-        identities = [np.array([self._number, first + env], np.int64) for env in range(self._pool.num_envs)]
         return [
-            whole_episode(played, env, identity=identity, version=version) for env, identity in enumerate(identities)
+            whole_episode(played, env, identity=(self._number, first + env), version=version)
+            for env in range(self._pool.num_envs)
         ]
 
     def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
@@ -119,17 +119,12 @@ class Actor:
             best.report(design, found, self._pool.placement(env), origin=origin)
 
 
-def whole_episode(played: Played, env: int, *, identity: np.ndarray, version: int) -> Episode:
-    """Environment `env`'s episode as it travels; `identity` is int64 [2]."""
+def whole_episode(played: Played, env: int, *, identity: tuple[int, int], version: int) -> Episode:
+    """Environment `env`'s episode as it travels, of the model's `version`."""
+    scalars = {"design": np.int32, "length": np.int32, "dead_end": np.bool_, "reward": np.float32}
     return Episode(
-        identity=identity,
-        design=np.array(played.design[env], np.int32),
+        identity=np.array(identity, np.int64),
         version=np.array(version, np.int32),
-        length=np.array(played.length[env], np.int32),
-        dead_end=np.array(played.dead_end[env], np.bool_),
-        actions=played.actions[env].copy(),
-        log_probabilities=played.log_probabilities[env].copy(),
-        values=played.values[env].copy(),
-        reward=np.array(played.reward[env], np.float32),
-        costs=played.costs[env].copy(),
+        **{name: np.array(getattr(played, name)[env], dtype) for name, dtype in scalars.items()},
+        **{name: getattr(played, name)[env].copy() for name in ("actions", "log_probabilities", "values", "costs")},
     )

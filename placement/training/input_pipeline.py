@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import NamedTuple
 
 from placement.engine.actions import IllegalAction
@@ -75,9 +74,7 @@ class InputPipeline:
     def __enter__(self) -> InputPipeline:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def next(self, *, timeout: float) -> Batch:

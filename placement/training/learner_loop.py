@@ -24,7 +24,7 @@ from placement.training.expert import Expert
 from placement.training.input_pipeline import Batch, InputPipeline
 from placement.training.interruption import Interrupted, Interruption
 from placement.training.metrics import MetricsWriter, episode_metrics
-from placement.training.progress import ProgressSink, Stopwatch
+from placement.training.progress import ProgressSink
 from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
 from placement.training.supervisor import Supervisor
 
@@ -81,7 +81,7 @@ class LearnerLoop:
 
     def __init__(self, config: TrainConfig, parts: LearnerParts, folder: Path, counters: Counters) -> None:
         self._config, self.parts, self.folder = config, parts, folder
-        self._stopwatch = Stopwatch(counters.seconds)
+        self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
         self._good = self.state  # the newest one that an iteration's learning led to
         self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
@@ -233,4 +233,4 @@ class LearnerLoop:
 
     def _seconds(self) -> float:
         """Spent so far, before the run was resumed included."""
-        return self._stopwatch.seconds()
+        return time.monotonic() - self._began

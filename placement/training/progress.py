@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-from types import TracebackType
 from typing import Protocol
 
 from rich.console import Console, Group
@@ -38,9 +36,7 @@ class TrainingProgress(ProgressSink, Protocol):
     def __enter__(self) -> TrainingProgress:
         """Begins to show."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Ends showing; what was shown last stays."""
 
     def processes(self, table: Table) -> None:
@@ -81,9 +77,7 @@ class PlainProgress:
     def __enter__(self) -> PlainProgress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
     def iteration(self, row: Row) -> None:
@@ -124,9 +118,7 @@ class LiveProgress:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._live.stop()
 
     def iteration(self, row: Row) -> None:
@@ -195,18 +187,3 @@ def _cost(row: Row, name: str) -> str:
 def _number(row: Row, name: str) -> str:
     value = row.get(name, math.nan)
     return f"{value:.3g}" if math.isfinite(value) and abs(value) < 1000 else f"{value:,.0f}"
-
-
-class Stopwatch:
-    """Seconds of a run, those before it was resumed included.
-
-    Args:
-        before: seconds already spent.
-    """
-
-    def __init__(self, before: float = 0.0) -> None:
-        self._start = time.monotonic() - before
-
-    def seconds(self) -> float:
-        """Seconds so far."""
-        return time.monotonic() - self._start

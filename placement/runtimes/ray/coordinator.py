@@ -10,7 +10,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from placement.runtimes.ray import host_assignment
 from placement.runtimes.ray.messages import (
@@ -26,6 +25,8 @@ from placement.runtimes.ray.messages import (
 
 COORDINATOR = "coordinator"
 """Its name, by which the processes of a run find it (Ray keeps the names of different runs apart)."""
+OPTIONS = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
+"""How Ray runs it: it takes no processor for itself and is restarted as often as it dies."""
 LOST_HEARTBEATS = 10.0
 """A role that missed this many heartbeats in a row is taken for dead until it sends one again."""
 NOTES = 200
@@ -178,8 +179,3 @@ def _combine(name: str, values: list[float]) -> float:
     if name.endswith(("_mean", "_p50", "_fraction", "_mb")):
         return sum(finite) / len(finite)
     return sum(finite)
-
-
-def coordinator_options() -> dict[str, Any]:
-    """How Ray runs the coordinator: it takes no processor for itself and is restarted as often as it dies."""
-    return {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}

@@ -9,14 +9,14 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
 from placement.runtimes.ray import host_assignment, session
 from placement.runtimes.ray.actor_process import ActorProcess
-from placement.runtimes.ray.coordinator import COORDINATOR, Coordinator, coordinator_options
+from placement.runtimes.ray.coordinator import COORDINATOR, OPTIONS, Coordinator
 from placement.runtimes.ray.evaluator_process import EvaluatorProcess
 from placement.runtimes.ray.learner_process import LearnerProcess
 from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
@@ -133,14 +133,18 @@ class Driver:
         self._ray, self._config, self._progress, self._watch = ray, config, progress, watch
         runtime = config.runtime
         coordinator = ray.remote(Coordinator)
-        self._coordinator = coordinator.options(name=COORDINATOR, **coordinator_options()).remote(
+        self._coordinator = coordinator.options(name=COORDINATOR, **OPTIONS).remote(
             shards=runtime.shards,
             caches=runtime.caches,
             heartbeat_seconds=runtime.heartbeat_seconds,
             learners=runtime.learners,
         )
         self._rendezvous = 1
-        self._members = [self._start(who, makers) for who in _processes_of(config)]
+        self._members = [
+            self._start(Who(role, number), makers)
+            for role, count in host_assignment.processes_of(runtime).items()
+            for number in range(count)
+        ]
         self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
         self._learner = self._learners[0]
         self._leaving: dict[Who, float] = {}  # learners that are to begin anew as another one died; until when
@@ -326,17 +330,6 @@ class Driver:
         for member in self._members:
             self._ray.kill(member.handle, no_restart=True)
         self._ray.kill(self._coordinator, no_restart=True)
-
-
-def _processes_of(config: TrainConfig) -> Iterator[Who]:
-    """The processes of a run."""
-    runtime = config.runtime
-    yield from (Who(RoleName.SHARD, number) for number in range(runtime.shards))
-    yield from (Who(RoleName.CACHE, number) for number in range(runtime.caches))
-    yield from (Who(RoleName.LEARNER, number) for number in range(runtime.learners))
-    yield from (Who(RoleName.ACTOR, number) for number in range(runtime.actors))
-    if runtime.evaluator and runtime.evaluate_every:
-        yield Who(RoleName.EVALUATOR, 0)
 
 
 def _failure(who: Who, error: Any) -> Exception:

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.5
 
 
 class EpisodeCredits:
-    """The arithmetic of it.
+    """Counts an actor's credits: episodes that it may begin; what is below 0 was begun ahead.
 
     Args:
         episodes_per_iteration: whole episodes that one iteration learns from.
@@ -35,11 +35,6 @@ class EpisodeCredits:
         self._credit = 0.0
         self._version = -1
         self._shortfall = 0
-
-    @property
-    def credit(self) -> float:
-        """Episodes that may be begun; what is below 0 was begun ahead."""
-        return self._credit
 
     def version(self, version: int, actors: int) -> None:
         """Takes note of the newest version; `actors` live."""

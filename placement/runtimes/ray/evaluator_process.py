@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from placement.runtimes.ray.rollout_worker import RolloutParts, RolloutWorker
 
 LOOK_SECONDS = 0.5
@@ -38,7 +36,7 @@ class EvaluatorProcess(RolloutWorker):
             if played is None:
                 return
             for env in range(pool.num_envs):
-                identity = np.array([(EVALUATOR << INCARNATION_BITS) | start, count], np.int64)
+                identity = (EVALUATOR << INCARNATION_BITS) | start, count
                 count += 1
                 episode = whole_episode(played, env, identity=identity, version=snapshot.version)
                 parts.writer.write(episode, timeout=WRITE_SECONDS)

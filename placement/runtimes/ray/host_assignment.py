@@ -1,4 +1,4 @@
-"""Who belongs to which learner host: every host has shards and actors of its own.
+"""How many processes a run has, and who belongs to which learner host: every host has shards and actors of its own.
 
 An actor writes to the shards of one host only, so that every host gets its share of an iteration's episodes whatever
 becomes of other hosts' shards. Imports nothing heavy: all processes use this.
@@ -6,7 +6,16 @@ becomes of other hosts' shards. Imports nothing heavy: all processes use this.
 
 from __future__ import annotations
 
-from placement.config import ConfigError, TrainConfig
+from placement.config import ConfigError, RuntimeConfig, TrainConfig
+from placement.runtimes.ray.messages import RoleName
+
+
+def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:
+    """How many processes of each role a run has."""
+    evaluators = int(runtime.evaluator and runtime.evaluate_every > 0)
+    counts = (runtime.shards, runtime.caches, runtime.learners, runtime.actors, evaluators)
+    roles = (RoleName.SHARD, RoleName.CACHE, RoleName.LEARNER, RoleName.ACTOR, RoleName.EVALUATOR)
+    return dict(zip(roles, counts, strict=True))
 
 
 def host_of(number: int, learners: int) -> int:

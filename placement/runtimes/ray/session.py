@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from placement.config import ConfigError, RuntimeConfig
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import host_assignment, processes
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
@@ -154,15 +154,8 @@ def _sigterm_kept_from_children() -> Iterator[None]:
 
 def _cpus(config: RuntimeConfig) -> float:
     """What all roles ask for: on one machine they share what there is, and nothing waits for a reservation."""
-    roles = config.roles
-    counts = (
-        (roles.learner, config.learners),
-        (roles.actor, config.actors),
-        (roles.shard, config.shards),
-        (roles.cache, config.caches),
-        (roles.evaluator, int(config.evaluator)),
-    )
-    return sum(role.cpus * count for role, count in counts)
+    counts = host_assignment.processes_of(config)
+    return sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items())
 
 
 def _join(ray: Any, address: str) -> None:

@@ -6,7 +6,7 @@ Latencies are in milliseconds: `<what>_ms_mean`, `_p50` (median) and `_p99`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from placement.modelcache.cache import CacheStatistics
@@ -15,25 +15,10 @@ if TYPE_CHECKING:
     from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import WriterStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
+    from placement.transport.latencies import Summary
 
 
-class Latency(Protocol):
-    """A summary of latencies, seconds."""
-
-    @property
-    def mean(self) -> float:
-        """Mean."""
-
-    @property
-    def p50(self) -> float:
-        """Median."""
-
-    @property
-    def p99(self) -> float:
-        """99th percentile."""
-
-
-def latency(what: str, summary: Latency) -> dict[str, float]:
+def latency(what: str, summary: Summary) -> dict[str, float]:
     """Mean, median and 99th percentile in milliseconds."""
     return {f"{what}_ms_{name}": 1e3 * float(getattr(summary, name)) for name in ("mean", "p50", "p99")}
 
