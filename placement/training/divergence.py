@@ -13,7 +13,7 @@ class SkippedSteps:
     """Counts the gradient steps that were skipped in a row, because loss or gradient was not finite.
 
     Args:
-        most: of them that are borne.
+        most: skipped steps in a row before training stops.
     """
 
     def __init__(self, most: int) -> None:

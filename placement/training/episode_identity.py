@@ -1,7 +1,7 @@
-"""Who played an episode: the first number of its identity says which actor, and which of that actor's lives.
+"""Who played an episode: the first number of its identity says which actor, and which start of its process.
 
-An identity is int64 [2]: (actor's number << 40 | its life, the episode's count in that life). The evaluator stands
-where other episodes have their actor's number.
+An identity is int64 [2]: (actor's number << 40 | its process's incarnation, the episode's count in it). The evaluator
+has a number of its own among the actors.
 """
 
 from __future__ import annotations

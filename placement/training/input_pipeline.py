@@ -8,16 +8,17 @@ learner hosts, the thread only reads: what the hosts do together they must do in
 
 from __future__ import annotations
 
+import concurrent.futures
+import itertools
 import threading
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from placement.engine.actions import IllegalAction
 from placement.engine.observation import Observation
 from placement.ppo.learner import Learner, Prepared
 from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayReader, ReplayTimeout
+from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2
 CHUNK = 8
@@ -39,12 +40,6 @@ class Batch(NamedTuple):
     prepared: Prepared
 
 
-class _Ready(NamedTuple):
-    episodes: list[Episode]
-    prepared: Prepared | None
-    buffer: Observation | None
-
-
 class InputPipeline:
     """Prepares batches for a learner; a context manager, whose end stops the thread.
 
@@ -60,16 +55,11 @@ class InputPipeline:
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:
         self._replay, self._learner, self._count = replay, learner, episodes
-        self.refused, self.busy_seconds = 0, 0.0
-        self._changed = threading.Condition()
+        self.refused, self.busy_seconds, self._read = 0, 0.0, 0
         self._stop = threading.Event()
-        self._free = [learner.buffer(episodes) if learner.alone else None for _ in range(BUFFERS)]
-        self._used: _Ready | None = None  # by the learner
-        self._ready: _Ready | None = None
-        self._read = 0
-        self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="input pipeline", daemon=True)
-        self._thread.start()
+        self._buffers = itertools.cycle([learner.buffer(episodes) if learner.alone else None for _ in range(BUFFERS)])
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="input pipeline")
+        self._next = self._thread.submit(self._prepare, next(self._buffers))
 
     def __enter__(self) -> InputPipeline:
         return self
@@ -85,47 +75,27 @@ class InputPipeline:
             ReplayClosed: the replay is closed.
             Exception: whatever else went wrong in the thread.
         """
-        with self._changed:
-            if self._used is not None:
-                self._free.append(self._used.buffer)
-                self._used = None
-                self._changed.notify_all()
-            self._changed.wait_for(lambda: self._ready is not None or self._error is not None, timeout)
-            if self._ready is None:
-                if self._error is not None:
-                    raise self._error
-                raise ReplayTimeout(
-                    f"the learner waited {timeout:g} s for {self._count} episodes and {self._read} came: the actors "
-                    "are too slow or have stopped"
-                )
-            used, self._used, self._ready = self._ready, self._ready, None
-            self._changed.notify_all()
-        if used.prepared is not None:
-            return Batch(used.episodes, used.prepared)
-        prepared = self._learner.prepare(used.episodes)
-        return Batch(self._learner.episodes(prepared), prepared)
+        concurrent.futures.wait([self._next], timeout)
+        if not self._next.done():
+            raise ReplayTimeout(
+                f"the learner waited {timeout:g} s for {self._count} episodes and {self._read} came: the actors "
+                "are too slow or have stopped"
+            )
+        episodes, prepared = self._next.result()
+        self._next = self._thread.submit(self._prepare, next(self._buffers))
+        if prepared is None:
+            prepared = self._learner.prepare(episodes)
+            episodes = self._learner.episodes(prepared)
+        return Batch(episodes, prepared)
 
     def close(self) -> None:
         """Ends the thread; what it has read is lost. May be called twice."""
         self._stop.set()
-        with self._changed:
-            self._changed.notify_all()
-        self._thread.join(CLOSE_SECONDS)
+        ended, _ = concurrent.futures.wait([self._next], CLOSE_SECONDS)
+        self._thread.shutdown(wait=bool(ended))
 
-    def _run(self) -> None:
-        try:
-            while not self._stop.is_set():
-                self._prepare_next()
-        except Exception as error:  # noqa: BLE001  raised again by `next`
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
-
-    def _prepare_next(self) -> None:
-        """Fills a free buffer with the next batch and hands it over; returns early when told to stop."""
-        if not self._wait_for(lambda: bool(self._free)):
-            return
-        buffer = self._free.pop()
+    def _prepare(self, buffer: Observation | None) -> tuple[list[Episode], Prepared | None]:
+        """Fills the buffer with the next batch and puts it on the devices; raises ReplayClosed when told to stop."""
         episodes: list[Episode] = []
         while len(episodes) < self._count:
             self._read = len(episodes)
@@ -134,25 +104,14 @@ class InputPipeline:
             except ReplayTimeout:
                 chunk = []
             if self._stop.is_set():
-                return
+                raise ReplayClosed("the learner prepares no more batches: the run is ending")
             start = time.monotonic()
             episodes += self._played(chunk, buffer, at=len(episodes))
             self.busy_seconds += time.monotonic() - start
-        self._read = self._count
         start = time.monotonic()
         prepared = None if buffer is None else self._learner.load(episodes, buffer)
         self.busy_seconds += time.monotonic() - start
-        if self._wait_for(lambda: self._ready is None):
-            with self._changed:
-                self._ready = _Ready(episodes, prepared, buffer)
-                self._changed.notify_all()
-
-    def _wait_for(self, condition: Callable[[], bool]) -> bool:
-        """Waits for the learner, as long as it takes; False when told to stop."""
-        with self._changed:
-            while not condition() and not self._stop.is_set():
-                self._changed.wait(1.0)
-        return not self._stop.is_set()
+        return episodes, prepared
 
     def _played(self, episodes: list[Episode], buffer: Observation | None, *, at: int) -> list[Episode]:
         """Plays episodes again into the buffer from row `at`; returns those that could be played."""

@@ -1,4 +1,4 @@
-"""How a training run shows itself: a live table on a terminal, a line per iteration elsewhere."""
+"""Shows a training run: a live table on a terminal, a line per iteration elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run folder says of the run itself: settings, versions, seed, and that no other process works in it."""
+"""The record in a run folder: settings, versions, seed; and the lock that keeps other processes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others use of a run that was trained before: its newest parameters, to evaluate them or to begin with them."""
+"""Reads the newest parameters of an earlier run, to evaluate them or to begin with them."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class RayRun:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:  # it has just died by itself
-                self.until(partial(self._anew, name, pid), f"{name} is started anew", timeout=timeout)
+                self.until(partial(self._anew, name, pid), f"{name} is restarted", timeout=timeout)
             else:
                 return pid
 

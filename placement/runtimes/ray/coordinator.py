@@ -1,7 +1,7 @@
-"""The coordinator: every process tells it that it lives and where it listens, and hears where the others are.
+"""The coordinator: every process sends it heartbeats with its address, and gets the other processes' addresses.
 
-One small process. It holds nothing that cannot be told again: who restarts finds it filled within two heartbeats.
-Nothing but these few numbers passes through it: no parameters, no episodes.
+One small process. It holds nothing that heartbeats do not bring again: if it restarts, it is filled within two of them.
+No parameters and no episodes pass through it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from placement.runtimes.ray.messages import (
 )
 
 COORDINATOR = "coordinator"
-"""Its name, by which the processes of a run find it (Ray keeps the names of different runs apart)."""
+"""Its name, by which the processes of a run find it; Ray keeps the names of different runs apart."""
 OPTIONS = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
 """How Ray runs it: it takes no processor for itself and is restarted as often as it dies."""
 LOST_HEARTBEATS = 10.0
-"""A role that missed this many heartbeats in a row is taken for dead until it sends one again."""
+"""A process that missed this many heartbeats in a row counts as dead until it sends one again."""
 NOTES = 200
 
 
 class Coordinator:
-    """See above. Not locked: Ray calls one method at a time.
+    """The coordinator. It needs no lock: Ray calls one method at a time.
 
     Args:
         shards, caches: how many the run has.
@@ -62,7 +62,7 @@ class Coordinator:
         self._restarts: Mapping[str, float] = {}
         self._shortfalls: dict[int, Shortfall] = {}
         self._locations: dict[RoleName, tuple[ServerLocation, ...]] = {}
-        # A coordinator that is made anew must not repeat an edition that somebody has heard of.
+        # A restarted coordinator must not repeat an edition that a process already has.
         self._edition = time.time_ns()
         self._stop = False
         self._publish()
@@ -70,7 +70,7 @@ class Coordinator:
     # From the roles.
 
     def heartbeat(self, heartbeat: Heartbeat, edition: int) -> HeartbeatReply:
-        """Takes a heartbeat; `edition` is that of the addresses that the process has."""
+        """Takes a heartbeat from a process that has the addresses of `edition`."""
         before = self._heartbeats.get(heartbeat.who)
         self._heartbeats[heartbeat.who], self._heard[heartbeat.who] = heartbeat, self._clock()
         if before is None or (before.address, before.host) != (heartbeat.address, heartbeat.host):
@@ -79,7 +79,7 @@ class Coordinator:
         return self._reply(heartbeat.who, edition)
 
     def report_shortfall(self, shortfall: Shortfall, host: int = 0) -> None:
-        """That learner host waits for episodes that do not come."""
+        """Learner host `host` waits for episodes that do not come."""
         self._shortfalls[host] = shortfall
 
     def row(self, row: Mapping[str, float]) -> None:
@@ -103,18 +103,16 @@ class Coordinator:
         self._restarts = counts
 
     def stop(self) -> None:
-        """From now on every heartbeat is answered with the order to stop."""
+        """From now on the answer to every heartbeat says to stop."""
         self._stop = True
 
     def view(self) -> RunView:
-        """What is to be shown; rows and notes are handed out once."""
+        """What the driver shows; each row and note is returned once."""
         self._forget_the_lost()
         view = RunView(tuple(self._heartbeats.values()), tuple(self._rows), tuple(self._notes), os.getpid())
         self._rows.clear()
         self._notes.clear()
         return view
-
-    # Inside.
 
     def _reply(self, who: Who, edition: int) -> HeartbeatReply:
         known = edition == self._edition
@@ -136,7 +134,7 @@ class Coordinator:
         )
 
     def _publish(self) -> None:
-        """Writes the addresses anew, and a new edition if they differ."""
+        """Updates the addresses; if they changed, the edition rises."""
         locations = {role: self._locations_of(role, count) for role, count in self._counts.items()}
         if locations != self._locations:
             self._locations = locations

@@ -1,4 +1,4 @@
-"""A process's way to the coordinator: a thread sends heartbeats at intervals and keeps what it hears in return."""
+"""A process's connection to the coordinator: a thread sends heartbeats at intervals and keeps the newest answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Measure = Callable[[], Mapping[str, float]]
 
 
 class CoordinatorClient:
-    """Reports for one process until it is closed.
+    """Sends one process's heartbeats until it is closed.
 
     Args:
         coordinator: handle of the coordinator.
@@ -34,7 +34,7 @@ class CoordinatorClient:
 
     Attributes:
         incarnation: a number that no other start of any process has (40 random bits).
-        measure: gives the numbers to send; may be replaced.
+        measure: returns the numbers to send; may be replaced.
         on_stop: called once when the coordinator says that the run ends; may be replaced.
         on_too_large: called before a process that takes too much memory is ended; may be replaced.
     """
@@ -51,7 +51,7 @@ class CoordinatorClient:
         self.on_too_large: Callable[[], None] = lambda: None
         self._host = ray.util.get_node_ip_address()
         self._address, self._ready, self._rendezvous = "", False, Rendezvous()
-        self._heard = HeartbeatReply()
+        self._reply = HeartbeatReply()
         self._shards = (ServerLocation(),) * runtime.shards
         self._caches = (ServerLocation(),) * runtime.caches
         self._wake, self._closed = threading.Event(), threading.Event()
@@ -66,8 +66,8 @@ class CoordinatorClient:
 
     @property
     def reply(self) -> HeartbeatReply:
-        """What was heard last."""
-        return self._heard
+        """The newest answer."""
+        return self._reply
 
     def serve(self, address: str) -> None:
         """From now on heartbeats say that this process serves at `address`; the first one goes at once."""
@@ -87,13 +87,13 @@ class CoordinatorClient:
     def wait_for_rendezvous(self, number: int, *, timeout: float) -> Rendezvous:
         """The learner hosts' rendezvous of that number; raises TimeoutError if nobody asks to it in time."""
         deadline = time.monotonic() + timeout
-        while self._heard.rendezvous.number != number:
+        while self._reply.rendezvous.number != number:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
             if self._closed.wait(RENDEZVOUS_SECONDS):
                 raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
             self._wake.set()
-        return self._heard.rendezvous
+        return self._reply.rendezvous
 
     def shards(self, numbers: Sequence[int] | None = None) -> tuple[str, ...]:
         """The present address of each shard, or of these; "" = down."""
@@ -114,7 +114,7 @@ class CoordinatorClient:
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
-        places = [self._heard.root if number < 0 else self._caches[number] for number in numbers]
+        places = [self._reply.root if number < 0 else self._caches[number] for number in numbers]
         return tuple(place.address for place in places if place.address)
 
     def report_shortfall(self, shortfall: Shortfall) -> None:
@@ -122,11 +122,11 @@ class CoordinatorClient:
         self._coordinator.report_shortfall.remote(shortfall, self._who.number)
 
     def iteration(self, row: Mapping[str, float]) -> None:
-        """Hands a row of metrics to the coordinator; does not wait."""
+        """Sends a row of metrics to the coordinator; does not wait."""
         self._coordinator.row.remote(dict(row))
 
     def note(self, text: str) -> None:
-        """Hands a line for people to the coordinator; does not wait."""
+        """Sends a line for people to the coordinator; does not wait."""
         self._coordinator.note.remote(text)
 
     def close(self) -> None:
@@ -146,29 +146,29 @@ class CoordinatorClient:
     def _send(self) -> None:
         try:
             measures = {**self.measure(), "resident_mb": resident_mb()}
-        except Exception:  # noqa: BLE001  a wrong number must not cost the process its line
+        except Exception:  # noqa: BLE001  a failing measurement must not stop the heartbeats
             _log.exception("%s cannot measure itself", self._who)
             measures = {}
         who, served = self._who, (self._address, self._ready)
         heartbeat = Heartbeat(who, self.incarnation, self._host, os.getpid(), *served, measures, self._rendezvous)
         try:
-            heard = self._ray.get(
-                self._coordinator.heartbeat.remote(heartbeat, self._heard.edition), timeout=ANSWER_SECONDS
+            reply = self._ray.get(
+                self._coordinator.heartbeat.remote(heartbeat, self._reply.edition), timeout=ANSWER_SECONDS
             )
         except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
-            _log.debug("%s sent a heartbeat in vain: %s", self._who, error)
+            _log.debug("%s sent a heartbeat that got no answer: %s", self._who, error)
             return
-        self._shards = self._shards if heard.shards is None else heard.shards
-        self._caches = self._caches if heard.caches is None else heard.caches
-        self._heard = heard
-        if heard.stop and not self._told_to_stop:
+        self._shards = self._shards if reply.shards is None else reply.shards
+        self._caches = self._caches if reply.caches is None else reply.caches
+        self._reply = reply
+        if reply.stop and not self._told_to_stop:
             self._told_to_stop = True
             self.on_stop()
 
     def _bound_memory(self) -> None:
         taken = resident_mb()
         if self._memory_mb and taken > self._memory_mb:
-            self.note(f"{self._who} takes {taken:.0f} MB, more than its {self._memory_mb} MB: it is started anew")
+            self.note(f"{self._who} takes {taken:.0f} MB, more than its {self._memory_mb} MB: it is restarted")
             self.on_too_large()
             time.sleep(self._seconds)  # so that the note gets out
             os._exit(OUT_OF_MEMORY)

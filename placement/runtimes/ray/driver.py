@@ -1,4 +1,4 @@
-"""`runtime=ray`: starts every role in processes of its own, restarts what dies, shows what happens, ends all.
+"""`runtime=ray`: the driver starts every role in processes of its own, restarts what dies, and ends all.
 
 The command's own process. It holds no state that a run needs: the same command goes on from the last checkpoint.
 """
@@ -21,7 +21,7 @@ from placement.runtimes.ray.evaluator_process import EvaluatorProcess
 from placement.runtimes.ray.learner_process import LearnerProcess
 from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
 from placement.runtimes.ray.process_table import processes_table
-from placement.runtimes.ray.role_process import OTHERS, Makers
+from placement.runtimes.ray.role_process import MAX_CALLS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
@@ -36,8 +36,8 @@ STOP_SECONDS = 6.0
 ANSWER_SECONDS = 3.0
 LEAVE_SECONDS = 10.0
 """That a learner may take to end when another one has died."""
-HOPELESS = 5
-"""A learner that died so often without finishing an iteration is given up."""
+MAX_DEATHS = 5
+"""After so many deaths of learners without a finished iteration the run fails."""
 CLASSES = {
     RoleName.SHARD: ShardProcess,
     RoleName.CACHE: CacheProcess,
@@ -54,16 +54,16 @@ class Member:
     Attributes:
         who: it is.
         handle: Ray's.
-        life: Ray's reference to what `run` returns at the end, or to a sign of life while it wakes.
-        restarts: how often it had to be started anew.
-        waking: whether Ray is starting the process anew.
+        running: Ray's reference to what `run` returns at the end, or to what `ping` returns while it restarts.
+        restarts: how often it was restarted.
+        restarting: whether Ray is restarting the process.
     """
 
     who: Who
     handle: Any
-    life: Any
+    running: Any
     restarts: int = 0
-    waking: bool = False
+    restarting: bool = False
 
 
 def run(
@@ -147,7 +147,7 @@ class Driver:
         ]
         self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
         self._learner = self._learners[0]
-        self._leaving: dict[Who, float] = {}  # learners that are to begin anew as another one died; until when
+        self._leaving: dict[Who, float] = {}  # learners that are to restart because another one died, and the deadline
         self._started = time.monotonic()
         self._all_started = self._learner_is_ready = False
         self._iteration, self._deaths = -1.0, 0
@@ -173,80 +173,80 @@ class Driver:
             options["memory"] = resources.memory_mb * 1024 * 1024 or None
             options["scheduling_strategy"] = "SPREAD"
         made = self._ray.remote(CLASSES[who.role]).options(
-            max_restarts=-1, max_task_retries=0, max_concurrency=OTHERS, **options
+            max_restarts=-1, max_task_retries=0, max_concurrency=MAX_CALLS, **options
         )
         handle = made.remote(self._config, who, makers)
-        return Member(who, handle, self._live(who, handle))
+        return Member(who, handle, self._run_role(who, handle))
 
-    def _live(self, who: Who, handle: Any) -> Any:
-        """Tells a process to live; Ray's reference to its end."""
+    def _run_role(self, who: Who, handle: Any) -> Any:
+        """Has a process run its role; Ray's reference to its end."""
         return handle.run.remote(self._rendezvous) if who.role is RoleName.LEARNER else handle.run.remote()
 
     # While it runs.
 
     def _wait(self) -> RunResult | None:
-        """Waits a moment; starts anew what has died. The learner's result, if it is done."""
+        """Waits a moment and restarts what has died. The learner's result, if it is done."""
         self._end_late_leavers()
-        by_life = {member.life: member for member in self._members}
-        ended, _ = self._ray.wait(list(by_life), num_returns=len(by_life), timeout=LOOK_SECONDS)
-        for life in ended:
-            member = by_life[life]
-            if member.waking:
-                self._wake(member)
+        by_reference = {member.running: member for member in self._members}
+        ended, _ = self._ray.wait(list(by_reference), num_returns=len(by_reference), timeout=LOOK_SECONDS)
+        for reference in ended:
+            member = by_reference[reference]
+            if member.restarting:
+                self._finish_restart(member)
                 continue
             try:
-                result = self._ray.get(life)
+                result = self._ray.get(reference)
             except self._ray.exceptions.RayActorError as error:
-                self._revive(member, error)
+                self._restart(member, error)
             except self._ray.exceptions.RayTaskError as error:
                 raise _failure(member.who, error) from error
             else:
                 if member is self._learner:
                     return result
-                raise WorkerFailed(f"{member.who} ended although nobody told it to")
+                raise WorkerFailed(f"{member.who} ended although it was not told to")
         return None
 
-    def _revive(self, member: Member, error: Exception) -> None:
-        """Ray starts a dead process anew; it is told to live again."""
+    def _restart(self, member: Member, error: Exception) -> None:
+        """Ray restarts a dead process; its role runs again once it answers."""
         member.restarts += 1
         if self._leaving.pop(member.who, None) is not None:
-            self._progress.note(f"{member.who} is started anew with the others")
+            self._progress.note(f"{member.who} is restarted with the others")
         else:
-            self._progress.note(f"{member.who} died and is started anew")
+            self._progress.note(f"{member.who} died and is restarted")
             if member.who.role is RoleName.LEARNER:
-                self._begin_anew(member, error)
+                self._restart_learners(member, error)
         _log.info("%s died: %s", member.who, error)
         self._tell("forget", member.who)
         self._tell("restarts", self._restarts())
-        member.life, member.waking = member.handle.ping.remote(), True
+        member.running, member.restarting = member.handle.ping.remote(), True
 
-    def _wake(self, member: Member) -> None:
-        """Tells a process that was started anew to live, once it answers: told before, it would seem to have died."""
+    def _finish_restart(self, member: Member) -> None:
+        """Runs the role of a restarted process once it answers; earlier, it would seem to have died again."""
         try:
-            self._ray.get(member.life)
+            self._ray.get(member.running)
         except self._ray.exceptions.RayActorError as error:
             _log.debug("%s is not there yet: %s", member.who, error)
             time.sleep(LOOK_SECONDS)
-            member.life = member.handle.ping.remote()
+            member.running = member.handle.ping.remote()
         else:
-            member.life, member.waking = self._live(member.who, member.handle), False
+            member.running, member.restarting = self._run_role(member.who, member.handle), False
 
-    def _begin_anew(self, dead: Member, error: Exception) -> None:
-        """A learner died: learner hosts act as one, so all others are ended, to meet again at the last checkpoint."""
+    def _restart_learners(self, dead: Member, error: Exception) -> None:
+        """A learner died. Learner hosts act as one, so all others end and meet again at the last checkpoint."""
         self._deaths += 1
-        if self._deaths >= HOPELESS:
+        if self._deaths >= MAX_DEATHS:
             raise WorkerFailed(
-                f"{dead.who} died, and learners {HOPELESS} times without finishing an iteration: {error}"
+                f"{dead.who} died, and learners {MAX_DEATHS} times without finishing an iteration: {error}"
             )
         self._rendezvous += 1
         for other in self._learners:
-            if other is not dead and not other.waking and other.who not in self._leaving:
+            if other is not dead and not other.restarting and other.who not in self._leaving:
                 self._leaving[other.who] = time.monotonic() + LEAVE_SECONDS
                 # Many end by themselves: `kill` might end the process that already comes after them.
                 other.handle.leave.remote(self._rendezvous)
 
     def _end_late_leavers(self) -> None:
-        """Kills learners that are to begin anew, but do not even hear it."""
+        """Kills learners that were told to restart and did not end in time."""
         for learner in self._learners:
             if time.monotonic() > self._leaving.get(learner.who, math.inf):
                 self._leaving[learner.who] = math.inf
@@ -300,18 +300,18 @@ class Driver:
     # At the end.
 
     def _interrupt(self) -> RunResult:
-        """Has the learner save and end; its result, or what its last words were."""
+        """Has the learner save and end; its result, or how far it was when it saved."""
         self._progress.note(STOPPING)
         self._tell("stop")
-        if not self._learner_is_ready or self._learner.waking:  # there is nothing to save, and nobody to hear it
+        if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or nobody answers
             return RunResult(Path(self._config.run_dir), interrupted=True)
         said = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
         try:
             while time.monotonic() < deadline:
-                ended, _ = self._ray.wait([self._learner.life], timeout=LOOK_SECONDS)
+                ended, _ = self._ray.wait([self._learner.running], timeout=LOOK_SECONDS)
                 if ended:
-                    return self._ray.get(self._learner.life)
+                    return self._ray.get(self._learner.running)
             # In the middle of a long computation: what is saved is all that is needed.
             so_far = self._ray.get(said, timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:

@@ -1,4 +1,4 @@
-"""The learner's hands on the sharded replay: what is too old or not true is dropped, and shortfall is told.
+"""The learner's side of the sharded replay: it drops episodes that are too old or untrue, and reports shortfall.
 
 Axis legend: T macros to place (the longest design's).
 """
@@ -25,13 +25,13 @@ from placement.training.episode_verifier import BestVerifier, EpisodeVerifier
 
 _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
-"""After this long without an episode it is looked whether to stop, and how long nothing has come."""
+"""After this long without an episode the collector checks whether to stop and whether to report a shortfall."""
 SHORTFALL_SECONDS = 3.0
 BUSY_FACTOR = 10
-"""Without an episode for so long, while some are missing, the learner says that episodes are missing."""
+"""While the learner still learns, it waits this many times longer before it reports a shortfall."""
 REPEATED = 100
 LAGS = 4
-"""That are told apart in the distribution of staleness."""
+"""Columns of the distribution of staleness, before the last one (this many or more)."""
 
 
 class Bounds(NamedTuple):
@@ -49,7 +49,7 @@ class Bounds(NamedTuple):
 
 
 class EpisodeCollector:
-    """A replay's reading side for the learner's loop: young enough episodes of this learner's, from all shards.
+    """Reads episodes from all shards for the learner's loop: young enough ones, drawn with this learner's parameters.
 
     The best placements are found here: an episode that says that it is cheaper than any before is played again.
     Episodes may be read ahead of the iteration that learns from them; their age is what it will be then. For one
@@ -62,7 +62,7 @@ class EpisodeCollector:
         best: is told of placements that are better than any before.
         bounds: how many episodes, and how old.
         stop: set to end all waits with ReplayClosed.
-        report_shortfall: is told when episodes do not come.
+        report_shortfall: called when episodes do not come.
 
     Attributes:
         stale: episodes dropped because they were too old.
@@ -126,7 +126,7 @@ class EpisodeCollector:
         return min(max(self._publications.begun + self._accepted // self._bounds.episodes, newest), newest + 1)
 
     def _check_shortfall(self, got: bool) -> None:
-        """Tells it when nothing came for some seconds; while the learner still learns it can wait longer."""
+        """Reports a shortfall when nothing came for some seconds; while the learner still learns, it waits longer."""
         now, before, self._waiting = time.monotonic(), self._waiting, self._source.size()
         if got or self._waiting > before:
             self._came = now

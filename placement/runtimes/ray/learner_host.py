@@ -1,4 +1,4 @@
-"""What a learner process gives to its learning, and what every learner host makes of it."""
+"""What every learner host is built from: the process's connections, a fresh learner, the reading of its shards."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from placement.training.seeds import SeedRole, role_seed
 
 @dataclasses.dataclass(frozen=True)
 class LearnerHost:
-    """What the process gives.
+    """A learner process, as its learning sees it.
 
     Attributes:
         config: the run's settings.
-        coordinator: the way to it.
+        coordinator: connection to it.
         bind: address that its servers listen on.
         makers: of the network and its learner.
         stop: set when the run is to end.

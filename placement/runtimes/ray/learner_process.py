@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 ALONE = 76
-"""Exit code of a learner host that lost the others; all are started anew."""
+"""Exit code of a learner host that lost the others; all are restarted."""
 
 
 def _from_jax(error: Exception) -> bool:

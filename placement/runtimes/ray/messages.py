@@ -1,4 +1,4 @@
-"""What the processes of a run and its coordinator tell each other: a few numbers and names."""
+"""The messages between a run's processes and its coordinator: a few numbers and names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Rendezvous:
     """Where learner hosts find each other.
 
     Attributes:
-        number: rises each time that they begin anew; 0 = none yet.
+        number: rises each time that they restart; 0 = none yet.
         address: `host:port` that the first of them waits at.
     """
 
@@ -49,17 +49,17 @@ class Rendezvous:
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """What a process says of itself.
+    """What a process tells the coordinator of itself, at intervals.
 
     Attributes:
-        who: says it.
-        incarnation: another one at each start of the process.
+        who: the process.
+        incarnation: a different number at each start of the process.
         host: name or address of its machine.
         pid: its process number.
         address: `host:port` that it serves at; "" if it serves nothing.
-        ready: whether it has done with starting.
+        ready: whether it has finished starting.
         measures: numbers by name, for people and `metrics.csv`.
-        rendezvous: to which the first learner host asks the others.
+        rendezvous: where the first learner host waits for the others.
     """
 
     who: Who
@@ -90,7 +90,7 @@ class Shortfall:
     """The learner waits for episodes that do not come.
 
     Attributes:
-        number: rises each time that it says so.
+        number: rises with each such message.
         missing: episodes.
     """
 
@@ -100,11 +100,11 @@ class Shortfall:
 
 @dataclasses.dataclass(frozen=True)
 class HeartbeatReply:
-    """What a process hears in return for its heartbeat.
+    """The coordinator's answer to a heartbeat.
 
     Attributes:
-        edition: of the addresses; they are told only to who has another one.
-        shards, caches: by number; None: as before.
+        edition: of the addresses; only a process with another edition gets them.
+        shards, caches: by number; None: unchanged.
         root: the learner's own cache.
         actors: how many live, of those that belong to the same learner host.
         shortfall: of that host.

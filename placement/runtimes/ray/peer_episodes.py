@@ -1,4 +1,4 @@
-"""What the first learner host makes of the other hosts' episodes: it keeps their placements and their identities."""
+"""The first learner host keeps the best placements and the identities of the other hosts' episodes."""
 
 from __future__ import annotations
 

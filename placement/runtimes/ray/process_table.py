@@ -1,4 +1,4 @@
-"""How the processes of a run do, as a table: a line for each role."""
+"""A table of the run's processes: a line for each role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]
 
     Args:
         heartbeats: the newest of each process that lives.
-        restarts: how often each process (by its name) was started anew.
+        restarts: how often each process (by its name) was restarted.
     """
     table = Table(caption="latencies: mean / median / 99th percentile", caption_justify="left")
     for title in ("processes", "live", *COLUMNS, "restarts"):

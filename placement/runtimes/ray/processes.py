@@ -1,4 +1,4 @@
-"""The processes below this one, and how to make sure that none is left."""
+"""Processes below this one: finding them, ending them, their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of all roles have in common: a life that Ray begins and ends, and a way to the coordinator."""
+"""What the processes of all roles share: Ray starts and restarts them, and they send heartbeats to the coordinator."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Who
 
 NODE = "node"
-RUN, OTHERS = "run", 4
-"""The method in which a role lives, and how many methods may be called at once."""
+MAX_CALLS = 4
+"""Methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RoleProcess:
         return getattr(self.config.runtime.roles, self.who.role.value)
 
     def connect(self) -> CoordinatorClient:
-        """Opens the way to the coordinator, through which the order to stop comes."""
+        """Connects to the coordinator, whose answers say when to stop."""
         import ray
 
         self.coordinator = CoordinatorClient(ray.get_actor(COORDINATOR), self.who, self.config.runtime)
@@ -73,7 +73,7 @@ class RoleProcess:
         return str(ray.util.get_node_ip_address()) if wanted == NODE else wanted
 
     def run(self) -> Any:
-        """Lives until told to stop."""
+        """Runs the role until told to stop."""
         raise NotImplementedError
 
     def stop(self) -> Any:

@@ -1,4 +1,4 @@
-"""What actors and the evaluator have in common: they read parameters from caches and write episodes to shards."""
+"""What actors and the evaluator share: they read parameters from caches and write episodes to shards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RolloutParts(NamedTuple):
     """What the process plays with.
 
     Attributes:
-        coordinator: the way to it.
+        coordinator: connection to it.
         designs: the run's.
         agent: picks actions.
         store: reads parameters.

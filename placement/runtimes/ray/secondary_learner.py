@@ -1,4 +1,4 @@
-"""A learner host beside the first: it reads its own shards and learns with the others, and tells nobody of it."""
+"""A learner host beside the first: it reads its own shards and learns with the others."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
     before = {each: run.pid(each) for each in ("learner", "learner 1")}
     assert run.kill(name, timeout=LONG) == before[name]
     for each, pid in before.items():
-        run.until(lambda each=each, pid=pid: run.pid(each) not in (0, pid), f"{each} is started anew", timeout=LONG)
+        run.until(lambda each=each, pid=pid: run.pid(each) not in (0, pid), f"{each} is restarted", timeout=LONG)
     times = {"learner 1": 1, "learner": 2}[name]
     # The one that lost the other ends itself; which of them Ray reports first is a matter of chance.
-    assert len(re.findall(r"learner(?: 1)? died and is started anew", run.output())) == times, run.output()
-    assert len(re.findall(r"learner(?: 1)? is started anew with the others", run.output())) == times, run.output()
+    assert len(re.findall(r"learner(?: 1)? died and is restarted", run.output())) == times, run.output()
+    assert len(re.findall(r"learner(?: 1)? is restarted with the others", run.output())) == times, run.output()
     assert run.output().count("goes on after iteration") == times
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
@@ -83,7 +83,7 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
 
 def test_a_shard_is_killed_and_its_host_waits_for_it(run: RayRun, folder: Path) -> None:
     killed = run.kill("shard 1", timeout=LONG)
-    run.until(lambda: run.pid("shard 1") not in (0, killed), "it is started anew", timeout=LONG)
+    run.until(lambda: run.pid("shard 1") not in (0, killed), "it is restarted", timeout=LONG)
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     _check(folder)

@@ -73,4 +73,4 @@ def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_pa
     config = toy(tmp_path, iterations=10**6, runtime=runtime)
     with RayRun(config, makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
         run.until(lambda: "more than its 150 MB" in run.output(), "it says so", timeout=LONG)
-        run.until(lambda: "actor 0 died and is started anew" in run.output(), "it is started anew", timeout=LONG)
+        run.until(lambda: "actor 0 died and is restarted" in run.output(), "it is restarted", timeout=LONG)

@@ -44,8 +44,8 @@ def _check(folder: Path) -> None:
 def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: Path, name: str) -> None:
     killed = run.kill(name, timeout=LONG)
     assert killed
-    run.until(lambda: run.pid(name) not in (0, killed), f"{name} is started anew", timeout=LONG)
-    assert f"{name} died and is started anew" in run.output()
+    run.until(lambda: run.pid(name) not in (0, killed), f"{name} is restarted", timeout=LONG)
+    assert f"{name} died and is restarted" in run.output()
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     _check(folder)
@@ -64,7 +64,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
-    run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is started anew", timeout=LONG)
+    run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is restarted", timeout=LONG)
     _check(folder)
 
 
