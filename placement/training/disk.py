@@ -68,4 +68,4 @@ def _reason(error: BaseException | None) -> str | None:
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.3g} MB"
+    return f"{size / 1e6:,.1f} MB"
