@@ -19,7 +19,7 @@ MEMORY_LEFT = 0.7  # of a pod's, which Ray gives to tasks; the rest is for its o
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "docs" / "kuberay.yaml").read_text())
+    return yaml.safe_load((ROOT / "docs" / "how-to" / "kuberay.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
