@@ -12,7 +12,7 @@ from placement.config import TrainConfig, build
 from placement.training import run_folder
 
 if TYPE_CHECKING:
-    from placement.runtimes.local import RunResult
+    from placement.training.run_result import RunResult
 
 
 def main(values: dict[str, Any], program: Sequence[str]) -> float:
@@ -38,6 +38,7 @@ def train(config: TrainConfig) -> float:
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
     from placement.training.checkpoint import CheckpointError
+    from placement.training.disk import DiskFull
     from placement.training.divergence import Diverged
     from placement.training.supervisor import WorkerFailed
 
@@ -45,7 +46,7 @@ def train(config: TrainConfig) -> float:
         result = _run(config)
     except CheckpointError as error:
         raise Refusal(str(error)) from None
-    except Diverged as error:
+    except (DiskFull, Diverged) as error:
         raise Refusal(str(error), status=1) from None
     except (WorkerFailed, ReplayTimeout) as error:
         message = f"{error} (the last good state is saved: the same command goes on from it)"
