@@ -38,13 +38,10 @@ train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=.
 evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
 	$(BIN)/python evaluate.py $(ARGS)
 
-# Without TEST_ARGS in two halves side by side: the tests of tests/distributed wait for processes most of the time.
+# Three workers on two cores: the tests of runtimes/ray, which stay on one worker, wait for processes most of the time.
 test: install  ## Run all tests (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
-	@mkdir -p build; echo "tests/distributed runs beside the others; what it says follows at the end (build/distributed.log)"; \
-	$(BIN)/python -m pytest tests/distributed >build/distributed.log 2>&1 & half=$$!; trap "kill $$half" INT TERM; \
-	$(BIN)/python -m pytest --ignore tests/distributed; others=$$?; \
-	wait $$half; distributed=$$?; cat build/distributed.log; exit $$((others + distributed))
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
