@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class WorkerError(RuntimeError):
-    """A step failed inside the engine; `env_id` says whose. That environment has begun a new episode."""
+    """A step of environment `env_id` failed inside the engine. That environment has begun a new episode."""
 
     def __init__(self, env_id: int, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class EnvironmentPool:
     """Environments that each play one design over and over, stepped in C++ without the interpreter's lock.
 
     **Two modes.** With `batch_size` below `num_envs`, `recv` returns the first `batch_size` results that are ready,
-    whosever they are, and `info["env_id"]` says whose; send the next actions to those. With `batch_size` equal to
+    of any environments, and `info["env_id"]` names them; send the next actions to those. With `batch_size` equal to
     `num_envs` (synchronous mode) a batch answers one call, in the order of the call, for all environments or any
     subset; it is then bit for bit the same for any number of threads. The calling thread is one of them: with
     `num_threads=1`, `step` and `reset` use no other thread.
@@ -67,7 +67,7 @@ class EnvironmentPool:
     info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
     (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
     NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
-    engine's own memory, not a copy, and are never written again while anybody holds them.
+    engine's own memory, not a copy. The engine does not write to them while the program holds one of them.
 
     **Misuse** raises and leaves the pool usable: IllegalAction, ValueError, TypeError and IndexError for arguments;
     RuntimeError for what the pool cannot do now (a busy environment, nothing in flight, closed, forked);
@@ -84,7 +84,7 @@ class EnvironmentPool:
         num_envs: how many environments there are.
         batch_size: how many results a batch holds; in synchronous mode as many as the call named.
         synchronous: whether a batch answers a call.
-        number: by which the engine finds the pool, in `xla`.
+        number: the pool's in the engine's registry, for `xla`.
     """
 
     def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
@@ -177,7 +177,7 @@ class EnvironmentPool:
 
         Args:
             env_id: integers [B], none of them in flight.
-            seed: begins their random numbers anew: environment i gets seed + i, or the i-th of a sequence.
+            seed: of their random numbers: environment i gets seed + i, or the i-th of a sequence.
 
         Raises:
             ValueError, TypeError, IndexError, RuntimeError: see the class.
@@ -213,7 +213,7 @@ class EnvironmentPool:
         return self._native.observe(self._ids(env_id))
 
     def snapshot(self, env_id: int) -> bytes:
-        """All that an environment's present episode is, its random numbers included.
+        """The state of an environment's present episode, its random numbers included.
 
         The bytes mean the same on any machine (`placement/engine/native/env/snapshot.hpp` describes them) and can be
         restored into any environment of the same design, in any pool.

@@ -17,7 +17,7 @@ SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
 
 
 def place_soft_macros(design: Design, placement: Placement, placer: str = "force_directed") -> Placement:
-    """`placement` with its movable soft macros placed anew; hard macros, ports and fixed nodes stay.
+    """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
 
     The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros stood. To place
     many times, or from several threads, keep one `_native.SoftPlacer` per thread instead: it reuses its workspace.

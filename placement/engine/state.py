@@ -1,4 +1,4 @@
-"""A placement in the making, macro by macro, with undo: what search and tests work on.
+"""A partial placement: macros are placed one by one and can be taken back. Search and tests use it.
 
 Axis legend: R grid rows, C grid columns, T macros to place. Lengths are in µm.
 """

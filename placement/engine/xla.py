@@ -23,7 +23,7 @@ _RESULTS = (*_OBSERVATION, "reward", "terminated", "dead_end", "costs", "elapsed
 
 
 class Pool(Protocol):
-    """What is needed of `placement.engine.pool.EnvironmentPool`."""
+    """The part of `placement.engine.pool.EnvironmentPool` that is used here."""
 
     spec: PoolSpec
     number: int
@@ -45,7 +45,7 @@ class PoolFunctions(NamedTuple):
     """What a JAX program plays a pool with; each function returns the handle for the next call.
 
     Attributes:
-        handle: uint32 [2]; passing it on from call to call is what keeps the calls in order.
+        handle: uint32 [2]; each call takes the handle of the call before, which keeps the calls in order.
         recv: ``recv(handle) -> handle, result``; in synchronous mode ``recv(handle, size)`` for a call of fewer
             environments than all.
         send: ``send(handle, actions, env_id=None) -> handle``.

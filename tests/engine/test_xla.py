@@ -100,6 +100,16 @@ def test_a_subset_in_a_program(callback: bool) -> None:
         assert truncated.tolist() == [False, False]
 
 
+@pytest.mark.parametrize("callback", CALLBACK)
+@pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint8, jnp.uint16, jnp.uint32])
+def test_actions_in_a_program_are_integers_of_any_dtype(callback: bool, dtype) -> None:
+    with make_pool(four_macros(), 2, num_threads=1, config=NONE) as pool:
+        pool.reset()
+        handle, _, _, step = pool.xla(callback=callback)
+        _, (observation, *_) = jax.jit(step)(handle, jnp.array([12, 7], dtype))
+        assert observation["step"].tolist() == [1, 1]
+
+
 @pytest.mark.skipif(not _native.XLA_HANDLERS, reason="built without XLA")
 def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
     with make_pool(four_macros(), 2, num_threads=1) as pool:
@@ -109,6 +119,8 @@ def test_misuse_in_a_program_is_an_error_of_the_program() -> None:
             jax.block_until_ready(step(handle, jnp.array([12, 99], jnp.int32)))
         with pytest.raises(Exception, match="would wait for ever"):
             jax.block_until_ready(recv(handle))
+        with pytest.raises(Exception, match="environment 0: action 2147483647"):
+            jax.block_until_ready(step(handle, jnp.array([2**32 - 1, 12], jnp.uint32)))
         with pytest.raises(TypeError, match="int32"):
             step(handle, jnp.zeros(2))
         pool.step(np.array([12, 12], np.int32))

@@ -42,8 +42,8 @@ struct BlockOwner {
   std::shared_ptr<EnvironmentPool> pool;
 };
 
-// A block with its arrays, which are made once and handed out again whenever nobody else holds them any more. (A view of
-// an array, and a consumer of its buffer, holds the array.)
+// A block with its arrays. The arrays are made once and lent again as soon as Python holds none of them. (A view of an
+// array, and a consumer of its buffer, holds the array.)
 struct Lending {
   Block* block;
   nb::list arrays;

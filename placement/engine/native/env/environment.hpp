@@ -1,5 +1,5 @@
-// One environment: an episode places the macros of one design; the cost of the whole placement ends it. The pools drive
-// environments through `advance` and `write`, whoever's thread they run on.
+// One environment: an episode places the macros of one design; the cost of the whole placement ends it. The pool calls
+// `advance` and `write`, from any of its threads.
 #pragma once
 
 #include <array>

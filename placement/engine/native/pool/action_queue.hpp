@@ -10,14 +10,14 @@ namespace placement {
 
 class ActionQueue {
  public:
-  // Holds up to `capacity` environments; whoever pushes sees to it that there are never more.
+  // Holds up to `capacity` environments; the caller of `push` never puts in more.
   explicit ActionQueue(int capacity) {
     std::size_t size = 1;
     while (size < static_cast<std::size_t>(capacity)) size *= 2;
     ring_ = std::vector<std::atomic<std::int32_t>>(size);
   }
 
-  // Only one thread at a time. What was written before is seen by the thread that pops.
+  // Only one thread at a time. The thread that pops sees what was written before.
   void push(const std::int32_t* environments, int count) {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     for (int i = 0; i < count; ++i) at(tail + i).store(environments[i], std::memory_order_relaxed);

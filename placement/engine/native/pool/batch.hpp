@@ -1,4 +1,4 @@
-// The memory of one batch of environments, in which each writes its own place and which NumPy sees without a copy.
+// The memory of one batch of environments. Each environment writes its own place; NumPy reads it without a copy.
 #pragma once
 
 #include <memory>
@@ -47,7 +47,7 @@ class Batch {
   std::int32_t* columns() { return columns_.data(); }
   std::int32_t* macros() { return macros_.data(); }
 
-  // Writes all that is to be known of an environment after a step into its place.
+  // Writes the result of an environment's step into its place.
   void write(std::size_t index, int env_id, const Environment& environment, ObservationWriter& writer) {
     const EpisodePlan& plan = environment.state().plan();
     environment.write(writer, observation(index), step(index));

@@ -75,7 +75,7 @@ class EnvironmentPool {
   bool synchronous() const { return batch_size_ == size(); }
   bool closed() const { return closed_.load(); }
   // Whether this process was forked from the one that made the pool. The pool must then never be destroyed: its threads
-  // are not here, and what they wait on cannot be taken down.
+  // are not here, and the semaphores that they wait on cannot be destroyed.
   bool forked() const;
   const PlanList& designs() const { return designs_; }
   const ObservationShape& shape() const { return designs_.shape; }

@@ -1,4 +1,4 @@
-// Whole episodes played again from their actions, for what was seen before each of them.
+// Plays whole episodes again from their actions and writes the observation before each action.
 #pragma once
 
 #include <memory>

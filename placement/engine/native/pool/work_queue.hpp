@@ -1,5 +1,5 @@
-// Which environments are to be stepped, and by whom: every worker has a lane of its own, so that an environment mostly
-// stays with one core and its state in that core's cache. A worker whose lane is empty takes from the others'.
+// The environments that wait to be stepped. Every worker has a lane of its own, so that an environment mostly stays with
+// one core and its state in that core's cache. A worker with an empty lane takes from other lanes.
 //
 // A worker that finds nothing looks again for a while (spins_for) before it sleeps: a caller that steps in a loop comes
 // back sooner than a sleeping thread wakes up.
@@ -36,7 +36,7 @@ inline int spins_for(int threads) {
 
 class WorkQueue {
  public:
-  // `caller_works`: the calling thread works along, in the place of one of the workers.
+  // `caller_works`: the calling thread steps environments in the place of one of the workers.
   WorkQueue(int environments, int workers, bool caller_works = true)
       : environments_(environments), spins_(spins_for(caller_works ? workers : workers + 1)) {
     for (int worker = 0; worker < workers; ++worker) lanes_.push_back(std::make_unique<Lane>(environments));
