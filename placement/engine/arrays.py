@@ -34,8 +34,8 @@ def int32_array(
     if len(shape) != array.ndim or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
         wanted = ", ".join("any" if length is None else str(length) for length in shape)
         raise ValueError(f"{name}: shape {list(array.shape)}, expected [{wanted}]")
-    if array.dtype != np.int32 and array.size:
-        for value in (array.min(), array.max()):
-            if not _LIMITS.min <= value <= _LIMITS.max:
-                raise beyond(f"{name}: {value} must be in [{_LIMITS.min}, {_LIMITS.max}], the range of int32")
-    return np.ascontiguousarray(array, np.int32)
+    cast = np.ascontiguousarray(array, np.int32)
+    if (wrong := cast != array).any():
+        value = array[wrong][0]
+        raise beyond(f"{name}: {value} must be in [{_LIMITS.min}, {_LIMITS.max}], the range of int32")
+    return cast

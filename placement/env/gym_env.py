@@ -98,7 +98,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
             raise IllegalAction(
                 f"action {index}: must be in [0, {self._pool.spec.num_actions}), row · columns + column"
             )
-        self._batch, reward, terminated, _, brought = self._pool.step([index])
+        self._batch, reward, terminated, _, brought = self._pool.step(np.array([index], np.int32))
         self._ended = bool(terminated[0])
         info = self._info()
         if brought["dead_end"][0]:
