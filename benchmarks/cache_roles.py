@@ -62,9 +62,9 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
 def run_cache(bind: str, parent: str) -> None:
     """One cache, until standard input ends."""
     from placement.modelcache.cache import ModelCache
-    from placement.modelcache.connection import Patience
+    from placement.modelcache.connection import Timeouts
 
-    cache = ModelCache(bind=bind, parents=lambda: (parent,), patience=Patience(call=60.0, read=READ_SECONDS))
+    cache = ModelCache(bind=bind, parents=lambda: (parent,), timeouts=Timeouts(call=60.0, read=READ_SECONDS))
     _say(address=cache.address)
     sys.stdin.read()
     cache.close()
@@ -72,7 +72,7 @@ def run_cache(bind: str, parent: str) -> None:
 
 def run_readers(megabytes: float, addresses: list[str]) -> None:
     """One process for each address, forked before gRPC has started anything; they read until standard input ends."""
-    from placement.modelcache.connection import Patience
+    from placement.modelcache.connection import Timeouts
     from placement.modelcache.layout import Layout
     from placement.modelcache.reader import CacheReader
 
@@ -84,8 +84,8 @@ def run_readers(megabytes: float, addresses: list[str]) -> None:
         child = os.fork()
         if child == 0:
             die_with_parent()
-            patience = Patience(call=60.0, read=READ_SECONDS)
-            _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, patience=patience), number)
+            timeouts = Timeouts(call=60.0, read=READ_SECONDS)
+            _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, timeouts=timeouts), number)
             os._exit(0)
         children.append(child)
     _say(ready=len(children))

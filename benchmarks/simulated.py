@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.capacity.fleet import Fleet, build_stores
-from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, Store, TransferCosts
+from placement.capacity.simulation import CallbackThreads, Clock, Process, QueuedLink, Store, TransferCosts
 
 
 class Pace(NamedTuple):
@@ -41,23 +41,23 @@ def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: i
     """
     clock, chance = Clock(), random.Random(seed)
     shards = [QueuedLink(clock, pace.megabits, costs, burst=pace.burst) for _ in range(pace.shards)]
-    naps = [Naps(clock) for _ in range(pace.processes)]
+    threads = [CallbackThreads(clock) for _ in range(pace.processes)]
     latencies: list[float] = []
 
-    def writer(shard: QueuedLink, naps: Naps) -> Process:
+    def writer(shard: QueuedLink, threads: CallbackThreads) -> Process:
         yield pace.making * chance.random()
         written = int(pace.warm)
         while clock.now < seconds or written < 2:
             start = clock.now
             fixed = costs.write_seconds + pace.megabytes * costs.write_seconds_per_mb
-            yield from naps.write(fixed, shard.send(pace.megabytes))
+            yield from threads.write(fixed, shard.send(pace.megabytes))
             written += 1
             if written > 1:
                 latencies.append(clock.now - start)
             yield pace.making * chance.uniform(0.5, 1.5)
 
     for number in range(pace.writers):
-        clock.start(writer(shards[number % pace.shards], naps[number // pace.shards % pace.processes]))
+        clock.start(writer(shards[number % pace.shards], threads[number // pace.shards % pace.processes]))
     clock.run(float("inf"))
     return np.array(latencies)
 

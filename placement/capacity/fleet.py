@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, SharedLink, Signal, Store, TransferCosts
+from placement.capacity.simulation import (
+    CallbackThreads,
+    Clock,
+    Process,
+    QueuedLink,
+    SharedLink,
+    Signal,
+    Store,
+    TransferCosts,
+)
 from placement.modelcache.tree import ROOT, plan_tree
 
 WARM_UP = 2
@@ -112,7 +121,7 @@ class _FleetRun:
 
     def _actor(self, store: Store, shard: QueuedLink) -> Process:
         fleet, costs, version = self.fleet, self.costs, -1
-        share, naps = 0, Naps(self.clock)
+        share, threads = 0, CallbackThreads(self.clock)
         megabytes = fleet.episode_mb * fleet.episodes
         fixed = fleet.episodes * (costs.write_seconds + fleet.episode_mb * costs.write_seconds_per_mb)
         while True:
@@ -123,7 +132,7 @@ class _FleetRun:
                 self.reads.append((version, self.clock.now - start))
             yield fleet.round_seconds * self.chance.uniform(0.9, 1.1)
             start = self.clock.now
-            yield from naps.write(fixed, shard.send(megabytes, episodes=fleet.episodes))
+            yield from threads.write(fixed, shard.send(megabytes, episodes=fleet.episodes))
             self.writes.append((version, self.clock.now - start))
             self.clock.start(self._fetch(megabytes))
             share += 1

@@ -22,7 +22,7 @@ Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
 
 CROWD = 16
 """Beyond so many transfers at once a link gets no slower: measured with 16 to 49."""
-IDLE_SECONDS, NAP_SECONDS = 1.0, 0.1
+IDLE_SECONDS, SLEEP_SECONDS = 1.0, 0.1
 """gRPC's threads that call back sleep so long after so long without an event (its `CallbackAlternativeCQ`)."""
 
 
@@ -186,8 +186,8 @@ class QueuedLink:
             self._busy, self._at = False, self._clock.now
 
 
-class Naps:
-    """When the threads of a process's Reverb client sleep: for a tenth of a second after each second without an event.
+class CallbackThreads:
+    """The threads of a process's Reverb client: they sleep a tenth of a second after each second without an event.
 
     What arrives meanwhile is seen only when they wake up.
     """
@@ -197,8 +197,8 @@ class Naps:
 
     def until_awake(self) -> float:
         """Seconds until they would see an event; 0 = at once."""
-        phase = (self._clock.now - self._event) % (IDLE_SECONDS + NAP_SECONDS)
-        return max(IDLE_SECONDS + NAP_SECONDS - phase, 0.0) if phase >= IDLE_SECONDS else 0.0
+        phase = (self._clock.now - self._event) % (IDLE_SECONDS + SLEEP_SECONDS)
+        return max(IDLE_SECONDS + SLEEP_SECONDS - phase, 0.0) if phase >= IDLE_SECONDS else 0.0
 
     def stay_awake(self) -> None:
         """Notes an event."""

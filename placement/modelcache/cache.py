@@ -13,7 +13,7 @@ import threading
 import numpy as np
 
 from placement.modelcache.base import StoreClosed
-from placement.modelcache.connection import Patience, SourceFailed
+from placement.modelcache.connection import SourceFailed, Timeouts
 from placement.modelcache.header import SnapshotMismatch, check
 from placement.modelcache.service import SnapshotServer
 from placement.modelcache.source import HOLD_SECONDS, Source, SourceStatistics
@@ -48,7 +48,7 @@ class ModelCache:
         bind: the address by which others reach it (see `SnapshotServer`).
         parents: where snapshots come from, nearest first; None = this is the root, which is published to.
         poll_seconds: between two questions for the parent's version.
-        patience: how long to wait for the parents.
+        timeouts: how long to wait for the parents.
 
     Raises:
         PortTaken: something listens on `port` already.
@@ -66,7 +66,7 @@ class ModelCache:
         bind: str = "127.0.0.1",
         parents: Addresses | None = None,
         poll_seconds: float = 0.2,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.version, self._published = -1, 0
         self._server = SnapshotServer(port=port, bind=bind)
@@ -74,7 +74,7 @@ class ModelCache:
         self._publishing = threading.Lock()
         self._closed = threading.Event()
         self._poll_seconds = poll_seconds
-        self._source = Source(parents, patience=patience) if parents is not None else None
+        self._source = Source(parents, timeouts=timeouts) if parents is not None else None
         self._reader = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
         if self._source is not None:
             self._reader.start()

@@ -28,8 +28,8 @@ class SourceFailed(ConnectionError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Patience:
-    """How long to wait; all in seconds.
+class Timeouts:
+    """How long a reader waits; all in seconds.
 
     Attributes:
         call: for the answer to a small question.
@@ -45,8 +45,8 @@ class Patience:
 class CacheConnection:
     """The way to one cache; for several threads at once."""
 
-    def __init__(self, address: str, patience: Patience) -> None:
-        self._address, self._patience = address, patience
+    def __init__(self, address: str, timeouts: Timeouts) -> None:
+        self._address, self._timeouts = address, timeouts
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
         self._version = self._channel.unary_unary(f"/{SERVICE}/version")
         self._snapshot = self._channel.unary_stream(f"/{SERVICE}/snapshot")
@@ -55,7 +55,7 @@ class CacheConnection:
         """The newest version that the cache holds, -1 = none; waits `hold` seconds for one above `has`."""
         question = QUESTION.pack(has, hold)
         try:
-            return int(ANSWER.unpack(self._version(question, timeout=hold + self._patience.call))[0])
+            return int(ANSWER.unpack(self._version(question, timeout=hold + self._timeouts.call))[0])
         except (grpc.RpcError, ValueError) as error:  # ValueError: closed by another thread
             raise self._failure(error) from None
 
@@ -67,7 +67,7 @@ class CacheConnection:
             SnapshotDamaged, SnapshotMismatch: its header is wrong, or more came than that says.
         """
         try:
-            return _assemble(self._snapshot(b"", timeout=self._patience.read))
+            return _assemble(self._snapshot(b"", timeout=self._timeouts.read))
         except (SnapshotDamaged, SnapshotMismatch):
             raise
         except (grpc.RpcError, ValueError) as error:

@@ -6,7 +6,7 @@ import threading
 import time
 
 from placement.modelcache.base import ParameterStore, Snapshot, StoreTimeout
-from placement.modelcache.connection import Patience, SourceFailed
+from placement.modelcache.connection import SourceFailed, Timeouts
 from placement.modelcache.layout import Layout
 from placement.modelcache.source import HOLD_SECONDS, Source, SourceStatistics
 from placement.transport.addresses import Addresses
@@ -21,7 +21,7 @@ class CacheReader(ParameterStore):
         addresses: the present addresses of the caches it may use, nearest first.
         layout: of the parameters.
         poll_seconds: between two questions for the version, while it waits.
-        patience: how long to wait for a cache.
+        timeouts: how long to wait for a cache.
     """
 
     def __init__(
@@ -30,10 +30,10 @@ class CacheReader(ParameterStore):
         layout: Layout,
         *,
         poll_seconds: float = 0.1,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self._layout, self._poll_seconds = layout, poll_seconds
-        self._source = Source(addresses, patience=patience)
+        self._source = Source(addresses, timeouts=timeouts)
         self._reading = threading.Lock()  # one thread moves the bytes; the others find what it got
         self._snapshot: Snapshot | None = None
         self._closed = threading.Event()
@@ -49,7 +49,7 @@ class CacheReader(ParameterStore):
         """The newest snapshot, once it is at least `version`.
 
         Where no cache answers, what is held already is given if it is at least `version`. Bytes that are on their way
-        when the time is up are waited for (`Patience.read` seconds at most) rather than thrown away.
+        when the time is up are waited for (`Timeouts.read` seconds at most) rather than thrown away.
 
         Raises:
             StoreTimeout: none came within `timeout` seconds.

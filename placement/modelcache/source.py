@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from placement.modelcache.base import StoreClosed
-from placement.modelcache.connection import CacheConnection, Patience, SourceFailed
+from placement.modelcache.connection import CacheConnection, SourceFailed, Timeouts
 from placement.modelcache.header import SnapshotDamaged, check
 from placement.transport.addresses import Addresses
 from placement.transport.failover import Failover
@@ -46,12 +46,12 @@ class Source:
 
     Args:
         addresses: of the caches at present, nearest first.
-        patience: how long to wait.
+        timeouts: how long to wait.
     """
 
-    def __init__(self, addresses: Addresses, *, patience: Patience | None = None) -> None:
-        self._patience = patience or Patience()
-        self._failover = Failover(addresses, retry=self._patience.retry)
+    def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None) -> None:
+        self._timeouts = timeouts or Timeouts()
+        self._failover = Failover(addresses, retry=self._timeouts.retry)
         self._connections: dict[str, CacheConnection] = {}
         self._lock = threading.Lock()  # for everything below, and the connections
         self._closed = False
@@ -121,7 +121,7 @@ class Source:
             if self._closed:
                 raise self._closed_error()
             if address not in self._connections:
-                self._connections[address] = CacheConnection(address, self._patience)
+                self._connections[address] = CacheConnection(address, self._timeouts)
             return self._connections[address]
 
     def _give_up(self, address: str, connection: CacheConnection, error: Exception) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from placement.capacity import plan
 from placement.capacity.fleet import Fleet, simulate
-from placement.capacity.simulation import Clock, Naps, Process, QueuedLink, SharedLink, TransferCosts
+from placement.capacity.simulation import CallbackThreads, Clock, Process, QueuedLink, SharedLink, TransferCosts
 
 SHARED = TransferCosts(write_parts=10)  # episodes share a link
 
@@ -71,12 +71,12 @@ def test_further_transfers_slow_a_link_as_much_as_crowding_says() -> None:
 
 def test_a_confirmation_waits_for_threads_that_sleep_after_a_second_without_an_event() -> None:
     clock = Clock()
-    naps, link, ends = Naps(clock), QueuedLink(clock, 8.0, TransferCosts()), []
+    threads, link, ends = CallbackThreads(clock), QueuedLink(clock, 8.0, TransferCosts()), []
 
     def writer(begins: list[tuple[float, float]]) -> Process:
         for begin, megabytes in begins:
             yield begin - clock.now
-            yield from naps.write(0.01, link.send(megabytes))
+            yield from threads.write(0.01, link.send(megabytes))
             ends.append(clock.now)
 
     # Asleep from 1.0 to 1.1; awake after half a second; asleep 1.0 to 1.1 and 2.1 to 2.2 after the last event, but a

@@ -27,12 +27,12 @@ from placement.transport.loopback import count_listeners
 grpc = pytest.importorskip("grpc", reason="gRPC is not installed")
 from placement.modelcache import connection, service  # noqa: E402
 from placement.modelcache.cache import ModelCache  # noqa: E402
-from placement.modelcache.connection import Patience  # noqa: E402
+from placement.modelcache.connection import Timeouts  # noqa: E402
 from placement.modelcache.reader import CacheReader  # noqa: E402
 
 LONG = 60.0
 LAYOUT = Layout({"kernel": np.zeros((64, 16), np.float32), "bias": np.zeros(16, np.float32)})
-PATIENCE = Patience(call=5.0, read=20.0, retry=0.0)
+PATIENCE = Timeouts(call=5.0, read=20.0, retry=0.0)
 
 
 def _parameters(value: float) -> dict[str, np.ndarray]:
@@ -71,7 +71,7 @@ def make() -> Iterator[Make]:
         """`addresses`: caches, host:port strings or functions that return some, nearest first; none for a root."""
         now = lambda: tuple(_address(each) for each in addresses)  # noqa: E731
         options.setdefault("poll_seconds", 0.01)
-        options.setdefault("patience", PATIENCE)
+        options.setdefault("timeouts", PATIENCE)
         if kind == "reader":
             made.append(CacheReader(now, LAYOUT, **options))
         else:
@@ -340,7 +340,7 @@ def _wait_until(done: Callable[[], bool]) -> None:
 
 
 def test_who_finds_nobody_looks_again_at_once(make: Make) -> None:
-    """With the patience of a real run, in which caches and actors may start before the learner, or outlive it."""
+    """With the timeouts of a real run, in which caches and actors may start before the learner, or outlive it."""
     addresses: list[str] = []
     reader = CacheReader(lambda: tuple(addresses), LAYOUT, poll_seconds=0.01)
     try:
@@ -350,7 +350,7 @@ def test_who_finds_nobody_looks_again_at_once(make: Make) -> None:
             cache = make("cache")
             _publish(cache, version)
             addresses[:] = [cache.address]
-            assert reader.wait_for(version, timeout=Patience.retry).version == version
+            assert reader.wait_for(version, timeout=Timeouts.retry).version == version
             addresses.clear()
             cache.close()
             with pytest.raises(StoreTimeout):
@@ -390,7 +390,7 @@ def test_a_read_from_a_server_that_stalls_or_dies_meanwhile_is_given_up(make: Ma
     )
     good = make("cache")
     _publish(good, 1)
-    reader = make("reader", stuck, good, patience=Patience(call=5.0, read=0.3, retry=60.0))
+    reader = make("reader", stuck, good, timeouts=Timeouts(call=5.0, read=0.3, retry=60.0))
     assert reader.wait_for(1, timeout=LONG).version == 1
     assert reader.statistics().failures == 1
     release.set()
@@ -422,7 +422,7 @@ def test_a_cache_process_that_dies_in_the_middle_of_a_snapshot(
     process = _start_process(STALLED, root.address)
     try:
         address = process.stdout.readline().strip()
-        reader = make("reader", address, root, patience=Patience(call=LONG, read=3 * LONG, retry=3 * LONG))
+        reader = make("reader", address, root, timeouts=Timeouts(call=LONG, read=3 * LONG, retry=3 * LONG))
         read: list[Any] = []
         thread = threading.Thread(target=lambda: read.append(reader.wait_for(1, timeout=3 * LONG)))
         thread.start()
@@ -456,7 +456,7 @@ def test_a_cache_process_that_is_really_killed_or_stopped(make: Make, number: si
     process = _start_process(CACHE, root.address)
     try:
         address = process.stdout.readline().strip()
-        reader = make("reader", address, root, patience=Patience(call=1.0, read=5.0, retry=60.0))
+        reader = make("reader", address, root, timeouts=Timeouts(call=1.0, read=5.0, retry=60.0))
         _publish(root, 1)
         assert reader.wait_for(1, timeout=LONG).version == 1
         assert reader.statistics().failures == 0
