@@ -38,10 +38,13 @@ train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=.
 evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
 	$(BIN)/python evaluate.py $(ARGS)
 
-# Three workers on two cores: the tests of runtimes/ray, which stay on one worker, wait for processes most of the time.
+# Without TEST_ARGS in two parts side by side: the tests of tests/runtimes/ray share one run, and mostly wait for processes.
 test: install  ## Run all tests (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+	@mkdir -p build; echo "tests/runtimes/ray runs beside the others; what it says follows at the end (build/ray-tests.log)"; \
+	$(BIN)/python -m pytest tests/runtimes/ray >build/ray-tests.log 2>&1 & ray=$$!; trap "kill $$ray" INT TERM; \
+	$(BIN)/python -m pytest --ignore tests/runtimes/ray --numprocesses 2 --dist loadfile --no-loadscope-reorder; others=$$?; \
+	wait $$ray; status=$$?; cat build/ray-tests.log; exit $$((others + status))
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif

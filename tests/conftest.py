@@ -19,20 +19,14 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
-# What takes longest and cannot be shared out begins first.
-LONG_FIRST = ("tests/runtimes/ray", "tests/runtimes", "tests/native", "tests/cli", "tests/replay", "tests/integration")
+# What takes longest begins first: no worker is to be left alone with it at the end.
+LONG_FIRST = ("tests/native", "tests/runtimes", "tests/cli", "tests/replay", "tests/integration")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has the tests of a file run on one worker, all that use the run on Ray too; the longest groups begin first."""
-
-    def turn(item: pytest.Item) -> int:
-        return next((at for at, folder in enumerate(LONG_FIRST) if item.nodeid.startswith(folder)), len(LONG_FIRST))
-
-    items.sort(key=turn)
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("ray" if file.startswith(LONG_FIRST[0]) else file))
+    """Has the longest files begin first."""
+    turns = [*LONG_FIRST, ""]
+    items.sort(key=lambda item: next(at for at, folder in enumerate(turns) if item.nodeid.startswith(folder)))
 
 
 @pytest.fixture(scope="session")
