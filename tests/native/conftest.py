@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +30,17 @@ class NativeBuild(NamedTuple):
 
     def target(self, name: str) -> None:
         """Builds a target of CMakeLists.txt."""
-        run(tool("cmake"), "--build", str(self.folder), "--target", name, "--parallel", "2")
+        with alone():
+            run(tool("cmake"), "--build", str(self.folder), "--target", name, "--parallel", "2")
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A block that only one of the workers that run the tests is in."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / "native-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def tool(name: str) -> str:
@@ -60,11 +73,12 @@ def native_build(tmp_path_factory: pytest.TempPathFactory) -> NativeBuild:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "CCACHE_BASEDIR", str(ROOT))
         patch.setitem(os.environ, "CCACHE_NOHASHDIR", "1")
-        run(
-            tool("cmake"), "-S", str(ROOT), "-B", str(build.folder), "-DPLACEMENT_NATIVE_TESTS=ON",
-            "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0",
-            f"-DPLACEMENT_SANITIZE={sanitizers}", f"-DPython_EXECUTABLE={sys.executable}",
-            f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}",
-        )  # fmt: skip
+        with alone():
+            run(
+                tool("cmake"), "-S", str(ROOT), "-B", str(build.folder), "-DPLACEMENT_NATIVE_TESTS=ON",
+                "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0",
+                f"-DPLACEMENT_SANITIZE={sanitizers}", f"-DPython_EXECUTABLE={sys.executable}",
+                f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}",
+            )  # fmt: skip
         build.target("native_engine")
     return build
