@@ -74,7 +74,10 @@ class _MasterReader:
                 while words.need("'ENDEXT'") != "ENDEXT":
                     pass
             else:
-                self.fields.setdefault(keyword, words.statement())
+                statement = words.statement()
+                if keyword in ("SIZE", "ORIGIN"):
+                    words.numbers([word for word in statement if word.upper() != "BY"], f"the {keyword.lower()}")
+                self.fields.setdefault(keyword, statement)
         if words.need(f"'{self.name}'") != self.name:
             raise words.error(f"macro {self.name!r} must end with 'END {self.name}'")
         return self.built()

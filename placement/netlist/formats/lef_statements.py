@@ -61,6 +61,8 @@ class LefWords:
             self.at = len(self.words)
             raise self.error("the file ends within a statement; it seems to be cut", self.at) from None
         found = self.words[self.at : end]
+        if '"' in found:
+            raise self.error("the string that begins here has no closing quote", self.at + found.index('"'))
         self.at = end + 1
         return found
 
