@@ -13,3 +13,14 @@ def line_at(data: bytes, offset: int) -> int:
 
 def read_plain_protobuf(data: bytes) -> dict[str, Any] | None:
     """The nodes of a protobuf netlist as columns; None where only the full grammar can read it."""
+
+def empty_share(
+    width: float,
+    height: float,
+    columns: int,
+    rows: int,
+    macro_width: list[float],
+    macro_height: list[float],
+    tolerance: float,
+) -> float:
+    """The share of gcells that macros leave free when packed in order; -1 where one finds no place."""
