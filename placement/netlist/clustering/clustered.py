@@ -9,6 +9,8 @@ Axis legend: N nodes of the flat netlist, E its nets, G clusters, M pairs of a n
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from placement.netlist.builder import NetlistBuilder
@@ -53,6 +55,38 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
         canvas=canvas,
         initial=_placement(flat, clustering, kept),
     )
+
+
+@dataclasses.dataclass
+class _Places:
+    """The pins that places mean; a place is a cluster's number, or their count and a pin of the flat netlist."""
+
+    builder: NetlistBuilder
+    count: int
+    inputs: list[int]
+    soft: list[int]
+    pin_of: dict[int, int]
+    drivers: set[int] = dataclasses.field(default_factory=set)
+
+    def pins(self, driver: int, sinks: list[int]) -> tuple[int, list[int]]:
+        """The driving pin of a net and its other pins.
+
+        The format has one net per driving pin. A pin that drives another net already (a pad of a Bookshelf design may
+        be on several) changes places with a cluster on the net, or with a pin that drives nothing yet.
+        """
+        if driver >= self.count and self.pin_of[driver - self.count] in self.drivers:
+            free = [place for place in sinks if place < self.count]
+            free += [place for place in sinks if place >= self.count and self.sink(place) not in self.drivers]
+            if not free:
+                raise DesignError("every pin of a net drives another net: the format has one net per driver")
+            sinks = [place for place in sinks if place != free[0]] + [driver]
+            driver = free[0]
+        own = self.builder.pin(self.soft[driver], 0.0, 0.0) if driver < self.count else self.sink(driver)
+        self.drivers.add(own)
+        return own, [self.sink(place) for place in sinks]
+
+    def sink(self, place: int) -> int:
+        return self.inputs[place] if place < self.count else self.pin_of[place - self.count]
 
 
 def _kept_nodes(builder: NetlistBuilder, netlist: Netlist) -> tuple[dict[int, int], np.ndarray]:

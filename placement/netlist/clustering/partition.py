@@ -1,6 +1,6 @@
 """Partitioning a hypergraph with Mt-KaHyPar, the same way on every run.
 
-Its deterministic preset gives the same parts for a seed on any number of threads. (Its preset for many parts is six
+Its deterministic presets give the same parts for a seed on any number of threads. (Its preset for many parts is six
 times as fast, but takes no fixed vertices, and its parts are joined by a tenth more.)
 
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
@@ -24,7 +24,8 @@ def _mtkahypar() -> tuple[Any, Any]:
         import mtkahypar
     except ImportError:
         raise DesignError("clustering needs the package mtkahypar (pip install mtkahypar)") from None
-    return mtkahypar, mtkahypar.initialize(len(os.sched_getaffinity(0)), False)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return mtkahypar, mtkahypar.initialize(usable, False)
 
 
 def partition(
@@ -60,12 +61,13 @@ def partition(
     if parts < 2 or count <= 1:
         return np.maximum(fixed, 0).astype(np.int32), 0
     module, library = _mtkahypar()
-    context = library.context_from_preset(module.PresetType.DETERMINISTIC)
+    # The seed is taken over by contexts made after it.
+    module.set_seed(seed)
+    context = library.context_from_preset(module.PresetType.DETERMINISTIC_QUALITY)
     context.set_partitioning_parameters(parts, imbalance, module.Objective.KM1)
     context.logging = False
     ends = np.cumsum(np.bincount(edge, minlength=len(edge_weight)))
     edges = [pins.tolist() for pins in np.split(vertex, ends[:-1])]
-    module.set_seed(seed)
     try:
         graph = library.create_hypergraph(
             context, count, len(edges), edges, vertex_weight.tolist(), edge_weight.tolist()
