@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ def chain_design(
     if macro_after is not None:
         chain.insert(macro_after, cells)
     chain = [len(names) - 2, *chain, len(names) - 1]
-    links = list(zip(chain[:-1], chain[1:], strict=True))
+    links = list(itertools.pairwise(chain))
     draw = np.random.default_rng(seed)
     split = blocks[0][1] if len(blocks) == 2 else cells
     for _ in range(parallel):

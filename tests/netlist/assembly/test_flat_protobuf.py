@@ -119,10 +119,22 @@ def test_cells_placed_on_a_larger_die_are_scaled(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "no such sink": (FLAT.replace('input: "u2"', 'input: "u9"', 1), DEF, r"flat\.pb\.txt:\d+: 1 nets to nodes that do not exist: m\[0\]/q drives u9"),
+    "no such sink": (
+        FLAT.replace('input: "u2"', 'input: "u9"', 1),
+        DEF,
+        r"flat\.pb\.txt:\d+: 1 nets to nodes that do not exist: m\[0\]/q drives u9",
+    ),
     "duplicate": (FLAT.replace('name: "u2"', 'name: "u1"'), DEF, "1 duplicate node names: u1"),
-    "no such macro": (FLAT.replace('placeholder: "m[0]"', 'placeholder: "m[1]"', 1), DEF, r"1 pins on macros that do not exist: m\[0\]/a on m\[1\]"),
-    "on a cell": (FLAT.replace('placeholder: "m[0]"', 'placeholder: "u1"', 1), DEF, r"1 pins on nodes that are no macros: m\[0\]/a"),
+    "no such macro": (
+        FLAT.replace('placeholder: "m[0]"', 'placeholder: "m[1]"', 1),
+        DEF,
+        r"1 pins on macros that do not exist: m\[0\]/a on m\[1\]",
+    ),
+    "on a cell": (
+        FLAT.replace('placeholder: "m[0]"', 'placeholder: "u1"', 1),
+        DEF,
+        r"1 pins on nodes that are no macros: m\[0\]/a",
+    ),
     "zero size": (FLAT.replace("f: 8.0", "f: 0.0"), DEF, r"1 macros whose width is not above 0: m\[0\]"),
     "no size": (FLAT.replace('key: "height"', 'key: "depth"'), DEF, "3 nodes without a height: m"),
     "no type": (FLAT.replace('"stdcell"', '"cell"', 1), DEF, r"must be one of macro, macro_pin"),
@@ -130,8 +142,12 @@ FAULTS = {
     "nonsense": ("hello", DEF, r"flat\.pb\.txt:1: "),
     "not a number": (FLAT.replace("f: 8.0", "f: nan"), DEF, "must be a finite number"),
     "another macro": (FLAT, DEF.replace(r"m\[0\]", r"m\[1\]"), r"1 components that the protobuf does not have: m\[1\]"),
-    "no such port": (FLAT, DEF.replace("- out + NET", "- oud + NET"), "1 ports of the protobuf that the DEF file does not have: out"),
-}  # fmt: skip
+    "no such port": (
+        FLAT,
+        DEF.replace("- out + NET", "- oud + NET"),
+        "1 ports of the protobuf that the DEF file does not have: out",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -139,6 +155,9 @@ def test_faults_are_refused(tmp_path: Path, name: str) -> None:
     text, floorplan, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
         read_protobuf_def(*write(tmp_path, text, floorplan))
+
+
+_WORDS = ("{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#", "attr", "f:")
 
 
 @settings(max_examples=200, deadline=None)
@@ -149,7 +168,7 @@ def test_damage_reads_the_same_both_ways(tmp_path_factory: pytest.TempPathFactor
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(words) - 1))
         words[at : at + data.draw(st.integers(0, 2))] = data.draw(
-            st.lists(st.sampled_from(["{", "}", '"', "node", "name:", "1e999", "-", "0x1F", "017", "é", "#", "attr", "f:"]), max_size=2)
+            st.lists(st.sampled_from(_WORDS), max_size=2)
         )  # fmt: skip
     path = tmp_path_factory.mktemp("pb") / "flat.pb.txt"
     path.write_bytes(" ".join(words).encode())

@@ -93,15 +93,39 @@ def test_floorplan_by_hand(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "unknown master": (LEF, DEF.replace("u2 INV", "u2 NAND"), r"chip\.def:23: 1 masters that no LEF file defines: NAND"),
-    "unknown pin": (LEF, DEF.replace("( u2 A ) ;\n- q", "( u2 B ) ;\n- q"), r"chip\.def:\d+: 1 connections .* B of u2 \(INV\)"),
+    "unknown master": (
+        LEF,
+        DEF.replace("u2 INV", "u2 NAND"),
+        r"chip\.def:23: 1 masters that no LEF file defines: NAND",
+    ),
+    "unknown pin": (
+        LEF,
+        DEF.replace("( u2 A ) ;\n- q", "( u2 B ) ;\n- q"),
+        r"chip\.def:\d+: 1 connections .* B of u2 \(INV\)",
+    ),
     "no nets": (LEF, DEF[: DEF.index("NETS 6 ;")] + "END DESIGN", "the file has no nets"),
-    "rows beyond the die": (LEF, DEF.replace("r0 core 2000", "r0 core 20000"), "the rows span .* which must lie in the die"),
-    "unknown region": (LEF, DEF.replace("+ REGION left ;\nEND GROUPS", "+ REGION right ;\nEND GROUPS"), "1 regions that do not exist: right of group rams"),
-    "unknown site": (LEF.replace("SITE core", "SITE other").replace("END core", "END other"), DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"), "one row alone does not show its height"),
+    "rows beyond the die": (
+        LEF,
+        DEF.replace("r0 core 2000", "r0 core 20000"),
+        "the rows span .* which must lie in the die",
+    ),
+    "unknown region": (
+        LEF,
+        DEF.replace("+ REGION left ;\nEND GROUPS", "+ REGION right ;\nEND GROUPS"),
+        "1 regions that do not exist: right of group rams",
+    ),
+    "unknown site": (
+        LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
+        DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
+        "one row alone does not show its height",
+    ),
     "row in both directions": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "row 'r1' is 90 BY 2"),
-    "blockage of nobody": (LEF, DEF.replace("COMPONENT u1", "COMPONENT u9"), r"chip\.def:\d+: a blockage belongs to component 'u9'"),
-}  # fmt: skip
+    "blockage of nobody": (
+        LEF,
+        DEF.replace("COMPONENT u1", "COMPONENT u9"),
+        r"chip\.def:\d+: a blockage belongs to component 'u9'",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)
