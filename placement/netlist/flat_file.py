@@ -64,7 +64,8 @@ def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
         DesignError: the file cannot be read or is none of these.
     """
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        # Read whole first: np.load leaves a file open that it refuses.
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays["header"].tobytes())
     except OSError as error:

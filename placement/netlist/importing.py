@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +120,11 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
     """
     path = Path(folder) / CLUSTERS_NAME
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             return np.asarray(file["cluster"], dtype=np.int32)
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError) as error:
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
 
 
