@@ -1,0 +1,26 @@
+"""Types of the compiled module that reads large netlist files."""
+
+from typing import Any
+
+class ParseError(ValueError):
+    """A file is cut or malformed; the message is ``line:what``."""
+
+def read_def(data: bytes) -> dict[str, Any]:
+    """The sections of a DEF file as columns; see `placement.netlist.formats.def_file`."""
+
+def line_at(data: bytes, offset: int) -> int:
+    """The line, from 1, that a byte stands on."""
+
+def read_plain_protobuf(data: bytes) -> dict[str, Any] | None:
+    """The nodes of a protobuf netlist as columns; None where only the full grammar can read it."""
+
+def empty_share(
+    width: float,
+    height: float,
+    columns: int,
+    rows: int,
+    macro_width: list[float],
+    macro_height: list[float],
+    tolerance: float,
+) -> float:
+    """The share of gcells that macros leave free when packed in order; -1 where one finds no place."""

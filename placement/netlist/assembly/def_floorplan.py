@@ -1,0 +1,245 @@
+"""The floorplan that a DEF file holds, in µm.
+
+Axis legend: W rows, M components, K rectangles, each (x_low, y_low, x_high, y_high).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+
+import numpy as np
+
+from placement.netlist.design import Netlist
+from placement.netlist.errors import DesignError
+from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Rows, Tracks
+from placement.netlist.formats.def_file import DefFile
+from placement.netlist.formats.findings import refuse
+from placement.netlist.formats.shapes import polygon_rectangles
+from placement.netlist.technology import Technology
+
+
+def floorplan_of(
+    file: DefFile, technology: Technology, node_of: np.ndarray, netlist: Netlist
+) -> tuple[Floorplan, tuple[str, ...]]:
+    """The floorplan in a DEF file.
+
+    Args:
+        file: the file.
+        technology: gives the sites' sizes and the manufacturing grid.
+        node_of: int32 [M], the netlist node of each component.
+        netlist: whose nodes regions and halos mean.
+
+    Returns:
+        The floorplan, and notices of what was assumed.
+
+    Raises:
+        DesignError: with file and line; the die is empty, rows lie outside of it, a region or a component that is
+            named does not exist.
+    """
+    notices: list[str] = []
+    die = _die(file)
+    rows = _rows(file, technology, notices)
+    core = _snapped(rows.box, file.units) if rows.box else None
+    if core is None:
+        notices.append(f"{file.path} has no rows: the core is the whole die")
+        core = die
+    elif not die.contains(core):
+        raise DesignError(
+            f"{file.path}: the rows span {_box_text(core)} µm, which must lie in the die of {_box_text(die)} µm"
+        )
+    component_of = {name: index for index, name in enumerate(file.components.written_names)}
+    halo_component = file.components.halo_component
+    floorplan = Floorplan(
+        units=file.units,
+        die=die,
+        core=core,
+        rows=rows,
+        tracks=_tracks(file),
+        blockages=(*_outside_of_die(file, die), *_blockages(file, component_of, node_of)),
+        regions=tuple(_regions(file, node_of, netlist)),
+        halo_node=node_of[halo_component],
+        halo=file.components.halo / file.units,
+        manufacturing_grid=technology.manufacturing_grid,
+    )
+    return floorplan, tuple(notices)
+
+
+def _snapped(box: Rectangle, units: float) -> Rectangle:
+    """The same box at whole database units, which sums of µm miss by a rounding error."""
+    corners = (box.x_low, box.y_low, box.x_high, box.y_high)
+    return Rectangle(*(round(corner * units) / units for corner in corners))
+
+
+def _box_text(box: Rectangle) -> str:
+    return f"({box.x_low:g}, {box.y_low:g}) to ({box.x_high:g}, {box.y_high:g})"
+
+
+def _die(file: DefFile) -> Rectangle:
+    low, high = file.die.min(axis=0) / file.units, file.die.max(axis=0) / file.units
+    try:
+        return Rectangle(float(low[0]), float(low[1]), float(high[0]), float(high[1]))
+    except DesignError as error:
+        raise DesignError(f"{file.path}: DIEAREA: {error}") from None
+
+
+def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
+    """What a die that is no rectangle leaves free of its box, as a blockage."""
+    if len(file.die) <= 2:
+        return []
+    inside = polygon_rectangles(file.die / file.units)
+    heights = np.unique(np.concatenate((inside[:, [1, 3]].ravel(), [die.y_low, die.y_high])))
+    free = []
+    for bottom, top in zip(heights[:-1].tolist(), heights[1:].tolist(), strict=True):
+        slab = inside[(inside[:, 1] <= bottom) & (inside[:, 3] >= top)]
+        edges = [die.x_low, *np.sort(slab[:, [0, 2]].ravel()).tolist(), die.x_high]
+        free += [
+            (left, bottom, right, top) for left, right in zip(edges[::2], edges[1::2], strict=True) if left < right
+        ]
+    return [Blockage(rectangles=np.array(free))] if free else []
+
+
+def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
+    rows = file.rows
+    if (np.minimum(rows.count_x, rows.count_y) > 1).any():
+        first = int(np.flatnonzero(np.minimum(rows.count_x, rows.count_y) > 1)[0])
+        raise DesignError(f"{file.path}: row {rows.names[first]!r} is {rows.count_x[first]} BY {rows.count_y[first]}; "
+                          "one of the two must be 1")  # fmt: skip
+    across = rows.count_x >= rows.count_y
+    height = np.zeros(len(rows.names))
+    site_width = np.where(across & (rows.step_x > 0), rows.step_x, 0) / file.units
+    for number, name in enumerate(rows.sites):
+        site = technology.sites.get(name)
+        mine = rows.site == number
+        if site is None:
+            height[mine] = _row_spacing(rows.y[mine]) / file.units
+            notices.append(
+                f"{file.path}: site {name!r} is in no LEF file; rows are {height[mine][0]:g} µm apart, so that is "
+                "taken for their height"
+            )
+            if not height[mine][0] > 0:
+                raise DesignError(
+                    f"{file.path}: site {name!r} is in no LEF file, and one row alone does not show its height: "
+                    "give the technology LEF"
+                )
+        else:
+            height[mine] = site.height
+            site_width[mine] = np.where(site_width[mine] > 0, site_width[mine], site.width)
+    site_width = np.where(site_width > 0, site_width, 1 / file.units)
+    upright = ~across
+    return Rows(
+        x=rows.x / file.units,
+        y=rows.y / file.units,
+        width=np.where(upright, 1, rows.count_x) * site_width,
+        height=np.where(upright, rows.count_y, 1) * height,
+        site_width=site_width,
+        orientation=rows.orientation,
+    )
+
+
+def _row_spacing(y: np.ndarray) -> float:
+    """The commonest distance between rows, 0 where there is one row only."""
+    gaps = np.diff(np.unique(y))
+    if not len(gaps):
+        return 0.0
+    values, counts = np.unique(gaps, return_counts=True)
+    return float(values[np.argmax(counts)])
+
+
+def _tracks(file: DefFile) -> tuple[Tracks, ...]:
+    tracks = file.tracks
+    return tuple(
+        Tracks(
+            layer=tracks.layers[layer],
+            is_vertical=bool(is_x),
+            start=start / file.units,
+            step=step / file.units,
+            count=count,
+        )
+        for layer, is_x, start, step, count in zip(
+            tracks.layer.tolist(), tracks.is_x.tolist(), tracks.start.tolist(), tracks.step.tolist(),
+            tracks.count.tolist(), strict=True,
+        )
+    )  # fmt: skip
+
+
+def _blockages(file: DefFile, component_of: Mapping[str, int], node_of: np.ndarray) -> list[Blockage]:
+    blockages = file.blockages
+    found = []
+    for index, (layer, component) in enumerate(
+        zip(blockages.layer.tolist(), blockages.component.tolist(), strict=True)
+    ):
+        shapes = []
+        for polygon in range(blockages.start[index], blockages.start[index + 1]):
+            points = blockages.points[blockages.polygon_start[polygon] : blockages.polygon_start[polygon + 1]]
+            corners = points / file.units
+            box = np.concatenate((corners.min(axis=0), corners.max(axis=0)))[None, :]
+            shapes.append(box if len(points) == 2 else polygon_rectangles(corners))
+        node = -1
+        if component >= 0:
+            name = blockages.components[component]
+            if name not in component_of:
+                raise file.error(
+                    blockages.begin[index], f"a blockage belongs to component {name!r}, which does not exist"
+                )
+            node = int(node_of[component_of[name]])
+        density = float(blockages.partial[index])
+        found.append(
+            Blockage(
+                rectangles=np.concatenate(shapes) if shapes else np.zeros((0, 4)),
+                layer=blockages.layers[layer] if layer >= 0 else "",
+                is_soft=bool(blockages.is_soft[index]),
+                density=None if np.isnan(density) else density / 100,
+                node=node,
+            )
+        )
+    return found
+
+
+def _regions(file: DefFile, node_of: np.ndarray, netlist: Netlist) -> list[Region]:
+    """Every region with the nodes of its groups, and of the components that name it."""
+    areas, components = file.areas, file.components
+    number = {name: index for index, name in enumerate(areas.regions)}
+    members: list[list[int]] = [[] for _ in areas.regions]
+    unknown: list[tuple[int, str]] = []
+    for index, (group, region) in enumerate(zip(areas.groups, areas.group_region, strict=True)):
+        patterns = areas.patterns[areas.group_start[index] : areas.group_start[index + 1]]
+        if region and region not in number:
+            unknown.append((file.line(areas.group_begin[index]), f"{region} of group {group}"))
+        elif region:
+            members[number[region]] += _matching(components.written_names, patterns)
+    for component, region in zip(components.region_component.tolist(), components.region.tolist(), strict=True):
+        name = components.regions[region]
+        if name not in number:
+            unknown.append((file.line(components.begin[component]), f"{name} of {components.names[component]}"))
+        else:
+            members[number[name]].append(component)
+    if unknown:
+        refuse(file.path, [("regions that do not exist", len(unknown), unknown)])
+    return [
+        Region(
+            name=name,
+            rectangles=_boxes(areas.boxes[areas.start[index] : areas.start[index + 1]]) / file.units,
+            nodes=np.unique(node_of[np.array(members[index], dtype=np.int64)]),
+            is_guide=bool(areas.is_guide[index]),
+            is_exclusive=not areas.is_guide[index],
+        )
+        for index, name in enumerate(areas.regions)
+    ]
+
+
+def _boxes(corners: np.ndarray) -> np.ndarray:
+    """int32 [K, 4] with the lower left corner first."""
+    return np.concatenate((np.minimum(corners[:, :2], corners[:, 2:]), np.maximum(corners[:, :2], corners[:, 2:])), 1)
+
+
+def _matching(names: list[str], patterns: list[str]) -> list[int]:
+    """The components that name patterns mean; `*` stands for anything."""
+    plain = {pattern for pattern in patterns if "*" not in pattern}
+    found = [index for index, name in enumerate(names) if name in plain] if plain else []
+    for pattern in patterns:
+        if "*" in pattern:
+            # Only `*` is special in DEF; fnmatch knows `?` and `[` too.
+            escaped = "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)
+            found += [index for index, name in enumerate(names) if fnmatch.fnmatchcase(name, escaped)]
+    return found

@@ -1,0 +1,203 @@
+"""A flat design from a flat protobuf, with the floorplan of a DEF file or of a placement file's canvas.
+
+Axis legend: T text nodes of the file, N nodes of the netlist, P pins, L net pins.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from placement.netlist.assembly.def_floorplan import floorplan_of
+from placement.netlist.assembly.protobuf_names import Matched, match_def
+from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Floorplan, Rectangle, Rows
+from placement.netlist.formats.bytes_file import read_bytes
+from placement.netlist.formats.def_file import read_def
+from placement.netlist.formats.flat_protobuf import CELL, MACRO, MACRO_PIN, PORT, FlatNodes, read_flat_nodes
+from placement.netlist.formats.lef import read_lefs
+from placement.netlist.technology import Technology
+
+_KINDS = {MACRO: NodeKind.HARD, PORT: NodeKind.PORT, CELL: NodeKind.CELL}
+
+
+def read_protobuf_def(
+    path: str | os.PathLike[str],
+    floorplan: str | os.PathLike[str],
+    *,
+    lefs: list[str | os.PathLike[str]] | None = None,
+    name: str | None = None,
+) -> FlatDesign:
+    """A flat design from a flat protobuf and the floorplan of a DEF file.
+
+    Macros and ports stand as the DEF file says. Cells keep the protobuf's positions where those lie in the die;
+    where they were made for another die, they are scaled to this one, as a hint for clustering and placing.
+
+    Args:
+        path: the protobuf; it gives nodes, sizes and nets.
+        floorplan: the DEF file; its macros and pins must be those of the protobuf.
+        lefs: technology and library files, for layers' directions and what macros block; default: none.
+        name: of the design; default: the one that the DEF file gives.
+
+    Raises:
+        DesignError: as `read_flat_nodes`, `read_def` and `read_lef`; the two files do not hold the same macros and
+            pins.
+    """
+    nodes = read_flat_nodes(path)
+    file = read_def(floorplan)
+    technology = read_lefs(lefs) if lefs else Technology()
+    netlist, located, master = _netlist(nodes)
+    matched = match_def(netlist, file)
+    plan, notices = floorplan_of(file, technology, matched.node_of, netlist)
+    placement, placing_notices = _on_def(netlist, _positions(nodes, netlist, located), matched, plan)
+    sources = tuple(read_bytes(lef)[1] for lef in lefs or [])
+    return FlatDesign(
+        name=name or file.design or _stem(path),
+        netlist=netlist,
+        placement=placement,
+        floorplan=plan,
+        technology=technology,
+        master=master,
+        master_names=tuple(nodes.masters),
+        written_names=matched.written_names,
+        sources=(nodes.source, *sources, file.source),
+        notices=(*file.notices, *notices, *matched.notices, *placing_notices),
+    )
+
+
+def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: str | None = None) -> FlatDesign:
+    """A flat design from a flat protobuf alone, on the canvas of a placement file.
+
+    Rows are derived: they fill the canvas, as high as most cells are.
+
+    Raises:
+        DesignError: as `read_flat_nodes`; a port has no position.
+    """
+    nodes = read_flat_nodes(path)
+    netlist, located, master = _netlist(nodes)
+    placement = _positions(nodes, netlist, located)
+    box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
+    height = common_height(netlist)
+    count = int(canvas.height / height) if height else 0
+    rows = even_rows(box, height, count, site_width=height / 8 if height else 1.0)
+    return FlatDesign(
+        name=name or _stem(path),
+        netlist=netlist,
+        placement=placement,
+        # The format knows no database units: a thousand per µm are fine enough for any of its numbers.
+        floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
+        technology=Technology(),
+        master=master,
+        master_names=tuple(nodes.masters),
+        written_names={},
+        sources=(nodes.source,),
+        notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
+    )
+
+
+def even_rows(box: Rectangle, height: float, count: int, *, site_width: float) -> Rows:
+    """`count` rows of `height` µm from the bottom of a box, each as wide as it."""
+    return Rows(
+        x=np.full(count, box.x_low),
+        y=box.y_low + height * np.arange(count),
+        width=np.full(count, box.width),
+        height=np.full(count, height),
+        site_width=np.full(count, site_width),
+        orientation=np.where(np.arange(count) % 2 == 0, 0, 3),
+    )
+
+
+def common_height(netlist: Netlist) -> float:
+    """µm, of most standard cells that have one; 0 where there are none."""
+    heights = netlist.height[netlist.kind == NodeKind.CELL]
+    values, counts = np.unique(heights[heights > 0], return_counts=True)
+    return float(values[np.argmax(counts)]) if len(values) else 0.0
+
+
+def _stem(path: str | os.PathLike[str]) -> str:
+    return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
+
+
+def _netlist(nodes: FlatNodes) -> tuple[Netlist, np.ndarray, np.ndarray]:
+    """The netlist, the text node of each of its nodes (int64 [N]) and the nodes' masters (int32 [N])."""
+    located = np.flatnonzero(nodes.type != MACRO_PIN)
+    node_of = np.full(len(nodes.names), -1, dtype=np.int64)
+    node_of[located] = np.arange(len(located))
+    own = np.where(nodes.type == MACRO_PIN, nodes.macro, np.arange(len(nodes.names)))
+    driver = np.repeat(np.arange(len(nodes.names)), np.diff(nodes.start))
+    drives = np.flatnonzero(np.diff(nodes.start) > 0)
+    # A net is its driver and then its sinks; a pin is a text node, macros that nets name have one at their centre.
+    counts = np.diff(nodes.start)[drives] + 1
+    start = np.concatenate(([0], np.cumsum(counts)))
+    ends = np.empty(int(start[-1]), dtype=np.int64)
+    ends[start[:-1]] = drives
+    ends[np.setdiff1d(np.arange(len(ends)), start[:-1], assume_unique=True)] = nodes.sinks
+    assert len(driver) == len(nodes.sinks)
+    pins, pin_of = np.unique(np.concatenate((ends, np.flatnonzero(nodes.type != MACRO))), return_inverse=True)
+    weight = nodes.weight[drives]
+    is_pin = nodes.type[pins] == MACRO_PIN
+    kind = np.vectorize(lambda value: int(_KINDS[value]), otypes=[np.int8])(nodes.type[located])
+    is_port = kind == NodeKind.PORT
+    netlist = Netlist(
+        names=tuple(nodes.names[index] for index in located.tolist()),
+        kind=kind,
+        width=np.where(is_port, 0.0, nodes.width[located]),
+        height=np.where(is_port, 0.0, nodes.height[located]),
+        file_index=located,
+        pin_node=node_of[own[pins]],
+        pin_dx=np.where(is_pin, np.nan_to_num(nodes.x_offset[pins]), 0.0),
+        pin_dy=np.where(is_pin, np.nan_to_num(nodes.y_offset[pins]), 0.0),
+        net_weight=np.where(np.isnan(weight), 1.0, weight),
+        net_start=start,
+        net_pins=pin_of.reshape(-1)[: len(ends)],
+    )
+    return netlist, located, nodes.master[located]
+
+
+def _positions(nodes: FlatNodes, netlist: Netlist, located: np.ndarray) -> Placement:
+    """Where the file says that the nodes stand."""
+    placed = ~(np.isnan(nodes.x[located]) | np.isnan(nodes.y[located]))
+    return Placement(
+        x=np.where(placed, nodes.x[located], 0.0),
+        y=np.where(placed, nodes.y[located], 0.0),
+        orientation=np.maximum(nodes.orientation[located], 0),
+        placed=placed,
+        fixed=netlist.kind == NodeKind.PORT,
+    )
+
+
+def _on_def(netlist: Netlist, own: Placement, matched: Matched, plan: Floorplan) -> tuple[Placement, tuple[str, ...]]:
+    """The placement on a DEF file's floorplan, and notices."""
+    x, y = own.x.copy(), own.y.copy()
+    cells = (netlist.kind == NodeKind.CELL) & own.placed
+    notices: list[str] = []
+    die = plan.die
+    if cells.any():
+        # The pins of the old die's edges show how large it was.
+        reach_x, reach_y = float(x[own.placed].max()), float(y[own.placed].max())
+        inside = reach_x <= die.x_high + 1 and reach_y <= die.y_high + 1 and min(x[cells].min(), y[cells].min()) >= -1
+        if not inside:
+            x[cells] = die.x_low + x[cells] * die.width / reach_x
+            y[cells] = die.y_low + y[cells] * die.height / reach_y
+            notices.append(
+                f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
+                f"{die.height:g} µm: cells are scaled to it, as a hint for clustering"
+            )
+    given = matched.placement
+    of_def = (netlist.kind != NodeKind.CELL) | given.placed
+    if (of_def & (netlist.kind == NodeKind.PORT) & ~given.placed).any():
+        raise DesignError("a port of the protobuf has no position in the DEF file")
+    return (
+        Placement(
+            x=np.where(of_def, given.x, x),
+            y=np.where(of_def, given.y, y),
+            orientation=np.where(of_def, given.orientation, own.orientation),
+            placed=np.where(of_def, given.placed, own.placed),
+            fixed=given.fixed,
+        ),
+        tuple(notices),
+    )

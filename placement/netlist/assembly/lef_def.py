@@ -1,0 +1,187 @@
+"""A flat design from LEF and DEF files.
+
+Axis legend: N nodes (components, then ports), M components, D design pins, E nets of the netlist, L net pins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import numpy as np
+
+from placement.netlist.assembly.def_floorplan import floorplan_of
+from placement.netlist.assembly.def_nets import nets_of
+from placement.netlist.assembly.ports import place_missing
+from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Rectangle
+from placement.netlist.formats.bytes_file import read_bytes
+from placement.netlist.formats.def_file import USES, DefComponents, DefFile, PlacementStatus, read_def
+from placement.netlist.formats.findings import refuse
+from placement.netlist.formats.lef import read_lefs
+from placement.netlist.technology import Master, Technology
+
+_SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
+
+
+def read_lef_def(
+    lefs: list[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
+) -> FlatDesign:
+    """A flat design from LEF files and a DEF file with nets.
+
+    Args:
+        lefs: technology and library files, in any order.
+        path: the DEF file.
+        name: of the design; default: the one that the DEF file gives.
+
+    Raises:
+        DesignError: as `read_lef` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
+            are not unique.
+    """
+    technology = read_lefs(lefs)
+    file = read_def(path)
+    design = flat_design_of(file, technology, name=name)
+    sources = tuple(read_bytes(lef)[1] for lef in lefs)
+    return dataclasses.replace(design, sources=(*sources, file.source))
+
+
+def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:
+    """The flat design that a DEF file and its masters make; raises DesignError as `read_lef_def`."""
+    if not len(file.nets.names):
+        raise DesignError(
+            f"{file.path}: the file has no nets; give one with NETS, or a flat protobuf beside it for the netlist"
+        )
+    masters = _masters(file, technology)
+    ports = _ports(file)
+    width, height, kind = _sizes(file.components, masters)
+    names, written_names = _unique_names(file, ports)
+    nets = nets_of(file, masters, ports)
+    count = len(file.components.names)
+    sides = np.zeros(len(ports))
+    kinds = np.concatenate((kind, np.full(len(ports), NodeKind.PORT, dtype=np.int8)))
+    netlist = Netlist(
+        names=names,
+        kind=kinds,
+        width=np.concatenate((width, sides)),
+        height=np.concatenate((height, sides)),
+        file_index=file_indices(kinds, nets.pin_node),
+        pin_node=nets.pin_node,
+        pin_dx=nets.pin_dx,
+        pin_dy=nets.pin_dy,
+        net_weight=nets.weight,
+        net_start=nets.start,
+        net_pins=np.arange(len(nets.pin_node)),
+    )
+    floorplan, notices = floorplan_of(file, technology, np.arange(count, dtype=np.int32), netlist)
+    placement, placing_notices = _placement(file, netlist, ports, floorplan.die)
+    return FlatDesign(
+        name=name or file.design or "design",
+        netlist=netlist,
+        placement=placement,
+        floorplan=floorplan,
+        technology=technology,
+        master=np.concatenate((file.components.master, np.full(len(ports), -1))),
+        master_names=tuple(file.components.masters),
+        written_names=written_names,
+        sources=(file.source,),
+        notices=(*file.notices, *notices, *nets.notices, *placing_notices),
+    )
+
+
+def file_indices(kind: np.ndarray, pin_node: np.ndarray) -> np.ndarray:
+    """int32 [N]: the nodes' indices in `.plc` files, in which each macro is followed by its pins."""
+    pins = np.bincount(pin_node, minlength=len(kind))
+    taken = 1 + np.where(kind == NodeKind.HARD, pins, 0)
+    return (np.cumsum(taken) - taken).astype(np.int32)
+
+
+def _masters(file: DefFile, technology: Technology) -> list[Master]:
+    """The master of each entry of `components.masters`."""
+    components = file.components
+    unknown = [index for index, name in enumerate(components.masters) if name not in technology.masters]
+    if unknown:
+        first = []
+        for index in unknown[:10]:
+            component = int(np.flatnonzero(components.master == index)[0])
+            first.append((file.line(components.begin[component]), components.masters[index]))
+        refuse(file.path, [("masters that no LEF file defines", len(unknown), first)])
+    return [technology.masters[name] for name in components.masters]
+
+
+def _ports(file: DefFile) -> np.ndarray:
+    """int64 [·]: the design pins that are ports: all but those of supplies."""
+    return np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))
+
+
+def _sizes(components: DefComponents, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """µm width and height float64 [M], kind int8 [M]; what only covers (bumps) takes no area."""
+    of_master = [
+        (
+            0.0 if master.kind == "COVER" else master.width,
+            0.0 if master.kind == "COVER" else master.height,
+            NodeKind.HARD if master.is_block else NodeKind.CELL,
+        )
+        for master in masters
+    ]
+    columns = np.array(of_master, dtype=np.float64).reshape(-1, 3)[components.master]
+    return columns[:, 0], columns[:, 1], columns[:, 2].astype(np.int8)
+
+
+def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], dict[int, str]]:
+    """The nodes' names, and those that the file writes otherwise.
+
+    Two names that are the same after unescaping keep their backslashes; a port whose name a component has too is
+    called `port:NAME`.
+    """
+    plain = file.components.names + [file.pins.names[port] for port in ports]
+    written = file.components.written_names + [file.pins.written_names[port] for port in ports]
+    components = len(file.components.names)
+    names = list(plain)
+    if len(set(names)) != len(names):
+        seen: dict[str, int] = {}
+        for node, name in enumerate(plain):
+            if seen.setdefault(name, node) != node:
+                names[node] = written[node] if node < components else f"port:{written[node]}"
+                first = seen[name]
+                names[first] = names[first] if first >= components else written[first]
+    if len(set(names)) != len(names):
+        raise DesignError(f"{file.path}: components and pins have names that are not unique")
+    return tuple(names), {node: text for node, text in enumerate(written) if text != names[node]}
+
+
+def _placement(file: DefFile, netlist: Netlist, ports: np.ndarray, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
+    """Centres in µm; components from their lower left corners, ports from the boxes around their shapes."""
+    components, units = file.components, file.units
+    count = len(components.names)
+    placed = components.status >= PlacementStatus.PLACED
+    swapped = components.orientation >= Orientation.E
+    width = np.where(swapped, netlist.height[:count], netlist.width[:count])
+    height = np.where(swapped, netlist.width[:count], netlist.height[:count])
+    x = np.where(placed, components.x / units + width / 2, 0.0)
+    y = np.where(placed, components.y / units + height / 2, 0.0)
+    port_placed = file.pins.status[ports] >= PlacementStatus.PLACED
+    port_x, port_y = port_centres(file, ports)
+    notice = place_missing(port_x, port_y, port_placed, box=die)
+    return (
+        Placement(
+            x=np.concatenate((x, port_x)),
+            y=np.concatenate((y, port_y)),
+            orientation=np.concatenate((components.orientation, np.zeros(len(ports), dtype=np.int8))),
+            placed=np.concatenate((placed, port_placed)),
+            fixed=np.concatenate((components.status >= PlacementStatus.FIXED, np.ones(len(ports), dtype=np.bool_))),
+        ),
+        (notice,) if notice else (),
+    )
+
+
+def port_centres(file: DefFile, ports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """µm, float64 [D] each: the middle of each pin's shapes, turned as the pin is."""
+    pins = file.pins
+    dx = (pins.box[ports, 0].astype(np.float64) + pins.box[ports, 2]) / 2
+    dy = (pins.box[ports, 1].astype(np.float64) + pins.box[ports, 3]) / 2
+    turn = TURN[pins.orientation[ports]]
+    x = pins.x[ports] + turn[:, 0] * dx + turn[:, 1] * dy
+    y = pins.y[ports] + turn[:, 2] * dx + turn[:, 3] * dy
+    return x / file.units, y / file.units

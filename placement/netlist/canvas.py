@@ -1,0 +1,55 @@
+"""The canvas of a flat design: the core of its rows, with a grid and the routing capacity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.netlist.capacity import RoutingCapacity, routing_capacity
+from placement.netlist.design import Canvas
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.grid import GridRule, choose_grid
+
+# Circuit Training's default: congestion is spread over this many gcells on each side.
+_SMOOTHING = 2
+
+
+def canvas_of(
+    design: FlatDesign,
+    *,
+    columns: int | None = None,
+    rows: int | None = None,
+    rule: GridRule | None = None,
+    smoothing: int = _SMOOTHING,
+) -> tuple[Canvas, RoutingCapacity]:
+    """The canvas of a flat design, and what its routing capacity is made of.
+
+    Args:
+        design: its core becomes the canvas.
+        columns: of the grid; None: chosen by the rule.
+        rows: of the grid; None: chosen by the rule.
+        rule: see `placement.netlist.grid`.
+        smoothing: gcells on each side that congestion is spread over.
+
+    Raises:
+        DesignError: no grid takes the macros.
+    """
+    netlist, core = design.netlist, design.floorplan.core
+    movable = netlist.hard[~design.placement.fixed[netlist.hard]]
+    if columns is None or rows is None:
+        # Without a macro to place any gcell size will do: cells of about one four-hundredth of the core.
+        sides = movable if len(movable) else np.zeros(0, dtype=np.int32)
+        grid = choose_grid(core.width, core.height, netlist.width[sides], netlist.height[sides], rule=rule)
+        columns, rows = columns or grid.columns, rows or grid.rows
+    capacity = routing_capacity(design)
+    canvas = Canvas(
+        width=core.width,
+        height=core.height,
+        columns=columns,
+        rows=rows,
+        routes_horizontal=capacity.horizontal,
+        routes_vertical=capacity.vertical,
+        macro_routes_horizontal=capacity.macro_horizontal,
+        macro_routes_vertical=capacity.macro_vertical,
+        smoothing=smoothing,
+    )
+    return canvas, capacity

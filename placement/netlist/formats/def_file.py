@@ -1,0 +1,282 @@
+"""Reader of DEF files (5.6 to 5.8): units, die, rows, tracks, components, pins, blockages, regions, groups, nets.
+
+Axis legend: W rows, T tracks, M components, D design pins, B blockages, G groups, E nets, C connections of nets.
+Lengths are in database units of the file, as it writes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+
+from placement.netlist import _native
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.bytes_file import SourceFile, read_bytes
+from placement.netlist.formats.findings import listing, refuse
+
+# Design pins' and nets' `use` columns hold the places of these words.
+USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
+DIRECTIONS = ("", "INPUT", "OUTPUT", "INOUT", "FEEDTHRU")
+# Doubled net names do no harm to a placement, and a published converter writes them.
+_HARMLESS = ("duplicate net names",)
+
+
+class PlacementStatus(enum.IntEnum):
+    """How a component or pin stands."""
+
+    NONE = 0
+    UNPLACED = 1
+    PLACED = 2
+    FIXED = 3
+    COVER = 4
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefRows:
+    """Rows of sites: int32 [W] each, orientation int8 [W]; `site` counts in `sites`."""
+
+    names: list[str]
+    sites: list[str]
+    site: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    count_x: np.ndarray
+    count_y: np.ndarray
+    step_x: np.ndarray
+    step_y: np.ndarray
+    orientation: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefTracks:
+    """Routing tracks: int32 [T] each; `is_x` (int8 [T]) is 1 for lines at x positions, which run up."""
+
+    layers: list[str]
+    layer: np.ndarray
+    is_x: np.ndarray
+    start: np.ndarray
+    count: np.ndarray
+    step: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefComponents:
+    """Instances of masters.
+
+    Attributes:
+        names: M names, unescaped and with `/` as the divider.
+        written_names: M names as the file writes them.
+        masters: the masters' names; master: int32 [M], places in it.
+        status: int8 [M], `PlacementStatus`.
+        x, y: int32 [M], the lower left corner of the turned box; 0 where not placed.
+        orientation: int8 [M].
+        begin, end: int64 [M], bytes of the entry, from its `-` to behind its `;`.
+        halo_component: int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top.
+        regions: regions' names; region_component, region: int32 [·], components with one of their own, and which.
+    """
+
+    names: list[str]
+    written_names: list[str]
+    masters: list[str]
+    master: np.ndarray
+    status: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    orientation: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    halo_component: np.ndarray
+    halo: np.ndarray
+    regions: list[str]
+    region_component: np.ndarray
+    region: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefPins:
+    """Pins of the design.
+
+    Attributes:
+        names, written_names: as those of components.
+        nets, layers: names; net, layer: int32 [D], places in them, -1: none.
+        x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port.
+        box: int32 [D, 4], the box around the shapes of the first port, about (x, y), unturned.
+        direction, use: int8 [D], places in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL.
+        begin: int64 [D], the byte at which the entry begins.
+    """
+
+    names: list[str]
+    written_names: list[str]
+    nets: list[str]
+    net: np.ndarray
+    layers: list[str]
+    layer: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    box: np.ndarray
+    status: np.ndarray
+    orientation: np.ndarray
+    direction: np.ndarray
+    use: np.ndarray
+    special: np.ndarray
+    begin: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefBlockages:
+    """Blockages: `layer` and `component` int32 [B], -1 for none (a blockage without layer is one of placement).
+
+    `partial` float64 [B] is the largest density in per cent, NaN for none. Blockage b has the polygons
+    `start[b]:start[b+1]`, polygon p the points `points[polygon_start[p]:polygon_start[p+1]]`; two points span a box.
+    """
+
+    layers: list[str]
+    layer: np.ndarray
+    components: list[str]
+    component: np.ndarray
+    is_soft: np.ndarray
+    is_pushdown: np.ndarray
+    partial: np.ndarray
+    start: np.ndarray
+    polygon_start: np.ndarray
+    points: np.ndarray
+    begin: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefAreas:
+    """Regions and groups.
+
+    Region r has the boxes `boxes[start[r]:start[r+1]]` (int32 [·, 4]). Group g has the name patterns
+    `patterns[group_start[g]:group_start[g+1]]` and stands in `group_region[g]` ("": in none).
+    """
+
+    regions: list[str]
+    is_guide: np.ndarray
+    start: np.ndarray
+    boxes: np.ndarray
+    groups: list[str]
+    group_region: list[str]
+    group_start: np.ndarray
+    patterns: list[str]
+    group_begin: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefNets:
+    """Nets without their wires.
+
+    Attributes:
+        names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
+        component: int32 [C], -1 for a pin of the design.
+        pin: int32 [C], the place in `pins`, or of the design pin where `component` is -1.
+        pins: names of masters' pins.
+        use: int8 [E], places in `USES`; weight: float64 [E].
+        begin: int64 [E], the byte at which the entry begins.
+    """
+
+    names: list[str]
+    start: np.ndarray
+    component: np.ndarray
+    pin: np.ndarray
+    pins: list[str]
+    use: np.ndarray
+    weight: np.ndarray
+    begin: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DefFile:
+    """A DEF file.
+
+    Attributes:
+        path: for messages; source: the file's name and checksum.
+        data: its unpacked bytes.
+        version, divider, design: the header; design is "" where it gives none.
+        units: database units per µm.
+        die: int32 [·, 2], corners; two corners span a box.
+        notices: what is odd about the file, but harmless.
+    """
+
+    path: str
+    source: SourceFile
+    data: bytes = dataclasses.field(repr=False)
+    version: str
+    divider: str
+    design: str
+    units: float
+    die: np.ndarray
+    rows: DefRows
+    tracks: DefTracks
+    components: DefComponents
+    pins: DefPins
+    blockages: DefBlockages
+    areas: DefAreas
+    nets: DefNets
+    notices: tuple[str, ...]
+
+    def line(self, offset: int) -> int:
+        """The line that a byte stands on, from 1."""
+        return _native.line_at(self.data, int(offset))
+
+    def error(self, offset: int, message: str) -> DesignError:
+        """A complaint about what stands at a byte."""
+        return DesignError.at(self.path, self.line(offset), message)
+
+
+_Section = TypeVar("_Section")
+
+
+def _section(kind: type[_Section], columns: dict[str, Any], **shaped: int) -> _Section:
+    """A section's columns; those of `shaped` are split into rows of that many numbers. All become read-only."""
+    for name, width in shaped.items():
+        columns[name] = columns[name].reshape(-1, width)
+    for column in columns.values():
+        if isinstance(column, np.ndarray):
+            column.setflags(write=False)
+    return kind(**columns)
+
+
+def read_def(path: str | os.PathLike[str]) -> DefFile:
+    """A DEF file, plain or gzipped.
+
+    Raises:
+        DesignError: with file and line; the file is cut, a section holds another number of entries than it says, a
+            number is none or out of range, a component or pin is there twice, a net joins what does not exist, no
+            units or die area are given.
+    """
+    data, source = read_bytes(path)
+    try:
+        sections = _native.read_def(data)
+    except _native.ParseError as error:
+        line, _, message = str(error).partition(":")
+        raise DesignError.at(path, int(line), message) from None
+    findings = sections["findings"]
+    refuse(path, [finding for finding in findings if finding[0] not in _HARMLESS])
+    header = sections["header"]
+    for field, missing in (("units", not header["units"]), ("die", not len(header["die"]))):
+        if missing:
+            wanted = {"units": "UNITS DISTANCE MICRONS", "die": "DIEAREA"}[field]
+            raise DesignError.at(path, 1, f"the file has no {wanted}")
+    return DefFile(
+        path=str(path),
+        source=source,
+        data=data,
+        version=header["version"],
+        divider=header["divider"],
+        design=header["design"],
+        units=header["units"],
+        die=header["die"].reshape(-1, 2),
+        rows=_section(DefRows, sections["rows"]),
+        tracks=_section(DefTracks, sections["tracks"]),
+        components=_section(DefComponents, sections["components"], halo=4),
+        pins=_section(DefPins, sections["pins"], box=4),
+        blockages=_section(DefBlockages, sections["blockages"], points=2),
+        areas=_section(DefAreas, sections["areas"], boxes=4),
+        nets=_section(DefNets, sections["nets"]),
+        notices=tuple(listing(path, *finding) for finding in findings if finding[0] in _HARMLESS),
+    )

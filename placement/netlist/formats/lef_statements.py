@@ -1,0 +1,93 @@
+"""The words of a LEF file, as statements that end in `;` and blocks that end in `END`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from placement.netlist.errors import DesignError
+
+_WORD = re.compile(r'"[^"]*"|;|#[^\n]*|[^\s;"][^\s;]*|"')
+
+
+class LefWords:
+    """The words of one file, read one after another; complaints name the file and the line."""
+
+    def __init__(self, path: object, text: str) -> None:
+        self.path = path
+        self.text = text
+        # Comments are kept out here; where a word stands is found again only for a message.
+        self.words = [word for word in _WORD.findall(text) if word[0] != "#"]
+        self.at = 0
+
+    def error(self, message: str, at: int | None = None) -> DesignError:
+        """A complaint about word number `at`, by default the one read last."""
+        wanted = max(0, (self.at - 1) if at is None else at)
+        number = -1
+        for found in _WORD.finditer(self.text):
+            number += found[0][0] != "#"
+            if number == wanted:
+                return DesignError.at(self.path, self.text.count("\n", 0, found.start()) + 1, message)
+        return DesignError.at(self.path, self.text.count("\n") + 1, message)
+
+    def next(self) -> str | None:
+        """The next word, None at the end."""
+        if self.at == len(self.words):
+            return None
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def need(self, what: str) -> str:
+        """The next word, which must be there."""
+        word = self.next()
+        if word is None:
+            raise self.error(f"the file ends where {what} must follow; it seems to be cut", self.at)
+        if word == '"':
+            raise self.error("the string that begins here has no closing quote")
+        return word
+
+    def name(self, what: str) -> str:
+        """The next word, which must be no `;`."""
+        word = self.need(what)
+        if word == ";":
+            raise self.error(f"expected {what}, found ';'")
+        return word
+
+    def statement(self) -> list[str]:
+        """The words up to the next `;`, which is passed."""
+        try:
+            end = self.words.index(";", self.at)
+        except ValueError:
+            self.at = len(self.words)
+            raise self.error("the file ends within a statement; it seems to be cut", self.at) from None
+        found = self.words[self.at : end]
+        if '"' in found:
+            raise self.error("the string that begins here has no closing quote", self.at + found.index('"'))
+        self.at = end + 1
+        return found
+
+    def number(self, word: str, what: str) -> float:
+        """A finite number."""
+        try:
+            value = float(word) if "_" not in word else math.nan
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.error(f"expected {what}, a number, found {word[:40]!r}")
+        return value
+
+    def numbers(self, words: list[str], what: str) -> list[float]:
+        """Finite numbers; brackets between them are passed."""
+        return [self.number(word, what) for word in words if word not in ("(", ")")]
+
+    def skip_block(self, name: str) -> None:
+        """Moves past `END name`."""
+        begin = self.at
+        while True:
+            try:
+                self.at = self.words.index("END", self.at) + 1
+            except ValueError:
+                raise self.error(f"the block {name} that begins here has no 'END {name}'", begin - 1) from None
+            if self.at < len(self.words) and self.words[self.at] == name:
+                self.at += 1
+                return

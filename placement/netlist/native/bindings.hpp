@@ -1,0 +1,60 @@
+// Handing columns to Python: arrays that own their memory, and lists of strings.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <string_view>
+#include <vector>
+
+#include "text.hpp"
+
+namespace netlist_text {
+
+namespace nb = nanobind;
+
+// A NumPy array that takes over the vector's memory.
+template <typename T>
+nb::object array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+}
+
+// One string; throws ParseError with the line where the bytes are no UTF-8.
+inline nb::object string(std::string_view text, std::string_view word) {
+  PyObject* made = PyUnicode_DecodeUTF8(word.data(), static_cast<Py_ssize_t>(word.size()), nullptr);
+  if (made == nullptr) {
+    PyErr_Clear();
+    const bool is_inside = word.data() >= text.data() && word.data() <= text.data() + text.size();
+    throw ParseError(is_inside ? line_at(text, static_cast<std::size_t>(word.data() - text.data())) : 1,
+                     "the name '" + shown(word) + "' is not UTF-8 text");
+  }
+  return nb::steal(made);
+}
+
+inline nb::list strings(std::string_view text, const std::vector<std::string_view>& words) {
+  nb::list list;
+  for (const std::string_view word : words) list.append(string(text, word));
+  return list;
+}
+
+// The findings as a list of (what, how many, [(line, about)]).
+inline nb::list findings(std::string_view text, const std::vector<Findings>& all) {
+  nb::list list;
+  for (const Findings& kind : all) {
+    nb::list first;
+    for (const auto& [offset, about] : kind.first) {
+      first.append(nb::make_tuple(line_at(text, static_cast<std::size_t>(offset)), shown(about)));
+    }
+    list.append(nb::make_tuple(kind.what, kind.count, first));
+  }
+  return list;
+}
+
+void bind_def(nb::module_& m);
+void bind_grid(nb::module_& m);
+void bind_protobuf(nb::module_& m);
+
+}  // namespace netlist_text

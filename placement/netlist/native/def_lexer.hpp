@@ -1,0 +1,132 @@
+// Tokens of a DEF file: words between white space, strings in quotes; `#` at the start of a word begins a comment.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "text.hpp"
+
+namespace netlist_text {
+
+class DefLexer {
+ public:
+  explicit DefLexer(std::string_view text) : text_(text) {}
+
+  // The next token; empty at the end of the text. `offset()` is then where it began.
+  std::string_view next() {
+    skip_space();
+    begin_ = at_;
+    if (at_ == text_.size()) return {};
+    if (text_[at_] == '"') return quoted();
+    while (at_ < text_.size() && !is_space(text_[at_])) ++at_;
+    return text_.substr(begin_, at_ - begin_);
+  }
+
+  // The next token, which must be there.
+  std::string_view need(const char* what) {
+    const std::string_view token = next();
+    if (token.empty()) throw error("the file ends where " + std::string(what) + " must follow; it seems to be cut");
+    return token;
+  }
+
+  void expect(std::string_view token) {
+    const std::string_view found = need(("'" + std::string(token) + "'").c_str());
+    if (found != token) throw error("expected '" + std::string(token) + "', found '" + shown(found) + "'");
+  }
+
+  // A name: any token but a mark.
+  std::string_view name(const char* what) {
+    const std::string_view token = need(what);
+    if (token == ";" || token == "(" || token == ")" || token == "+" || token == "-") {
+      throw error("expected " + std::string(what) + ", found '" + shown(token) + "'");
+    }
+    return token;
+  }
+
+  double number(const char* what) {
+    const std::string_view token = need(what);
+    double value = 0;
+    if (!parse(token, value)) throw error("expected " + std::string(what) + ", a number, found '" + shown(token) + "'");
+    return value;
+  }
+
+  // A number in database units or a count; fractions are rounded.
+  std::int64_t integer(const char* what) {
+    const std::string_view token = need(what);
+    std::int64_t value = 0;
+    const auto [end, failure] = std::from_chars(token.data(), token.data() + token.size(), value);
+    if (failure != std::errc() || end != token.data() + token.size()) {
+      double real = 0;
+      if (!parse(token, real)) throw error("expected " + std::string(what) + ", a number, found '" + shown(token) + "'");
+      if (std::abs(real) > 2e9) throw error(std::string(what) + " " + shown(token) + " is out of range");
+      return std::llround(real);
+    }
+    if (value > 2'000'000'000 || value < -2'000'000'000) {
+      throw error(std::string(what) + " " + shown(token) + " is out of range (±2,000,000,000)");
+    }
+    return value;
+  }
+
+  // Moves past the `;` that ends this statement.
+  void skip_statement(const char* what) {
+    while (need(what) != ";") {
+    }
+  }
+
+  // The token after this one, left where it is.
+  std::string_view peek() {
+    const std::size_t at = at_, begin = begin_;
+    const std::string_view token = next();
+    at_ = at;
+    begin_ = begin;
+    return token;
+  }
+
+  std::size_t offset() const { return begin_; }
+  std::size_t end() const { return at_; }
+  std::string_view text() const { return text_; }
+
+  ParseError error(const std::string& message) const { return {line_at(text_, begin_), message}; }
+  ParseError error_at(std::size_t offset, const std::string& message) const {
+    return {line_at(text_, offset), message};
+  }
+
+  static bool parse(std::string_view token, double& value) {
+    if (!token.empty() && token.front() == '+') token.remove_prefix(1);
+    const auto [end, failure] = std::from_chars(token.data(), token.data() + token.size(), value);
+    return failure == std::errc() && end == token.data() + token.size() && std::isfinite(value);
+  }
+
+ private:
+  static bool is_space(char letter) {
+    return letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r' || letter == '\v' || letter == '\f';
+  }
+
+  void skip_space() {
+    while (at_ < text_.size()) {
+      if (is_space(text_[at_])) {
+        ++at_;
+      } else if (text_[at_] == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::string_view quoted() {
+    ++at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' && at_ + 1 < text_.size() ? 2 : 1;
+    if (at_ >= text_.size()) throw error("the string that begins here has no closing quote");
+    ++at_;
+    return text_.substr(begin_, at_ - begin_);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t begin_ = 0;
+};
+
+}  // namespace netlist_text

@@ -1,0 +1,164 @@
+"""What a technology and its cell library say, as LEF files hold it: layers, sites, and the masters of cells.
+
+Axis legend: K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in µm; a master's shapes are measured from
+the lower left corner of its box, in orientation N.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from placement.netlist.errors import DesignError
+
+
+class LayerDirection(enum.Enum):
+    """The way in which a layer's wires run where the router is free to choose."""
+
+    HORIZONTAL = "HORIZONTAL"
+    VERTICAL = "VERTICAL"
+    DIAGONAL = "DIAGONAL"
+
+
+@dataclasses.dataclass(frozen=True)
+class RoutingLayer:
+    """A metal layer that wires run on.
+
+    Attributes:
+        name: as other statements call it.
+        direction: its preferred direction.
+        pitch_x, pitch_y: µm between wires side by side in x and in y; 0 where the file gives none.
+        width: µm, of a wire; 0 where the file gives none.
+        number: its place among the routing layers, from 0, lowest first.
+    """
+
+    name: str
+    direction: LayerDirection
+    pitch_x: float
+    pitch_y: float
+    width: float
+    number: int
+
+    @property
+    def pitch(self) -> float:
+        """µm between wires that run in the preferred direction."""
+        return self.pitch_x if self.direction is LayerDirection.VERTICAL else self.pitch_y
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """The unit that rows of cells are made of: `width` × `height` µm; `kind` is CORE or PAD."""
+
+    name: str
+    kind: str
+    width: float
+    height: float
+
+
+@dataclasses.dataclass(frozen=True)
+class MasterPin:
+    """A pin of a master.
+
+    Attributes:
+        name: as written in the LEF file.
+        direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" where the file gives none.
+        use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL where the file gives none.
+        x, y: µm, the centre of the box around all its ports.
+        layer: the layer of its first shape; "" where it has no shape.
+    """
+
+    name: str
+    direction: str
+    use: str
+    x: float
+    y: float
+    layer: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Master:
+    """A cell or block that components are instances of.
+
+    Attributes:
+        name: as components name it.
+        kind: the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP.
+        subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …); "" where there is none.
+        width, height: µm, above 0.
+        symmetry: words of SYMMETRY: X, Y, R90.
+        site: the site that it stands on; "" where the file gives none.
+        pins: in file order.
+        obstructions: layer name → float64 [K, 4] µm, what OBS says.
+        pin_shapes: layer name → float64 [K, 4] µm, the shapes of the pins; kept for blocks only.
+    """
+
+    name: str
+    kind: str
+    subkind: str
+    width: float
+    height: float
+    symmetry: frozenset[str]
+    site: str
+    pins: tuple[MasterPin, ...]
+    obstructions: Mapping[str, np.ndarray]
+    pin_shapes: Mapping[str, np.ndarray]
+
+    @property
+    def is_block(self) -> bool:
+        """Whether its instances are macros: blocks, rings and pads."""
+        return self.kind in ("BLOCK", "PAD", "RING")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Technology:
+    """All that a set of LEF files says.
+
+    Attributes:
+        units: database units per µm that LEF asks for; 0 where no file says.
+        manufacturing_grid: µm; 0 where no file says.
+        layers: the routing layers, lowest first.
+        sites: name → site.
+        masters: name → master.
+    """
+
+    units: float = 0.0
+    manufacturing_grid: float = 0.0
+    layers: tuple[RoutingLayer, ...] = ()
+    sites: Mapping[str, Site] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    masters: Mapping[str, Master] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+
+    def layer(self, name: str) -> RoutingLayer | None:
+        """The routing layer of that name, None where there is none."""
+        return next((layer for layer in self.layers if layer.name == name), None)
+
+
+def merged(technologies: list[Technology]) -> Technology:
+    """Several LEF files as one; what an earlier file defines stays.
+
+    Raises:
+        DesignError: two files define a master of the same name with different sizes.
+    """
+    layers: dict[str, RoutingLayer] = {}
+    sites: dict[str, Site] = {}
+    masters: dict[str, Master] = {}
+    for technology in technologies:
+        for layer in technology.layers:
+            layers.setdefault(layer.name, dataclasses.replace(layer, number=len(layers)))
+        sites = {**technology.sites, **sites}
+        for master in technology.masters.values():
+            known = masters.setdefault(master.name, master)
+            if (known.width, known.height) != (master.width, master.height):
+                raise DesignError(
+                    f"macro {master.name!r} is {known.width} × {known.height} µm in one LEF file and "
+                    f"{master.width} × {master.height} µm in another"
+                )
+    return Technology(
+        units=next((technology.units for technology in technologies if technology.units), 0.0),
+        manufacturing_grid=next((t.manufacturing_grid for t in technologies if t.manufacturing_grid), 0.0),
+        layers=tuple(layers.values()),
+        sites=MappingProxyType(sites),
+        masters=MappingProxyType(masters),
+    )

@@ -1,0 +1,178 @@
+"""Clustering: its steps by hand, what a clustering must hold for any design, and repeatability."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.netlist.canvas import canvas_of
+from placement.netlist.clustering.cluster import cluster_cells
+from placement.netlist.clustering.clustered import clustered_design
+from placement.netlist.clustering.connectivity import connectivity
+from placement.netlist.clustering.fixed_groups import fixed_groups
+from placement.netlist.clustering.hierarchy import module_edges
+from placement.netlist.clustering.regroup import Nodes, break_up, centroids, merge_small
+from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.design import NodeKind
+from placement.netlist.errors import DesignError
+from placement.netlist.importing import import_design, read_clusters, write_design
+from placement.netlist.load import load
+from placement.netlist.formats.protobuf import read_netlist
+from placement.testing.flat_designs import chain_design
+
+mtkahypar = pytest.importorskip("mtkahypar")
+
+
+def test_centroids_and_break_up_by_hand() -> None:
+    group = np.array([0, 0, 0, 1, 1, -1])
+    x, y = np.array([0.0, 10.0, 25.0, 3.0, 4.0, 99.0]), np.zeros(6)
+    area = np.array([1.0, 1.0, 2.0, 1.0, 3.0, 1.0])
+    centre_x, _ = centroids(group, 2, x=x, y=y, area=area)
+    assert centre_x.tolist() == [15, 3.75]
+    # Group 0 spans 25 ≥ 10 around 15: distances -15, -5, 10 are 2 squares below (1.5 rounds away), 1 below, 1 above.
+    broken, count = break_up(group, 2, x=x, y=y, area=area, reach=10.0)
+    assert broken.tolist() == [2, 3, 4, 1, 1, -1]
+    assert count == 5
+
+
+def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
+    # A chain a0-a1-a2-b-c0-c1-c2, b alone in its group and on one net with each side.
+    design = chain_design([("a", 3), ("b", 1), ("c", 3)])
+    joined = connectivity(design.netlist, most_sinks=500)
+    group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
+    area, size = np.ones(len(group)), np.ones(len(group), dtype=np.int64)
+    x, y = design.placement.x, design.placement.y
+    free = Nodes(x=None, y=None, area=area, size=size)
+    merged = merge_small(group, 3, joined=joined, nodes=free, most_nodes=1, reach=0.0)
+    assert merged[:7].tolist() == [0, 0, 0, 0, 2, 2, 2]
+    # With distance: c's centre is nearer to b than a's once a stands elsewhere.
+    far = x.copy()
+    far[:3] += 1000
+    placed = Nodes(x=far, y=y, area=area, size=size)
+    merged = merge_small(group, 3, joined=joined, nodes=placed, most_nodes=1, reach=30.0)
+    assert merged[:7].tolist() == [0, 0, 0, 2, 2, 2, 2]
+    merged = merge_small(group, 3, joined=joined, nodes=placed, most_nodes=1, reach=1.0)
+    assert merged.tolist() == group.tolist()
+
+
+def test_modules_are_hints_unless_they_are_large() -> None:
+    names = ["top/a/x", "top/a/y", "top/b/z", "top/b/w", "other"]
+    module, node = module_edges(names, np.arange(5), 2)
+    assert [sorted(node[module == index].tolist()) for index in range(module.max() + 1)] == [
+        [0, 1],
+        [0, 1, 2, 3],
+        [2, 3],
+    ]
+    module, node = module_edges(names, np.arange(5), 5)
+    assert [node[module == index].tolist() for index in range(module.max() + 1)] == [[0, 1], [2, 3]]
+
+
+def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
+    design = chain_design([("u", 6)], macro_after=2)
+    canvas, _ = canvas_of(design, columns=4, rows=4)
+    joined = connectivity(design.netlist, most_sinks=500)
+    group, count = fixed_groups(design, canvas, joined, levels=1)
+    names = design.netlist.names
+    of = {name: int(group[index]) for index, name in enumerate(names)}
+    # The macro and the cells on its nets; the two ports stand on different sides.
+    assert of["macro"] == 0
+    assert (of["u1"], of["u2"]) == (0, 0)
+    assert of["in"] != of["out"]
+    assert (of["u0"], of["u5"]) == (of["in"], of["out"])
+    assert (of["u3"], of["u4"], count) == (-1, -1, 3)
+    two, _ = fixed_groups(design, canvas, joined, levels=2)
+    assert two[names.index("u3")] == 0
+
+
+@pytest.mark.parametrize("use_positions", [True, False])
+def test_what_every_clustering_holds(use_positions: bool) -> None:
+    design = chain_design([(f"block{number}/", 60) for number in range(6)], macro_after=100)
+    canvas, _ = canvas_of(design, columns=6, rows=6)
+    settings = ClusteringSettings(parts=12, use_positions=use_positions, utilization=0.7)
+    clustering = cluster_cells(design, canvas, settings=settings)
+    netlist = design.netlist
+    is_cell = netlist.kind == NodeKind.CELL
+    assert (clustering.cluster[is_cell] >= 0).all()
+    assert (clustering.cluster[~is_cell] == -1).all()
+    assert np.unique(clustering.cluster[is_cell]).tolist() == list(range(clustering.count))
+    clustered = clustered_design(design, clustering, canvas)
+    coarse = clustered.netlist
+    assert len(coarse.soft) == clustering.count
+    assert [coarse.names[node] for node in coarse.hard] == ["macro"]
+    area = (coarse.width * coarse.height)[coarse.soft].sum()
+    assert area == pytest.approx((netlist.width * netlist.height)[is_cell].sum() / 0.7)
+    # Slowly, net by net: the weight of all nets between places is that of the flat nets that leave a place.
+    expected = 0.0
+    for net in range(netlist.num_nets):
+        pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
+        places = [
+            clustering.cluster[netlist.pin_node[pin]] if is_cell[netlist.pin_node[pin]] else -1 - pin for pin in pins
+        ]
+        expected += netlist.net_weight[net] * (len(set(places)) > 1)
+    assert coarse.net_weight.sum() == pytest.approx(expected)
+    assert (np.diff(coarse.net_start) >= 2).all()
+
+
+def test_nets_of_a_cluster_to_one_place_are_one() -> None:
+    design = chain_design([("a", 4), ("b", 4)], parallel=3)
+    canvas, _ = canvas_of(design, columns=4, rows=4)
+    clustering = cluster_cells(design, canvas, settings=ClusteringSettings(parts=1, fixed_levels=0))
+    by_hand = clustering.__class__(
+        cluster=np.array([0] * 4 + [1] * 4 + [-1] * (design.netlist.num_nodes - 8), dtype=np.int32), count=2,
+        settings=clustering.settings, parts=2, placed=True, notices=(),
+    )  # fmt: skip
+    coarse = clustered_design(design, by_hand, canvas).netlist
+    weights = {
+        tuple(coarse.names[node] for node in coarse.pin_node[coarse.net_pins[begin:end]]): weight
+        for begin, end, weight in zip(coarse.net_start[:-1], coarse.net_start[1:], coarse.net_weight, strict=True)
+    }
+    # One link of the chain and three more between its ends.
+    assert weights[("Grp_0", "Grp_1")] == 4
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    for change in ({"parts": 0}, {"utilization": 0.0}, {"utilization": 1.5}, {"imbalance": 0.0}, {"aspect": -1.0}):
+        with pytest.raises(DesignError, match=f"clustering {next(iter(change))}"):
+            ClusteringSettings(**change)
+
+
+_SCRIPT = """
+import os, sys
+os.sched_getaffinity = lambda _: set(range(int(sys.argv[1])))
+from placement.netlist.canvas import canvas_of
+from placement.netlist.clustering.cluster import cluster_cells
+from placement.netlist.clustering.settings import ClusteringSettings
+from placement.testing.flat_designs import chain_design
+design = chain_design([(f"b{number}/", 300) for number in range(4)], parallel=400)
+clustering = cluster_cells(design, canvas_of(design, columns=5, rows=5)[0], settings=ClusteringSettings(parts=20))
+print(clustering.cluster.tobytes().hex())
+"""
+
+
+def test_the_same_on_every_run_and_number_of_threads() -> None:
+    results = [
+        subprocess.run(
+            [sys.executable, "-c", _SCRIPT, threads], capture_output=True, check=True, text=True, timeout=500
+        ).stdout
+        for threads in ("1", "2", "2")
+    ]
+    assert len(results[0]) > 1000
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_folder_holds_what_later_steps_read(tmp_path: Path) -> None:
+    design = chain_design([(f"block{number}/", 40) for number in range(4)], macro_after=50)
+    imported = import_design(design, columns=5, rows=4, settings=ClusteringSettings(parts=8))
+    write_design(tmp_path / "chip", imported, def_data=b"VERSION 5.8 ;")
+    again = load(tmp_path / "chip")
+    assert (again.canvas, again.netlist.names) == (imported.design.canvas, imported.design.netlist.names)
+    np.testing.assert_array_equal(
+        again.netlist.net_pins, read_netlist(tmp_path / "chip" / "netlist.pb.txt.gz").net_pins
+    )
+    np.testing.assert_array_equal(again.netlist.net_weight, imported.design.netlist.net_weight)
+    np.testing.assert_array_equal(read_clusters(tmp_path / "chip"), imported.clustering.cluster)
+    assert str(tmp_path) not in (tmp_path / "chip" / "source.json").read_text()

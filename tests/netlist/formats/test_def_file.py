@@ -1,0 +1,256 @@
+"""The DEF reader: a file by hand, the same connectivity as the `lefdef` package's, refusals, and damage."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.netlist.design import Orientation
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
+from placement.testing.small_lef_def import DEF
+
+
+def read(tmp_path: Path, text: str) -> DefFile:
+    path = tmp_path / "chip.def"
+    path.write_bytes(text.encode())
+    return read_def(path)
+
+
+def test_header_rows_and_tracks_by_hand(tmp_path: Path) -> None:
+    file = read(tmp_path, DEF)
+    assert (file.version, file.divider, file.design, file.units) == ("5.8", "/", "chip", 1000)
+    assert file.die.tolist() == [[0, 0], [0, 40000], [50000, 40000], [50000, 20000], [60000, 20000], [60000, 0]]
+    rows = file.rows
+    assert (rows.names, rows.sites) == (["r0", "r1"], ["core"])
+    assert (rows.x.tolist(), rows.y.tolist(), rows.count_x.tolist()) == ([2000, 2000], [4000, 6000], [100, 90])
+    assert rows.orientation.tolist() == [Orientation.N, Orientation.FS]
+    tracks = file.tracks
+    found = [
+        (tracks.layers[layer], is_x, start, count, step)
+        for layer, is_x, start, count, step in zip(
+            tracks.layer, tracks.is_x, tracks.start, tracks.count, tracks.step, strict=True
+        )
+    ]
+    assert found == [("M2", 1, 100, 150, 400), ("M1", 1, 100, 150, 400), ("M1", 0, 50, 200, 200)]
+
+
+def test_components_by_hand(tmp_path: Path) -> None:
+    components = read(tmp_path, DEF).components
+    assert components.written_names == [r"mem\[0\]/ram", r"mem\[1\]/ram", "u1", "u2", "u/v"]
+    assert components.names == ["mem[0]/ram", "mem[1]/ram", "u1", "u2", "u/v"]
+    assert [components.masters[master] for master in components.master] == ["RAM", "RAM", "INV", "INV", "INV"]
+    status = PlacementStatus
+    assert components.status.tolist() == [status.FIXED, status.PLACED, status.PLACED, status.UNPLACED, status.NONE]
+    assert components.x.tolist() == [5000, 20000, 2000, 0, 0]
+    assert components.y.tolist() == [8000, 8000, 4000, 0, 0]
+    assert components.orientation.tolist() == [Orientation.FS, Orientation.E, 0, 0, 0]
+    assert (components.halo_component.tolist(), components.halo.tolist()) == ([0], [[100, 200, 300, 400]])
+    assert [components.regions[region] for region in components.region] == ["left"]
+    assert components.region_component.tolist() == [2]
+    entries = [DEF.encode()[begin:end] for begin, end in zip(components.begin, components.end, strict=True)]
+    assert all(entry.startswith(b"- ") and entry.endswith(b";") for entry in entries)
+    assert entries[3] == b"- u2 INV + UNPLACED ;"
+
+
+def test_pins_by_hand(tmp_path: Path) -> None:
+    pins = read(tmp_path, DEF).pins
+    assert pins.names == ["in", "out", "clk", "q", "VDD"]
+    assert [DIRECTIONS[code] for code in pins.direction] == ["INPUT", "OUTPUT", "INPUT", "OUTPUT", "INOUT"]
+    assert [USES[code] for code in pins.use] == ["SIGNAL", "", "CLOCK", "", "POWER"]
+    assert pins.special.tolist() == [0, 0, 0, 0, 1]
+    # Of two ports the first one counts.
+    assert (pins.x[:2].tolist(), pins.y[:2].tolist()) == ([0, 100], [475, 200])
+    assert pins.box[:2].tolist() == [[-70, 0, 70, 140], [0, 0, 10, 10]]
+    assert pins.orientation[0] == Orientation.E
+    assert pins.status.tolist() == [PlacementStatus.FIXED, PlacementStatus.PLACED, 0, 0, 0]
+
+
+def test_areas_by_hand(tmp_path: Path) -> None:
+    file = read(tmp_path, DEF)
+    blockages = file.blockages
+    assert blockages.layer.tolist() == [-1, -1, 0]
+    assert (blockages.is_soft.tolist(), blockages.component.tolist()) == ([1, 0, 0], [-1, -1, 0])
+    np.testing.assert_array_equal(blockages.partial, [np.nan, 40, np.nan])
+    polygons = [
+        blockages.points[begin:end].tolist()
+        for begin, end in zip(blockages.polygon_start[:-1], blockages.polygon_start[1:], strict=True)
+    ]
+    assert blockages.start.tolist() == [0, 1, 3, 4]
+    assert polygons[2] == [[0, 0], [0, 2000], [1000, 2000], [1000, 1000], [2000, 1000], [2000, 0]]
+    areas = file.areas
+    assert (areas.regions, areas.is_guide.tolist()) == (["left"], [0])
+    assert areas.boxes.tolist() == [[0, 0, 30000, 20000], [40000, 0, 30000, 5000]]
+    assert (areas.groups, areas.group_region, areas.patterns) == (["rams"], ["left"], ["mem*"])
+
+
+def test_nets_by_hand(tmp_path: Path) -> None:
+    file = read(tmp_path, DEF)
+    nets = file.nets
+    assert nets.names == ["in", "clk", "o", "q", "lone", "vss"]
+    assert (nets.weight.tolist(), nets.start.tolist()) == ([1, 3, 1, 1, 1, 1], [0, 2, 5, 8, 10, 11, 13])
+    assert [USES[use] for use in nets.use] == ["", "CLOCK", "", "", "", "GROUND"]
+    joined = [
+        (file.components.names[component], nets.pins[pin]) if component >= 0 else ("PIN", file.pins.names[pin])
+        for component, pin in zip(nets.component, nets.pin, strict=True)
+    ]
+    assert joined[:5] == [("u1", "A"), ("PIN", "in"), ("PIN", "clk"), ("mem[0]/ram", "D[0]"), ("mem[1]/ram", "D[0]")]
+
+
+def test_other_dividers_read_as_slashes(tmp_path: Path) -> None:
+    other = DEF.replace('DIVIDERCHAR "/"', 'DIVIDERCHAR "|"').replace("]/ram", "]|ram").replace("u/v", r"u|v\|w")
+    components = read(tmp_path, other).components
+    assert components.names[0] == "mem[0]/ram"
+    assert components.names[4] == "u/v|w"
+    assert components.written_names[4] == r"u|v\|w"
+
+
+def test_gzip_and_carriage_returns(tmp_path: Path) -> None:
+    plain = read(tmp_path, DEF)
+    path = tmp_path / "other.def.gz"
+    path.write_bytes(gzip.compress(DEF.replace("\n", "\r\n").encode()))
+    zipped = read_def(path)
+    assert zipped.components.names == plain.components.names
+    np.testing.assert_array_equal(zipped.nets.pin, plain.nets.pin)
+    assert zipped.source.name == "other.def.gz"
+
+
+FAULTS = {
+    "no END DESIGN": (DEF.replace("END DESIGN", ""), r":\d+: the file ends without 'END DESIGN'"),
+    "cut in nets": (DEF[: DEF.index("- q ( mem")], r"the file ends where 'END NETS' must follow"),
+    "cut in a net": (DEF[: DEF.index("( u2 A ) ;")], "seems to be cut"),
+    "cut in special nets": (DEF[: DEF.index("END SPECIALNETS")], r":45: SPECIALNETS begins here and has no 'END"),
+    "fewer components": (DEF.replace("COMPONENTS 5", "COMPONENTS 6"), r":18: COMPONENTS says 6 entries, but 5 follow"),
+    "huge count": (DEF.replace("NETS 6 ;", "NETS 99999999999999 ;"), "out of range"),
+    "same component": (DEF.replace("- u2 INV", "- u1 INV"), r":23: 1 duplicate component names: u1"),
+    "same pin": (DEF.replace("- q + NET", "- clk + NET"), r"1 duplicate pin names: clk"),
+    "unknown component": (
+        DEF.replace("( u2 Y )", "( u9 Y )"),
+        r"1 connections to .* not exist: component u9 in net lone",
+    ),
+    "unknown pin": (DEF.replace("( PIN q )", "( PIN r )"), r"pin r in net q"),
+    "no units": (DEF.replace("UNITS DISTANCE MICRONS 1000 ;", ""), "has no UNITS"),
+    "no die": (re.sub("DIEAREA.*;", "", DEF), "has no DIEAREA"),
+    "zero units": (DEF.replace("MICRONS 1000", "MICRONS 0"), r":5: database units per micron must be above 0"),
+    "odd orientation": (DEF.replace(") FS\n", ") R90\n"), r":19: orientation 'R90' must be one of N, FN"),
+    "no number": (DEF.replace("( 5000 8000 )", "( 5000 y )"), r":19: expected y, a number, found 'y'"),
+    "out of range": (DEF.replace("( 5000 8000 )", "( 5000 8000000000 )"), "8000000000 is out of range"),
+    "infinite": (DEF.replace("( 5000 8000 )", "( inf 8000 )"), "expected x, a number, found 'inf'"),
+    "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "a halo must be 0 or wider"),
+    "two statements in one": (DEF.replace("- u2 INV + UNPLACED ;", "- u2 INV + UNPLACED"), "has no ';'"),
+    "no DEF": ("hello world ;", r":1: 'hello' begins no statement of a DEF file"),
+    "empty": ("", "the file ends without"),
+    "open string": ('VERSION "5.8 ;', "no closing quote"),
+    "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "TRACKS need a count and a step above 0"),
+    "partial": (DEF.replace("PARTIAL 40", "PARTIAL 140"), "PARTIAL must be from 0 to 100"),
+    "triangle of points": (DEF.replace("RECT ( 5 6 ) ( 7 8 )", "RECT ( 5 6 )"), "too few or too many points"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+    text, reason = FAULTS[name]
+    with pytest.raises(DesignError, match=reason) as refused:
+        read(tmp_path, text)
+    assert str(refused.value).startswith(str(tmp_path / "chip.def"))
+
+
+def test_many_faults_are_counted_and_ten_are_named(tmp_path: Path) -> None:
+    nets = "".join(f"- n{number} ( x{number} A ) ;\n" for number in range(25))
+    text = DEF.replace("NETS 6 ;", "NETS 31 ;").replace("END NETS", nets + "END NETS")
+    with pytest.raises(DesignError, match=r"25 connections.*component x0 in net n0.* and 15 more") as refused:
+        read(tmp_path, text)
+    assert "x9 in net n9" in str(refused.value)
+    assert "x10" not in str(refused.value)
+
+
+def test_doubled_net_names_are_a_notice(tmp_path: Path) -> None:
+    file = read(tmp_path, DEF.replace("- q ( mem", "- o ( mem"))
+    assert len(file.notices) == 1
+    assert "1 duplicate net names: o" in file.notices[0]
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chip.def"
+    path.write_bytes(DEF.encode().replace(b"- u2 INV", b"- u\xff\xfe INV"))
+    with pytest.raises(DesignError, match=r"is not UTF-8|does not exist|do not exist"):
+        read_def(path)
+
+
+def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chip.def.gz"
+    path.write_bytes(gzip.compress(DEF.encode())[:-40])
+    with pytest.raises(DesignError, match="damaged gzip file"):
+        read_def(path)
+
+
+_WORDS = ["END", ";", "-", "+", "(", ")", "NETS", "-1e308", "99999999999", "PIN", '"', "PLACED", "*", "\x00", "é", "0"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    words = DEF.split(" ")
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        words[at : at + data.draw(st.integers(0, 3))] = data.draw(st.lists(st.sampled_from(_WORDS), max_size=3))
+    path = tmp_path_factory.mktemp("def") / "chip.def"
+    path.write_bytes(" ".join(words).encode())
+    try:
+        file = read_def(path)
+    except DesignError as error:
+        assert str(path) in str(error)
+    else:
+        assert len(file.components.names) == len(file.components.master)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cut=st.integers(0, len(DEF) - 12))
+def test_every_cut_is_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("def") / "chip.def"
+    path.write_bytes(DEF[:cut].encode())
+    with pytest.raises(DesignError, match=r"chip\.def:\d+: "):
+        read_def(path)
+
+
+@pytest.mark.parametrize("name", ["riscv_asap7/riscv.def.gz", "ct_ariane_lefdef/ariane.def.gz"])
+def test_the_same_as_lefdef_reads(tmp_path: Path, real: Callable[[str], Path], name: str) -> None:
+    lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
+    plain = tmp_path / "plain.def"
+    plain.write_bytes(gzip.decompress(real(name).read_bytes()))
+    reader = lefdef.C_DefReader()  # owns what it reads
+    theirs = reader.read(str(plain))
+    ours = read_def(real(name))
+    components = [theirs.c_components[index] for index in range(theirs.c_num_components)]
+    assert [component.c_id.decode() for component in components] == ours.components.written_names
+    masters = [ours.components.masters[master] for master in ours.components.master]
+    assert [component.c_name.decode() for component in components] == masters
+    placed = ours.components.status >= PlacementStatus.PLACED
+    assert np.array([component.c_x for component in components])[placed].tolist() == ours.components.x[placed].tolist()
+    assert np.array([component.c_y for component in components])[placed].tolist() == ours.components.y[placed].tolist()
+    pins = [theirs.c_pins[index] for index in range(theirs.c_num_pins)]
+    assert [pin.c_name.decode() for pin in pins] == ours.pins.written_names
+    assert [pin.c_direction.decode() for pin in pins] == [DIRECTIONS[code] for code in ours.pins.direction]
+    assert theirs.c_num_rows == len(ours.rows.names)
+    assert theirs.c_num_tracks_x + theirs.c_num_tracks_y == len(ours.tracks.layer)
+    assert theirs.c_num_nets == len(ours.nets.names)
+    names = [name.encode() for name in ours.components.written_names]
+    pin_names = [name.encode() for name in ours.pins.written_names]
+    masters_pins = [name.encode() for name in ours.nets.pins]
+    start, component, pin = ours.nets.start.tolist(), ours.nets.component.tolist(), ours.nets.pin.tolist()
+    for index in range(theirs.c_num_nets):
+        net = theirs.c_nets[index]
+        their_pins = [(net.c_instances[end], net.c_pins[end]) for end in range(net.c_num_pins)]
+        our_pins = [
+            (names[component[end]], masters_pins[pin[end]]) if component[end] >= 0 else (b"PIN", pin_names[pin[end]])
+            for end in range(start[index], start[index + 1])
+        ]
+        assert their_pins == our_pins
+        assert net.c_name.decode() == ours.nets.names[index]

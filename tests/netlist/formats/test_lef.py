@@ -1,0 +1,166 @@
+"""The LEF reader: a library by hand, the same numbers as the `lefdef` package's, and refusals."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.lef import read_lef, read_lefs
+from placement.netlist.technology import LayerDirection
+from placement.testing.small_lef_def import LEF
+
+
+def write(tmp_path: Path, text: str, name: str = "cells.lef") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_library_by_hand(tmp_path: Path) -> None:
+    library = read_lef(write(tmp_path, LEF))
+    assert (library.units, library.manufacturing_grid) == (1000, 0.005)
+    assert [(layer.name, layer.direction, layer.pitch, layer.width, layer.number) for layer in library.layers] == [
+        ("M1", LayerDirection.HORIZONTAL, 0.2, 0.1, 0),
+        ("M2", LayerDirection.VERTICAL, 0.4, 0.2, 1),
+    ]
+    assert (library.sites["core"].width, library.sites["core"].height) == (0.5, 2)
+    ram, inverter = library.masters["RAM"], library.masters["INV"]
+    assert (ram.is_block, ram.width, ram.height, ram.symmetry) == (True, 10, 6, {"X", "Y", "R90"})
+    assert (inverter.is_block, inverter.site, inverter.kind) == (False, "core", "CORE")
+    # Offsets count from the lower left corner of the box: ORIGIN moves them.
+    assert [(pin.name, pin.direction, pin.use, pin.layer) for pin in ram.pins] == [
+        ("D[0]", "INPUT", "SIGNAL", "M1"),
+        ("Q", "OUTPUT", "SIGNAL", "M2"),
+        ("VDD", "INOUT", "POWER", ""),
+    ]
+    assert [(round(pin.x, 9), round(pin.y, 9)) for pin in ram.pins] == [(0.5, 0.2), (9.5, 5.5), (5, 3)]
+    np.testing.assert_allclose(
+        ram.obstructions["M1"], [[0, 0, 1, 6], [5, 0, 6, 6], [2, 2, 4, 3], [3, 3, 4, 4]], atol=1e-12
+    )
+    np.testing.assert_allclose(ram.obstructions["M2"], [[0.8, 1.8, 3.2, 2.2]], atol=1e-12)
+    np.testing.assert_allclose(ram.pin_shapes["M2"], [[9, 5, 10, 6]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace(" ;", ";"),
+        lambda text: text.replace("\n", "\n\t#x\n"),
+    ],
+    ids=["carriage returns", "no space before ;", "comments"],
+)
+def test_layouts_that_mean_the_same(tmp_path: Path, change: Callable[[str], str]) -> None:
+    one, other = read_lef(write(tmp_path, LEF)), read_lef(write(tmp_path, change(LEF), "other.lef"))
+    assert one.layers == other.layers
+    assert [master.pins for master in one.masters.values()] == [master.pins for master in other.masters.values()]
+
+
+def test_several_files_are_one(tmp_path: Path) -> None:
+    at = LEF.index("MACRO RAM")
+    technology, cells = write(tmp_path, LEF[:at], "tech.lef"), tmp_path / "cells.lef.gz"
+    cells.write_bytes(gzip.compress(LEF[at:].encode()))
+    library = read_lefs([technology, cells])
+    assert list(library.masters) == ["RAM", "INV"]
+    assert len(library.layers) == 2
+
+
+def test_files_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    other = write(tmp_path, LEF.replace("SIZE 10 BY 6", "SIZE 11 BY 6"), "other.lef")
+    with pytest.raises(DesignError, match=r"macro 'RAM' is 10.0 × 6.0 µm in one LEF file and 11.0 × 6.0"):
+        read_lefs([write(tmp_path, LEF), other])
+
+
+FAULTS = {
+    "cut in a macro": (LEF[: LEF.index("END INV")], "END INV"),
+    "cut in a statement": (LEF[: LEF.index(" ;\n  SITE core")], "seems to be cut"),
+    "no size": (LEF.replace("  SIZE 1 BY 2 ;\n", ""), r"cells.lef:71: the size of macro 'INV' is missing"),
+    "zero size": (LEF.replace("SIZE 1 BY 2", "SIZE 0 BY 2"), r"the size of macro 'INV' is 0 × 2"),
+    "no number": (
+        LEF.replace("SIZE 1 BY 2", "SIZE 1 BY two"),
+        r"cells.lef:73: expected the size, a number, found 'two'",
+    ),
+    "infinite": (LEF.replace("SIZE 1 BY 2", "SIZE 1 BY inf"), r"a number, found 'inf'"),
+    "macro twice": (
+        LEF.replace("MACRO INV", "MACRO RAM").replace("END INV", "END RAM"),
+        "macro 'RAM' is defined twice",
+    ),
+    "pin twice": (LEF.replace("PIN Y", "PIN A").replace("END Y", "END A"), "has pin 'A' twice"),
+    "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
+    "no direction": (LEF.replace("DIRECTION VERTICAL", "DIRECTION UP"), "layer 'M2': its direction is 'UP'"),
+    "no LEF": ("once upon a time ;", r":1: 'ONCE' begins no statement"),
+    "empty": ("", "holds no layer"),
+    "open string": ('VERSION "5.8 ;', ":1: the string that begins here has no closing quote"),
+    "too many copies": (LEF.replace("DO 2 BY 1", "DO 20000 BY 20000"), "must be 1 to 1,000,000"),
+    "odd coordinates": (LEF.replace("RECT 0.1 0.9 0.3 1.1", "RECT 0.1 0.9 0.3"), "RECT with 3 coordinates"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
+    text, reason = FAULTS[name]
+    with pytest.raises(DesignError, match=reason) as refused:
+        read_lef(write(tmp_path, text))
+    assert "cells.lef:" in str(refused.value)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    words = LEF.split(" ")
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        words[at : at + data.draw(st.integers(0, 3))] = data.draw(
+            st.lists(
+                st.sampled_from(["END", ";", "MACRO", "-1e308", "PIN", '"', "LAYER", "\x00", "é", "0"]), max_size=3
+            )
+        )
+    path = tmp_path_factory.mktemp("lef") / "cells.lef"
+    path.write_bytes(" ".join(words).encode())
+    try:
+        read_lef(path)
+    except DesignError as error:
+        assert "cells.lef" in str(error)
+
+
+REAL = (
+    "ct_ariane_lefdef/ariane.lef.gz",
+    "ng45_lef/NangateOpenCellLibrary.macro.mod.lef.gz",
+    "riscv_asap7/asap7sc7p5t_28_R_1x_220121a.lef.gz",
+    "riscv_asap7/fr7.lef.gz",
+)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_same_macros_as_lefdef_reads(tmp_path: Path, real: Callable[[str], Path], name: str) -> None:
+    lefdef = pytest.importorskip("lefdef", reason="the oracle needs the package lefdef (extra lefdef)")
+    path = real(name)
+    plain = write(tmp_path, gzip.decompress(path.read_bytes()).decode())
+    reader = lefdef.C_LefReader()  # owns what it reads
+    theirs = reader.read(str(plain))
+    ours = read_lef(path)
+    macros = [theirs.c_macros[index] for index in range(theirs.c_num_macros)]
+    assert [macro.c_name.decode() for macro in macros] == list(ours.masters)
+    for macro in macros:
+        mine = ours.masters[macro.c_name.decode()]
+        assert (mine.width, mine.height) == (pytest.approx(macro.c_size_x), pytest.approx(macro.c_size_y))
+        pins = [macro.c_pins[index] for index in range(macro.c_num_pins)]
+        assert [pin.c_name.decode() for pin in pins] == [pin.name for pin in mine.pins]
+        for pin, our_pin in zip(pins, mine.pins, strict=True):
+            assert pin.c_direction.decode() == our_pin.direction
+            rects = [
+                port.c_rects[rect]
+                for port in (pin.c_ports[index] for index in range(pin.c_num_ports))
+                for rect in range(port.c_num_rects)
+            ]
+            if rects:
+                x = (min(rect.c_xl for rect in rects) + max(rect.c_xh for rect in rects)) / 2
+                y = (min(rect.c_yl for rect in rects) + max(rect.c_yh for rect in rects)) / 2
+                assert (our_pin.x, our_pin.y) == (pytest.approx(x), pytest.approx(y))
