@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 TEST_ARGS ?=
 
-ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*)
+ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*) $(wildcard placement/engine/native_*/*)
 
 .PHONY: help install train evaluate test sanitize lint format clean
 .DEFAULT_GOAL := help
