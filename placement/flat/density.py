@@ -133,25 +133,44 @@ def _covered(low: float, high: float, bins: int) -> np.ndarray:
     return np.clip(np.minimum(high, edges + 1) - np.maximum(low, edges), 0.0, None)
 
 
-def density_overflow(x: np.ndarray, y: np.ndarray, sizes: tuple[np.ndarray, np.ndarray], free: np.ndarray, grid: Grid) -> float:
-    """Share of the cells' area that stands in bins beyond their free area, the cells at their true size.
+def density_overflow(
+    x: np.ndarray, y: np.ndarray, sizes: tuple[np.ndarray, np.ndarray], free: np.ndarray, *, grid: Grid
+) -> float:
+    """Share of the cells' area that stands in bins beyond their free area, in double precision.
 
     Args:
         x, y: float [M], centres, µm, relative to the core.
-        sizes: width and height, float [M], µm.
+        sizes: width and height, float [M], µm; cells are drawn at √2 bins at least.
         free: float [X, Y], share of each bin that cells may fill.
         grid: the bins.
     """
+    used = used_share(x, y, sizes, grid=grid)
+    return float(np.maximum(used - free, 0.0).sum() / used.sum())
+
+
+def used_share(x: np.ndarray, y: np.ndarray, sizes: tuple[np.ndarray, np.ndarray], *, grid: Grid) -> np.ndarray:
+    """float64 [X, Y]: the cells' area in each bin over the bin's; arguments as of `density_overflow`."""
     width, height = (np.asarray(side, np.float64) for side in sizes)
+    first_x, parts_x = _shares(x / grid.bin_width, np.maximum(width / grid.bin_width, np.sqrt(2)), grid.across)
+    first_y, parts_y = _shares(y / grid.bin_height, np.maximum(height / grid.bin_height, np.sqrt(2)), grid.up)
+    charge = width * height / grid.bin_area
     used = np.zeros(grid.across * grid.up)
-    low_x, high_x = (x - width / 2) / grid.bin_width, (x + width / 2) / grid.bin_width
-    low_y, high_y = (y - height / 2) / grid.bin_height, (y + height / 2) / grid.bin_height
-    first_x, first_y = np.floor(low_x).astype(int), np.floor(low_y).astype(int)
-    for di in range(int((np.floor(high_x) - first_x).max(initial=0)) + 1):
-        part_x = np.clip(np.minimum(high_x, first_x + di + 1) - np.maximum(low_x, first_x + di), 0, None)
-        for dj in range(int((np.floor(high_y) - first_y).max(initial=0)) + 1):
-            part_y = np.clip(np.minimum(high_y, first_y + dj + 1) - np.maximum(low_y, first_y + dj), 0, None)
-            i, j = np.clip(first_x + di, 0, grid.across - 1), np.clip(first_y + dj, 0, grid.up - 1)
-            used += np.bincount(i * grid.up + j, part_x * part_y, len(used))
-    over = np.maximum(used - free.ravel(), 0.0).sum() * grid.bin_area
-    return float(over / (width * height).sum())
+    for di, part_x in enumerate(parts_x):
+        i = np.clip(first_x + di, 0, grid.across - 1)
+        for dj, part_y in enumerate(parts_y):
+            j = np.clip(first_y + dj, 0, grid.up - 1)
+            used += np.bincount(i * grid.up + j, charge * part_x * part_y, len(used))
+    return used.reshape(grid.across, grid.up)
+
+
+def _shares(centre: np.ndarray, side: np.ndarray, bins: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The first bin of each interval, and its share in that bin, the next, and so on. Intervals are moved inside."""
+    half = np.minimum(side / 2, bins / 2)
+    centre = np.clip(centre, half, bins - half)
+    low, high = centre - half, centre + half
+    first = np.floor(low).astype(np.int64)
+    parts = []
+    for step in range(int((np.floor(high) - first).max(initial=0)) + 1):
+        part = np.minimum(high, first + step + 1) - np.maximum(low, first + step)
+        parts.append(np.clip(part, 0.0, None) / (2 * half))
+    return first, parts

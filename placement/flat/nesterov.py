@@ -48,7 +48,6 @@ class State(NamedTuple):
         step: float32.
         weight: float32, of the density.
         iteration: int32.
-        best_overflow: float32, the least yet.
     """
 
     major: jax.Array

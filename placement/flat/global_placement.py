@@ -1,0 +1,228 @@
+"""Global placement of standard cells around fixed macros, electrostatically, in JAX.
+
+Cells are charges that repel each other and attract the pins of their nets; fillers are cells without nets that fill
+the room to spare, so that cells may stay close together (Lu et al.: "ePlace", ACM TODAES 2015; Lin et al.:
+"DREAMPlace", DAC 2019).
+
+Axis legend: M movable cells, J fillers, X bins across, Y bins up. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from placement.flat import density, native_sums, nesterov
+from placement.flat.density import Grid
+from placement.flat.objective import Model, model
+from placement.flat.problem import FlatProblem
+from placement.netlist.errors import DesignError
+
+_BURST = 10  # iterations between two looks at the clock and the keyboard
+
+
+@dataclasses.dataclass(frozen=True)
+class PlacerSettings:
+    """How the cells are placed.
+
+    Attributes:
+        overflow: stops when no more than this share of the cells' area stands in bins beyond their free area.
+        iterations: at most.
+        bins: across and up, each a power of two; None: about as many as make a bin two mean cells wide.
+        growth: the most by which the density's weight grows in one iteration. Slower is shorter: Ariane's wirelength
+            grows by 4% from 1.03 to 1.05, at 70% of the time.
+        smoothing: bins, γ of the wirelength at an overflow of 0.1.
+        balance: the density's first force over the wirelength's, from the middle of the core.
+        warm_balance: the same, where the cells begin at given places.
+        native: sums by the C++ engine; None: on a CPU, where the engine was built with XLA's headers.
+        seed: of the first places.
+
+    Raises:
+        DesignError: a value is out of range.
+    """
+
+    overflow: float = 0.07
+    iterations: int = 2000
+    bins: tuple[int, int] | None = None
+    growth: float = 1.03
+    smoothing: float = 0.6
+    balance: float = 1e-4
+    warm_balance: float = 0.1
+    native: bool | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.overflow < 1:
+            raise DesignError(f"overflow: {self.overflow} must be between 0 and 1")
+        if self.iterations < 1:
+            raise DesignError(f"iterations: {self.iterations} must be at least 1")
+        if not 1 < self.growth <= 2:
+            raise DesignError(f"growth: {self.growth} must be above 1 and at most 2")
+        for count in self.bins or ():
+            if count < 8 or count & (count - 1):
+                raise DesignError(f"bins: {count} must be a power of two of at least 8")
+        for field in ("smoothing", "balance", "warm_balance"):
+            if not getattr(self, field) > 0:
+                raise DesignError(f"{field}: {getattr(self, field)} must be above 0")
+
+
+class Progress(NamedTuple):
+    """How far the placer is.
+
+    Attributes:
+        iteration: of at most `PlacerSettings.iterations`.
+        wirelength: half perimeters of the counted nets that have a movable cell, µm.
+        overflow: share of the cells' area in bins beyond their free area.
+    """
+
+    iteration: int
+    wirelength: float
+    overflow: float
+
+
+class PlacedCells(NamedTuple):
+    """Where the cells ended.
+
+    Attributes:
+        x, y: float64 [M], centres, µm, relative to the core.
+        progress: of the last iteration.
+        converged: whether the overflow came down to the goal.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    progress: Progress
+    converged: bool
+
+
+def place_cells(
+    problem: FlatProblem,
+    settings: PlacerSettings | None = None,
+    *,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    report: Callable[[Progress], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> PlacedCells:
+    """Places the cells of `problem`.
+
+    Args:
+        problem: the cells, nets and what stands.
+        settings: default: `PlacerSettings()`.
+        start: x and y, float [M], µm, relative to the core: where the cells begin, as from a neighbouring placement.
+            None: in the middle of the core.
+        report: is called with the progress after every ten iterations, from this thread.
+        stopped: is asked as often; once it says True the cells stay where they are.
+
+    Returns:
+        The places; one seed gives the same ones on one machine.
+
+    Raises:
+        DesignError: `start` has another number of cells or is not finite.
+        FloatingPointError: the positions are no longer finite.
+    """
+    settings = settings or PlacerSettings()
+    grid = grid_for(problem, settings.bins)
+    rng = np.random.default_rng(settings.seed)
+    begin_at = _first_places(problem, rng) if start is None else _given_places(problem, start)
+    side, fillers = _fillers(problem, begin_at if start is not None else None, grid, rng=rng)
+    whole = model(problem, side, fillers.shape[1], grid, native=use_native(settings.native))
+    schedule = nesterov.Schedule(
+        gamma=settings.smoothing * np.sqrt(grid.bin_area),
+        fastest=settings.growth,
+        slowest=0.95,
+        rise=0.01,
+        stop=settings.overflow,
+        most=settings.iterations,
+    )
+    at = jnp.asarray(np.concatenate([begin_at, fillers], axis=1), jnp.float32)
+    balance = settings.balance if start is None else settings.warm_balance
+    state = nesterov.begin(whole, at, schedule, jnp.float32(balance))
+    return _iterate(whole, schedule, state, report=report, stopped=stopped)
+
+
+def _iterate(
+    whole: Model,
+    schedule: nesterov.Schedule,
+    state: nesterov.State,
+    *,
+    report: Callable[[Progress], None] | None,
+    stopped: Callable[[], bool] | None,
+) -> PlacedCells:
+    """Bursts of iterations until the goal, the last iteration, or `stopped`."""
+    cells = whole.cells.charge.shape[0]
+    while True:
+        state = nesterov.advance(whole, schedule, state, jnp.int32(_BURST))
+        progress = Progress(int(state.iteration), float(state.forces.length), float(state.forces.overflow))
+        if not np.isfinite([progress.wirelength, progress.overflow]).all():
+            raise FloatingPointError(f"the positions are not finite after {progress.iteration} iterations")
+        if report:
+            report(progress)
+        converged = progress.overflow <= schedule.stop
+        if converged or progress.iteration >= schedule.most or (stopped and stopped()):
+            break
+    # The gradient's place, not the major one: the overflow was measured there.
+    x, y = np.asarray(state.reference[:, :cells], np.float64)
+    return PlacedCells(x, y, progress, converged)
+
+
+def use_native(wanted: bool | None) -> bool:
+    """Whether the engine does the sums; raises DesignError where it is wanted and cannot."""
+    possible = jax.default_backend() == "cpu" and native_sums.available()
+    if wanted and not possible:
+        raise DesignError(
+            f"native: the engine's sums need a CPU and an engine built with XLA's headers, not {jax.default_backend()}"
+        )
+    return possible if wanted is None else wanted
+
+
+def grid_for(problem: FlatProblem, bins: tuple[int, int] | None = None) -> Grid:
+    """The placer's bins: powers of two of 16 to 1,024, a bin about two mean cells wide, unless `bins` are given."""
+    core = problem.core
+    if bins is None:
+        side = 2 * np.sqrt(problem.cell_area / len(problem.cells))
+        across, up = (int(2 ** np.clip(np.rint(np.log2(length / side)), 4, 10)) for length in (core.width, core.height))
+        bins = (across, up)
+    return Grid(bins[0], bins[1], core.width, core.height)
+
+
+def _first_places(problem: FlatProblem, rng: np.random.Generator) -> np.ndarray:
+    """float64 [2, M]: the middle of the core, each cell a little beside it."""
+    side = np.array([[problem.core.width], [problem.core.height]])
+    return side / 2 + 0.005 * side * rng.normal(size=(2, len(problem.cells)))
+
+
+def _given_places(problem: FlatProblem, start: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    at = np.array(start, dtype=np.float64)
+    if at.shape != (2, len(problem.cells)):
+        raise DesignError(f"start: shape {at.shape}, expected (2, {len(problem.cells)}), one place per movable cell")
+    if not np.isfinite(at).all():
+        raise DesignError("start: every coordinate must be finite")
+    return at
+
+
+def _fillers(
+    problem: FlatProblem, cells: np.ndarray | None, grid: Grid, *, rng: np.random.Generator
+) -> tuple[float, np.ndarray]:
+    """Side and places (float64 [2, J]) of squares that fill the room which the cells leave.
+
+    They are 1.5 bins wide, and lie where there is room: beside `cells` (float64 [2, M]) if these are given.
+    """
+    free = 1 - density.blocked_share(problem.fixed, grid)
+    spare = max(float(free.sum()) * grid.bin_area - problem.cell_area, 0.0)
+    side = 1.5 * float(np.sqrt(grid.bin_area))
+    count = int(spare / side**2)
+    room = free if cells is None else np.maximum(free - density.used_share(*cells, (problem.width, problem.height), grid=grid), 0.0)
+    chance = np.cumsum(room.ravel())
+    if count == 0 or chance[-1] <= 0:
+        return side, np.zeros((2, 0))
+    # Evenly spaced draws: every bin gets its share to within one.
+    chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / count * chance[-1], side="right")
+    i, j = np.divmod(np.minimum(chosen, free.size - 1), grid.up)
+    x, y = (i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height
+    return side, np.stack([x, y])
+
