@@ -39,6 +39,8 @@ class PlacerSettings:
         smoothing: bins, γ of the wirelength at an overflow of 0.1.
         balance: the density's first force over the wirelength's, from the middle of the core.
         warm_balance: the same, where the cells begin at given places.
+        warm_growth: of the weight, where the cells begin at given places.
+        warm_iterations: at least, where the cells begin at given places; these may have no overflow at once.
         native: sums by the C++ engine; None: on a CPU, where the engine was built with XLA's headers.
         seed: of the first places.
 
@@ -53,6 +55,8 @@ class PlacerSettings:
     smoothing: float = 0.6
     balance: float = 1e-4
     warm_balance: float = 0.1
+    warm_growth: float = 1.05
+    warm_iterations: int = 60
     native: bool | None = None
     seed: int = 0
 
@@ -61,8 +65,9 @@ class PlacerSettings:
             raise DesignError(f"overflow: {self.overflow} must be between 0 and 1")
         if self.iterations < 1:
             raise DesignError(f"iterations: {self.iterations} must be at least 1")
-        if not 1 < self.growth <= 2:
-            raise DesignError(f"growth: {self.growth} must be above 1 and at most 2")
+        for field in ("growth", "warm_growth"):
+            if not 1 < getattr(self, field) <= 2:
+                raise DesignError(f"{field}: {getattr(self, field)} must be above 1 and at most 2")
         for count in self.bins or ():
             if count < 8 or count & (count - 1):
                 raise DesignError(f"bins: {count} must be a power of two of at least 8")
@@ -133,10 +138,11 @@ def place_cells(
     whole = model(problem, side, fillers.shape[1], grid, native=use_native(settings.native))
     schedule = nesterov.Schedule(
         gamma=settings.smoothing * np.sqrt(grid.bin_area),
-        fastest=settings.growth,
+        fastest=settings.growth if start is None else settings.warm_growth,
         slowest=0.95,
         rise=0.01,
         stop=settings.overflow,
+        least=0 if start is None else min(settings.warm_iterations, settings.iterations),
         most=settings.iterations,
     )
     at = jnp.asarray(np.concatenate([begin_at, fillers], axis=1), jnp.float32)
@@ -162,7 +168,7 @@ def _iterate(
             raise FloatingPointError(f"the positions are not finite after {progress.iteration} iterations")
         if report:
             report(progress)
-        converged = progress.overflow <= schedule.stop
+        converged = progress.overflow <= schedule.stop and progress.iteration >= schedule.least
         if converged or progress.iteration >= schedule.most or (stopped and stopped()):
             break
     # The gradient's place, not the major one: the overflow was measured there.

@@ -27,7 +27,7 @@ class Schedule(NamedTuple):
         fastest, slowest: factors of the density's weight per iteration.
         rise: rise of the wirelength in one iteration, as a share of it, at which the weight stands still.
         stop: overflow at which to stop.
-        most: iterations at most.
+        least, most: iterations at least and at most.
     """
 
     gamma: float
@@ -35,6 +35,7 @@ class Schedule(NamedTuple):
     slowest: float
     rise: float
     stop: float
+    least: int
     most: int
 
 
@@ -113,10 +114,10 @@ def _advance(model: Model, schedule: Schedule, state: State) -> State:
 
 @functools.partial(jax.jit, donate_argnums=2)
 def advance(model: Model, schedule: Schedule, state: State, count: jax.Array) -> State:
-    """Up to `count` iterations; fewer where the overflow falls to `schedule.stop` or `schedule.most` is reached."""
+    """Up to `count` iterations; fewer at the goal or at `schedule.most`."""
     last = jnp.minimum(state.iteration + count, schedule.most)
     return jax.lax.while_loop(
-        lambda s: (s.iteration < last) & (s.forces.overflow > schedule.stop),
+        lambda s: (s.iteration < last) & ((s.forces.overflow > schedule.stop) | (s.iteration < schedule.least)),
         lambda s: _advance(model, schedule, s),
         state,
     )
