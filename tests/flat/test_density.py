@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -50,10 +51,10 @@ def test_the_engine_agrees_with_jax() -> None:
     onto = jnp.asarray(rng.random((16, 8)), jnp.float32)
     maps = [jnp.asarray(rng.random((16, 8)), jnp.float32) for _ in range(2)]
     np.testing.assert_allclose(
-        native_sums.spread(drawn, x, y, onto), density.spread(drawn, x, y, onto), rtol=1e-5, atol=1e-5
+        native_sums.spread(drawn, x, y, onto), jax.jit(density.spread)(drawn, x, y, onto), rtol=1e-5, atol=1e-5
     )
     for ours, theirs in zip(
-        native_sums.gather(drawn, x, y, *maps), density.gather(drawn, x, y, *maps), strict=True
+        native_sums.gather(drawn, x, y, *maps), jax.jit(density.gather)(drawn, x, y, *maps), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
