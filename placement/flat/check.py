@@ -67,6 +67,7 @@ def flat_check(
         KeyboardInterrupt: on Ctrl-C, within ten iterations; nothing is left behind.
     """
     begun = time.process_time()
+    settings = settings or PlacerSettings()
     problem = flat_problem(netlist, placement, core)
     placed = place_cells(
         problem,
@@ -76,13 +77,11 @@ def flat_check(
         stopped=stopped,
     )
     result = placement.moved(problem.cells, placed.x + core.x, placed.y + core.y)
-    grid = grid_for(problem, settings.bins if settings else None)
-    free = 1 - density.blocked_share(problem.fixed, grid)
+    grid = grid_for(problem, settings.bins)
+    free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
     return FlatResult(
         wirelength=half_perimeter(netlist, result),
-        density_overflow=density.density_overflow(
-            placed.x, placed.y, (problem.width, problem.height), free, grid=grid
-        ),
+        density_overflow=density.density_overflow(placed.x, placed.y, (problem.width, problem.height), free, grid=grid),
         converged=placed.converged,
         iterations=placed.progress.iteration,
         seconds=time.process_time() - begun,

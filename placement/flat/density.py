@@ -78,7 +78,8 @@ def spread(drawn: Shapes, x: jax.Array, y: jax.Array, onto: jax.Array) -> jax.Ar
 
     Args:
         drawn: the rectangles.
-        x, y: float32 [M], centres, in bins.
+        x: float32 [M], centres, in bins.
+        y: float32 [M].
         onto: float32 [X, Y], charge per bin.
     """
     across, up = onto.shape
@@ -140,7 +141,8 @@ def density_overflow(
     """Share of the cells' area that stands in bins beyond their free area, in double precision.
 
     Args:
-        x, y: float [M], centres, µm, relative to the core.
+        x: float [M], centres, µm, relative to the core.
+        y: float [M].
         sizes: width and height, float [M], µm; cells are drawn at √2 bins at least.
         free: float [X, Y], share of each bin that cells may fill.
         grid: the bins.

@@ -32,6 +32,7 @@ class PlacerSettings:
 
     Attributes:
         overflow: stops when no more than this share of the cells' area stands in bins beyond their free area.
+        density: share of the free room that cells may fill.
         iterations: at most.
         bins: across and up, each a power of two; None: about as many as make a bin two mean cells wide.
         growth: the most by which the density's weight grows in one iteration. Slower is shorter: Ariane's wirelength
@@ -49,6 +50,7 @@ class PlacerSettings:
     """
 
     overflow: float = 0.07
+    density: float = 1.0
     iterations: int = 2000
     bins: tuple[int, int] | None = None
     growth: float = 1.03
@@ -63,6 +65,8 @@ class PlacerSettings:
     def __post_init__(self) -> None:
         if not 0 < self.overflow < 1:
             raise DesignError(f"overflow: {self.overflow} must be between 0 and 1")
+        if not 0 < self.density <= 1:
+            raise DesignError(f"density: {self.density} must be above 0 and at most 1")
         if self.iterations < 1:
             raise DesignError(f"iterations: {self.iterations} must be at least 1")
         for field in ("growth", "warm_growth"):
@@ -127,15 +131,24 @@ def place_cells(
         The places; one seed gives the same ones on one machine.
 
     Raises:
-        DesignError: `start` has another number of cells or is not finite.
+        DesignError: the cells do not fit at the density asked for, `start` has another number of cells or is not
+            finite.
         FloatingPointError: the positions are no longer finite.
     """
     settings = settings or PlacerSettings()
     grid = grid_for(problem, settings.bins)
     rng = np.random.default_rng(settings.seed)
     begin_at = _first_places(problem, rng) if start is None else _given_places(problem, start)
-    side, fillers = _fillers(problem, begin_at if start is not None else None, grid, rng=rng)
-    whole = model(problem, side, fillers.shape[1], grid, native=use_native(settings.native))
+    free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
+    side = 1.5 * float(np.sqrt(grid.bin_area))
+    fillers = _fillers(problem, begin_at if start is not None else None, free, grid=grid, side=side, rng=rng)
+    whole = model(
+        problem,
+        grid,
+        fillers=np.full(fillers.shape[1], side),
+        density_limit=settings.density,
+        native=use_native(settings.native),
+    )
     schedule = nesterov.Schedule(
         gamma=settings.smoothing * np.sqrt(grid.bin_area),
         fastest=settings.growth if start is None else settings.warm_growth,
@@ -212,23 +225,31 @@ def _given_places(problem: FlatProblem, start: tuple[np.ndarray, np.ndarray]) ->
 
 
 def _fillers(
-    problem: FlatProblem, cells: np.ndarray | None, grid: Grid, *, rng: np.random.Generator
-) -> tuple[float, np.ndarray]:
-    """Side and places (float64 [2, J]) of squares that fill the room which the cells leave.
+    problem: FlatProblem,
+    cells: np.ndarray | None,
+    free: np.ndarray,
+    *,
+    grid: Grid,
+    side: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """float64 [2, J]: places of squares of `side` µm that fill the room which the cells leave of `free` [X, Y].
 
-    They are 1.5 bins wide, and lie where there is room: beside `cells` (float64 [2, M]) if these are given.
+    They lie where there is room: beside `cells` (float64 [2, M]) if these are given. Raises DesignError where the
+    cells need more than there is.
     """
-    free = 1 - density.blocked_share(problem.fixed, grid)
-    spare = max(float(free.sum()) * grid.bin_area - problem.cell_area, 0.0)
-    side = 1.5 * float(np.sqrt(grid.bin_area))
-    count = int(spare / side**2)
-    room = free if cells is None else np.maximum(free - density.used_share(*cells, (problem.width, problem.height), grid=grid), 0.0)
-    chance = np.cumsum(room.ravel())
-    if count == 0 or chance[-1] <= 0:
-        return side, np.zeros((2, 0))
+    spare = float(free.sum()) * grid.bin_area - problem.cell_area
+    if spare < 0:
+        raise DesignError(
+            f"the {len(problem.cells)} cells cover {problem.cell_area:.1f} µm², more than the "
+            f"{spare + problem.cell_area:.1f} µm² that they may fill"
+        )
+    room = free
+    if cells is not None:
+        room = free - density.used_share(cells[0], cells[1], (problem.width, problem.height), grid=grid)
+    chance = np.cumsum(np.maximum(room, 0.0).ravel())
+    count = int(spare / side**2) if chance[-1] > 0 else 0
     # Evenly spaced draws: every bin gets its share to within one.
-    chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / count * chance[-1], side="right")
+    chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / max(count, 1) * chance[-1], side="right")
     i, j = np.divmod(np.minimum(chosen, free.size - 1), grid.up)
-    x, y = (i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height
-    return side, np.stack([x, y])
-
+    return np.stack([(i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height])

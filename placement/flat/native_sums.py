@@ -28,20 +28,19 @@ def weighted_average(
     cells = jax.ShapeDtypeStruct(x.shape, np.float32)
     call = jax.ffi.ffi_call("placement_flat_wirelength", (cells, cells, jax.ShapeDtypeStruct((), np.float32)))
     zero = jnp.zeros(1, np.float32)
-    return tuple(
-        call(
-            jnp.concatenate([x, zero]),
-            jnp.concatenate([y, zero]),
-            nets.start,
-            nets.pin_cell,
-            nets.pin_x,
-            nets.pin_y,
-            nets.weight,
-            nets.cell_start,
-            nets.cell_pins,
-            jnp.asarray(per_gamma, np.float32),
-        )
+    gradient_x, gradient_y, length = call(
+        jnp.concatenate([x, zero]),
+        jnp.concatenate([y, zero]),
+        nets.start,
+        nets.pin_cell,
+        nets.pin_x,
+        nets.pin_y,
+        nets.weight,
+        nets.cell_start,
+        nets.cell_pins,
+        jnp.asarray(per_gamma, np.float32),
     )
+    return gradient_x, gradient_y, length
 
 
 def spread(drawn: Shapes, x: jax.Array, y: jax.Array, onto: jax.Array) -> jax.Array:
@@ -57,4 +56,5 @@ def gather(
     """As `density.gather`."""
     cells = jax.ShapeDtypeStruct(x.shape, np.float32)
     call = jax.ffi.ffi_call("placement_flat_gather", (cells, cells))
-    return tuple(call(x, y, drawn.half_width, drawn.half_height, drawn.charge, map_x, map_y))
+    mean_x, mean_y = call(x, y, drawn.half_width, drawn.half_height, drawn.charge, map_x, map_y)
+    return mean_x, mean_y

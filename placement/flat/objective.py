@@ -5,7 +5,7 @@ Axis legend: M movable cells, J fillers, X bins across, Y bins up; the leading a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,8 @@ class Model(NamedTuple):
     Attributes:
         nets: as `Nets` for the engine's sums, as `BlockedNets` for JAX's.
         cells, fillers: the rectangles on the grid.
-        blocked: float32 [X, Y], share of each bin without cells.
+        free: float32 [X, Y], share of each bin that cells may fill.
+        fixed: float32 [X, Y], charge of what stands in each bin; with `free` it makes the same sum in every bin.
         spectrum: of the grid.
         scale: float32 [2, 1], bins per µm.
         half: float32 [2, M+J], how far centres keep from the core's edge, µm.
@@ -52,7 +53,8 @@ class Model(NamedTuple):
     nets: Nets | BlockedNets
     cells: Shapes
     fillers: Shapes
-    blocked: jax.Array
+    free: jax.Array
+    fixed: jax.Array
     spectrum: spectral.Spectrum
     scale: jax.Array
     half: jax.Array
@@ -62,27 +64,36 @@ class Model(NamedTuple):
     area: jax.Array
 
 
-def model(problem: FlatProblem, filler_side: float, fillers: int, grid: Grid, *, native: bool) -> Model:
-    """The model of `problem` with square fillers on a grid; `native`: sums by the engine."""
-    sides = np.full(fillers, filler_side)
-    width, height = np.concatenate([problem.width, sides]), np.concatenate([problem.height, sides])
+def model(problem: FlatProblem, grid: Grid, *, fillers: np.ndarray, density_limit: float, native: bool) -> Model:
+    """The model of `problem` on a grid.
+
+    Args:
+        problem: cells and what stands.
+        grid: the bins.
+        fillers: float [J], the sides of square fillers, µm.
+        density_limit: share of the free room that cells may fill.
+        native: sums by the engine.
+    """
+    width, height = np.concatenate([problem.width, fillers]), np.concatenate([problem.height, fillers])
     half_x = np.minimum(np.maximum(width / 2, grid.bin_width * np.sqrt(0.5)), grid.width / 2)
     half_y = np.minimum(np.maximum(height / 2, grid.bin_height * np.sqrt(0.5)), grid.height / 2)
     nets = problem.nets
     pin_weight = np.repeat(nets.weight, np.diff(nets.start))
     pins = np.bincount(nets.pin_cell, pin_weight, len(problem.cells) + 1)[:-1]
     f32 = jnp.float32
+    blocked = density.blocked_share(problem.fixed, grid)
     return Model(
         nets=jax.tree.map(jnp.asarray, nets) if native else wirelength.blocked_nets(nets),
         cells=density.shapes(problem.width, problem.height, grid),
-        fillers=density.shapes(sides, sides, grid),
-        blocked=jnp.asarray(density.blocked_share(problem.fixed, grid), f32),
+        fillers=density.shapes(fillers, fillers, grid),
+        free=jnp.asarray(density_limit * (1 - blocked), f32),
+        fixed=jnp.asarray(density_limit * blocked, f32),
         spectrum=spectral.spectrum((grid.across, grid.up), grid.width, grid.height),
         scale=jnp.asarray([[1 / grid.bin_width], [1 / grid.bin_height]], f32),
         half=jnp.asarray(np.stack([half_x, half_y]), f32),
         side=jnp.asarray([[grid.width], [grid.height]], f32),
         bin_area=jnp.asarray(grid.bin_area, f32),
-        pins=jnp.asarray(np.concatenate([pins, np.zeros(fillers)]), f32),
+        pins=jnp.asarray(np.concatenate([pins, np.zeros(len(fillers))]), f32),
         area=jnp.asarray(width.astype(np.float64) * height, f32),
     )
 
@@ -94,15 +105,17 @@ def within(model: Model, at: jax.Array) -> jax.Array:
 
 def forces(model: Model, at: jax.Array, per_gamma: jax.Array) -> Forces:
     """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
-    sums: Any = native_sums if isinstance(model.nets, Nets) else None
     cells = model.cells.charge.shape[0]
-    average = sums.weighted_average if sums else wirelength.weighted_average
-    spread, gather = (sums.spread, sums.gather) if sums else (density.spread, density.gather)
-    pull_x, pull_y, length = average(model.nets, at[0, :cells], at[1, :cells], per_gamma)
+    sums = native_sums if isinstance(model.nets, Nets) else density
+    spread, gather = sums.spread, sums.gather
+    if isinstance(model.nets, Nets):
+        pull_x, pull_y, length = native_sums.weighted_average(model.nets, at[0, :cells], at[1, :cells], per_gamma)
+    else:
+        pull_x, pull_y, length = wirelength.weighted_average(model.nets, at[0, :cells], at[1, :cells], per_gamma)
     x, y = at * model.scale
-    used = spread(model.cells, x[:cells], y[:cells], jnp.zeros_like(model.blocked))
-    over = jnp.maximum(used - (1 - model.blocked), 0).sum() / model.cells.charge.sum()
-    full = spread(model.fillers, x[cells:], y[cells:], used + model.blocked)
+    used = spread(model.cells, x[:cells], y[:cells], jnp.zeros_like(model.free))
+    over = jnp.maximum(used - model.free, 0).sum() / model.cells.charge.sum()
+    full = spread(model.fillers, x[cells:], y[cells:], used + model.fixed)
     field_x, field_y = spectral.field(full, model.spectrum)
     cell_x, cell_y = gather(model.cells, x[:cells], y[:cells], field_x, field_y)
     filler_x, filler_y = gather(model.fillers, x[cells:], y[cells:], field_x, field_y)

@@ -98,7 +98,7 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, most_pin
 
 
 def counted_nets(netlist: Netlist, most_pins: int = MOST_PINS) -> np.ndarray:
-    """bool [nets]: those of 2 to `most_pins` pins."""
+    """Those (bool [nets]) of 2 to `most_pins` pins."""
     degree = np.diff(netlist.net_start)
     return (degree >= 2) & (degree <= most_pins)
 

@@ -105,6 +105,7 @@ def route_estimate(
         placement: where every node stands.
         core: the area; its blockages and halos are for cells and do not block wires.
         resources: tracks and gcells.
+        most_pins: nets of more pins are left out.
 
     Raises:
         DesignError: a node has no position, or there is no net to route.
@@ -153,7 +154,9 @@ def edge_capacities(
     through does not help.
     """
     across, up = gcells
-    macros = fixed_rectangles(netlist, placement, dataclasses.replace(core, halo=0.0, blockages=()), movable=netlist.kind != NodeKind.HARD)
+    macros = fixed_rectangles(
+        netlist, placement, dataclasses.replace(core, halo=0.0, blockages=()), movable=netlist.kind != NodeKind.HARD
+    )
     width, height = core.width / across, core.height / up
     blocked = _blocked_sections(macros, (across * _SAMPLES, core.width), (up, core.height))
     horizontal = height * (resources.horizontal - resources.macro_horizontal * _narrowest(blocked, across))

@@ -109,7 +109,8 @@ def weighted_average(
 
     Args:
         nets: the nets.
-        x, y: float32 [M], µm.
+        x: float32 [M], µm.
+        y: float32 [M], µm.
         per_gamma: float32, 1/µm; the larger, the nearer to half perimeters.
 
     Returns:
@@ -133,7 +134,7 @@ def _block(block: NetBlock, at: jax.Array, per_gamma: jax.Array) -> tuple[jax.Ar
     """Gradient [B, W] and weighted extent [B, 1] of the nets of one block, whose pins stand `at` [B, W]."""
     low, high = at.min(axis=1, keepdims=True), at.max(axis=1, keepdims=True)
     near = at - low
-    gradient = 0.0
+    gradient = jnp.zeros_like(at)
     for exponent, sign in (((at - high) * per_gamma, 1.0), ((low - at) * per_gamma, -1.0)):
         share = jnp.exp(exponent) * block.used
         share = share / share.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The flat check on small generated designs: cells end where they may, near what they are wired to; refusals in words."""
+"""The flat check on small generated designs: cells end where they may, near what they are wired to."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def core(**more: object) -> Core:
 
 @functools.cache
 def checked(native: bool | None = None) -> FlatResult:
-    return flat_check(
-        made().netlist, made().placement, core(), settings=dataclasses.replace(QUICK, native=native)
-    )
+    return flat_check(made().netlist, made().placement, core(), settings=dataclasses.replace(QUICK, native=native))
 
 
 def test_cells_end_in_free_room() -> None:
@@ -79,9 +77,7 @@ def test_beginning_from_a_neighbour_takes_fewer_iterations() -> None:
 
 def test_a_core_elsewhere_moves_everything() -> None:
     design = made()
-    moved = dataclasses.replace(
-        design.placement, x=design.placement.x + 100.0, y=design.placement.y - 40.0
-    )
+    moved = dataclasses.replace(design.placement, x=design.placement.x + 100.0, y=design.placement.y - 40.0)
     found = flat_check(
         design.netlist, moved, Core(width=design.width, height=design.height, x=100.0, y=-40.0), settings=QUICK
     )
@@ -162,7 +158,7 @@ def test_refusals() -> None:
         refuse(placed=placed)
     with pytest.raises(DesignError, match=r"the 600 cells cover .* µm², more than the .* µm² that macros"):
         refuse(where=core(blockages=((0.0, 0.0, design.width, 0.9 * design.height),)))
-    with pytest.raises(DesignError, match="'cell3' of 500.0 × 1.4 µm is larger than the core"):
+    with pytest.raises(DesignError, match=r"'cell3' of 500\.0 × 1\.4 µm is larger than the core"):
         wide = design.netlist.width.copy()
         wide[list(design.netlist.names).index("cell3")] = 500.0
         refuse(dataclasses.replace(design.netlist, width=wide))

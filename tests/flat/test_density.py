@@ -76,7 +76,11 @@ def test_overflow_by_hand() -> None:
     together = density.density_overflow(np.array([9.0, 9.0]), np.array([13.5, 13.5]), sizes, free, grid=GRID)
     # Each is drawn √2 × √2 bins with charge 1: half of it is in the middle bin, which then holds exactly 2 · ½ = 1.
     assert together == pytest.approx(0.0, abs=1e-9)
-    four = density.density_overflow(np.full(4, 9.0), np.full(4, 13.5), (np.full(4, 2.0), np.full(4, 3.0)), free, grid=GRID)
+    four = density.density_overflow(
+        np.full(4, 9.0), np.full(4, 13.5), (np.full(4, 2.0), np.full(4, 3.0)), free, grid=GRID
+    )
     assert four == pytest.approx((4 * 0.5 - 1) / 4)
-    blocked = density.density_overflow(np.array([9.0]), np.array([13.5]), (sizes[0][:1], sizes[1][:1]), free * 0, grid=GRID)
+    blocked = density.density_overflow(
+        np.array([9.0]), np.array([13.5]), (sizes[0][:1], sizes[1][:1]), free * 0, grid=GRID
+    )
     assert blocked == pytest.approx(1.0)

@@ -19,7 +19,9 @@ from placement.netlist.generators.flat import FlatOptions, flat_design
 TRACKS = RoutingResources(horizontal=2.0, vertical=3.0, macro_horizontal=1.5, macro_vertical=2.0, gcell=10.0)
 
 
-def ends(pairs: list[tuple[tuple[float, float], tuple[float, float]]], *, macro: tuple[float, ...] | None = None) -> tuple[Netlist, Placement]:
+def ends(
+    pairs: list[tuple[tuple[float, float], tuple[float, float]]], *, macro: tuple[float, ...] | None = None
+) -> tuple[Netlist, Placement]:
     """Cells without extent at the ends of two-pin nets, and a macro (x, y, width, height) or none."""
     points = [point for pair in pairs for point in pair]
     count, macros = len(points), int(macro is not None)

@@ -1,4 +1,4 @@
-"""The spectral field against SciPy's transforms, a direct solve of Poisson's equation, and a field known in closed form."""
+"""The spectral field against SciPy's transforms, a direct solve, and a field known in closed form."""
 
 from __future__ import annotations
 
@@ -49,4 +49,6 @@ def test_field_against_a_direct_solve() -> None:
     found = jax.jit(spectral.field)(jnp.asarray(blob, jnp.float32), spectral.spectrum((size, size), side, side))
     inner = slice(2, -2)
     for ours, direct in zip(found, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(ours)[inner, inner], direct[inner, inner], atol=0.01 * np.abs(direct).max())
+        np.testing.assert_allclose(
+            np.asarray(ours)[inner, inner], direct[inner, inner], atol=0.01 * np.abs(direct).max()
+        )

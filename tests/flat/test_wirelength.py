@@ -1,4 +1,4 @@
-"""Wirelength: half perimeters by hand, the gradient against finite differences in double precision, engine against JAX."""
+"""Wirelength: half perimeters by hand, the gradient against finite differences, the engine against JAX."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_engine_and_jax_agree_for_all_cells() -> None:
 
 
 def three_nodes() -> tuple[Netlist, Placement]:
-    """A macro of 4 × 2 µm with a pin at (1, 0.5), a cell and a port; nets {pin, cell} of weight 2 and {pin, cell, port}."""
+    """A macro of 4 × 2 µm with a pin at (1, 0.5), a cell, a port; nets {pin, cell} of weight 2, {pin, cell, port}."""
     netlist = Netlist(
         names=("m", "c", "p"),
         kind=np.array([NodeKind.HARD, NodeKind.CELL, NodeKind.PORT]),

@@ -148,12 +148,17 @@ def _port_places(count: int, side: float) -> tuple[np.ndarray, np.ndarray]:
 def _pins(options: FlatOptions, macro_side: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Node, dx and dy of every pin: the macros' on their left sides, then one per port and per cell."""
     node = np.concatenate(
-        [np.repeat(np.arange(options.macros), options.macro_pins), np.arange(options.ports + options.cells) + options.macros]
+        [
+            np.repeat(np.arange(options.macros), options.macro_pins),
+            np.arange(options.ports + options.cells) + options.macros,
+        ]
     )
     dx, dy = np.zeros(len(node)), np.zeros(len(node))
     on_macros = options.macros * options.macro_pins
     dx[:on_macros] = -macro_side / 2
-    dy[:on_macros] = np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros) * macro_side
+    dy[:on_macros] = (
+        np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros) * macro_side
+    )
     return node, dx, dy
 
 
