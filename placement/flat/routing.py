@@ -31,6 +31,7 @@ class RoutingResources:
     Attributes:
         horizontal, vertical: routing tracks per µm.
         macro_horizontal, macro_vertical: of these blocked by a hard macro.
+        macro_extension: µm around a macro that it blocks, too, for its pins' own wires.
         gcell: side of a gcell, µm, at most; ten microns are about seven rows of NanGate45 cells.
         rounds: of rip-up and reroute, at most.
 
@@ -42,6 +43,7 @@ class RoutingResources:
     vertical: float
     macro_horizontal: float
     macro_vertical: float
+    macro_extension: float = 0.0
     gcell: float = 10.0
     rounds: int = 8
 
@@ -52,6 +54,8 @@ class RoutingResources:
         for field, most in (("macro_horizontal", self.horizontal), ("macro_vertical", self.vertical)):
             if not 0 <= getattr(self, field) <= most:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 and at most {most}")
+        if not (np.isfinite(self.macro_extension) and self.macro_extension >= 0):
+            raise DesignError(f"macro_extension: {self.macro_extension} must be a finite number of at least 0")
         if self.rounds < 0:
             raise DesignError(f"rounds: {self.rounds} must be at least 0")
 
@@ -155,7 +159,10 @@ def edge_capacities(
     """
     across, up = gcells
     macros = fixed_rectangles(
-        netlist, placement, dataclasses.replace(core, halo=0.0, blockages=()), movable=netlist.kind != NodeKind.HARD
+        netlist,
+        placement,
+        dataclasses.replace(core, halo=resources.macro_extension, blockages=()),
+        movable=netlist.kind != NodeKind.HARD,
     )
     width, height = core.width / across, core.height / up
     blocked = _blocked_sections(macros, (across * _SAMPLES, core.width), (up, core.height))

@@ -7,7 +7,7 @@
 namespace placement::route {
 namespace {
 
-constexpr std::int32_t kMargin = 8;  // gcells beside the ends' box that a detour may use, more in each round
+constexpr std::int32_t kMargin = 8;  // gcells beside the ends' box that a detour may use; half as many more in each round
 
 std::int32_t distance(const Gcell& a, const Gcell& b) { return std::abs(a.i - b.i) + std::abs(a.j - b.j); }
 
@@ -96,7 +96,7 @@ std::int64_t Router::reroute(std::int32_t round) {
     if (std::any_of(connection.path.begin(), connection.path.end(), [&](std::int32_t edge) {
           return gcells_.demand()[edge] + 1 > gcells_.capacity()[edge];
         })) {
-      finder_.maze(connection.from, connection.to, kMargin * (round + 1), maze);
+      finder_.maze(connection.from, connection.to, kMargin * (round + 2) / 2, maze);
       connection.path = maze;
     }
     occupy(connection.path, 1);
