@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,22 @@ from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 
 _SAMPLES = 4  # cross-sections of a gcell, across and up, of which the narrowest counts
+
+
+class Layer(NamedTuple):
+    """A routing layer.
+
+    Attributes:
+        horizontal: whether its wires run across.
+        pitch: µm between tracks.
+        usable: share of the tracks that signals get; power, vias and pins take the others.
+        blocked: whether macros block it.
+    """
+
+    horizontal: bool
+    pitch: float
+    usable: float
+    blocked: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +77,19 @@ class RoutingResources:
             raise DesignError(f"rounds: {self.rounds} must be at least 0")
 
     @classmethod
+    def of_layers(cls, layers: Sequence[Layer], *, macro_extension: float = 0.0) -> RoutingResources:
+        """Those of a technology's layers (pitch from its LEF, `blocked` from the macros' OBS)."""
+        tracks = [layer.usable / layer.pitch for layer in layers]
+        both = list(zip(layers, tracks, strict=True))
+        return cls(
+            horizontal=sum(count for layer, count in both if layer.horizontal),
+            vertical=sum(count for layer, count in both if not layer.horizontal),
+            macro_horizontal=sum(count for layer, count in both if layer.horizontal and layer.blocked),
+            macro_vertical=sum(count for layer, count in both if not layer.horizontal and layer.blocked),
+            macro_extension=macro_extension,
+        )
+
+    @classmethod
     def of(cls, canvas: Canvas) -> RoutingResources:
         """Those of a canvas."""
         return cls(
@@ -68,6 +98,25 @@ class RoutingResources:
             macro_horizontal=canvas.macro_routes_horizontal,
             macro_vertical=canvas.macro_routes_vertical,
         )
+
+
+# Pitches: the technology's LEF. Usable shares and the extension around macros (two gcells of 15 tracks of metal3): the
+# adjustments that OpenROAD's platform for NanGate45 gives its global router (flow/platforms/nangate45/fastroute.tcl).
+# Blocked: OBS of the fakeram45 memories, metal1 to metal4. Signals do not use metal1.
+NANGATE45 = RoutingResources.of_layers(
+    [
+        Layer(horizontal=False, pitch=0.19, usable=0.2, blocked=True),  # metal2
+        Layer(horizontal=True, pitch=0.14, usable=0.3, blocked=True),
+        Layer(horizontal=False, pitch=0.28, usable=0.75, blocked=True),
+        Layer(horizontal=True, pitch=0.28, usable=0.75, blocked=False),
+        Layer(horizontal=False, pitch=0.28, usable=0.75, blocked=False),
+        Layer(horizontal=True, pitch=0.8, usable=0.75, blocked=False),
+        Layer(horizontal=False, pitch=0.8, usable=0.75, blocked=False),
+        Layer(horizontal=True, pitch=1.6, usable=0.75, blocked=False),
+        Layer(horizontal=False, pitch=1.6, usable=0.75, blocked=False),  # metal10
+    ],
+    macro_extension=4.2,
+)
 
 
 class RoutingEstimate(NamedTuple):
