@@ -24,6 +24,7 @@ from placement.flat.problem import FlatProblem
 from placement.netlist.errors import DesignError
 
 _BURST = 10  # iterations between two looks at the clock and the keyboard
+_ATTEMPTS = 3  # each with half the growth, where the cells fly apart
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,8 @@ def place_cells(
         settings: default: `PlacerSettings()`.
         start: x and y, float [M], µm, relative to the core: where the cells begin, as from a neighbouring placement.
             None: in the middle of the core.
-        report: is called with the progress after every ten iterations, from this thread.
+        report: is called with the progress after every ten iterations, from this thread. Where the cells fly apart,
+            the iterations begin anew with half the growth of the density's weight.
         stopped: is asked as often; once it says True the cells stay where they are.
 
     Returns:
@@ -133,9 +135,37 @@ def place_cells(
     Raises:
         DesignError: the cells do not fit at the density asked for, `start` has another number of cells or is not
             finite.
-        FloatingPointError: the positions are no longer finite.
+        FloatingPointError: the cells flew apart at every attempt.
     """
     settings = settings or PlacerSettings()
+    whole, at = _prepared(problem, settings, start)
+    growth = settings.growth if start is None else settings.warm_growth
+    for _ in range(_ATTEMPTS):
+        schedule = nesterov.Schedule(
+            gamma=settings.smoothing * np.sqrt(float(whole.bin_area)),
+            fastest=growth,
+            slowest=0.95,
+            rise=0.01,
+            stop=settings.overflow,
+            least=0 if start is None else min(settings.warm_iterations, settings.iterations),
+            most=settings.iterations,
+        )
+        balance = settings.balance if start is None else settings.warm_balance
+        state = nesterov.begin(whole, at, schedule, jnp.float32(balance))
+        placed = _iterate(whole, schedule, state, report=report, stopped=stopped)
+        if placed is not None:
+            return placed
+        growth = 1 + (growth - 1) / 2
+    raise FloatingPointError(
+        f"the cells flew apart {_ATTEMPTS} times, the last time at a growth of {2 * growth - 1:.4f}: what the macros "
+        "leave free may be too narrow for the density asked for"
+    )
+
+
+def _prepared(
+    problem: FlatProblem, settings: PlacerSettings, start: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[Model, jax.Array]:
+    """The model, and the first places of cells and fillers, float32 [2, M+J]."""
     grid = grid_for(problem, settings.bins)
     rng = np.random.default_rng(settings.seed)
     begin_at = _first_places(problem, rng) if start is None else _given_places(problem, start)
@@ -149,19 +179,7 @@ def place_cells(
         density_limit=settings.density,
         native=use_native(settings.native),
     )
-    schedule = nesterov.Schedule(
-        gamma=settings.smoothing * np.sqrt(grid.bin_area),
-        fastest=settings.growth if start is None else settings.warm_growth,
-        slowest=0.95,
-        rise=0.01,
-        stop=settings.overflow,
-        least=0 if start is None else min(settings.warm_iterations, settings.iterations),
-        most=settings.iterations,
-    )
-    at = jnp.asarray(np.concatenate([begin_at, fillers], axis=1), jnp.float32)
-    balance = settings.balance if start is None else settings.warm_balance
-    state = nesterov.begin(whole, at, schedule, jnp.float32(balance))
-    return _iterate(whole, schedule, state, report=report, stopped=stopped)
+    return whole, jnp.asarray(np.concatenate([begin_at, fillers], axis=1), jnp.float32)
 
 
 def _iterate(
@@ -171,22 +189,32 @@ def _iterate(
     *,
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
-) -> PlacedCells:
-    """Bursts of iterations until the goal, the last iteration, or `stopped`."""
+) -> PlacedCells | None:
+    """Bursts of iterations until the goal, the last iteration, or `stopped`; None where the cells fly apart."""
     cells = whole.cells.charge.shape[0]
+    best: Progress | None = None
     while True:
         state = nesterov.advance(whole, schedule, state, jnp.int32(_BURST))
         progress = Progress(int(state.iteration), float(state.forces.length), float(state.forces.overflow))
-        if not np.isfinite([progress.wirelength, progress.overflow]).all():
-            raise FloatingPointError(f"the positions are not finite after {progress.iteration} iterations")
         if report:
             report(progress)
+        if best is None or progress.overflow < best.overflow:
+            best = progress
+        if diverged(progress, best):
+            return None
         converged = progress.overflow <= schedule.stop and progress.iteration >= schedule.least
         if converged or progress.iteration >= schedule.most or (stopped and stopped()):
             break
     # The gradient's place, not the major one: the overflow was measured there.
     x, y = np.asarray(state.reference[:, :cells], np.float64)
     return PlacedCells(x, y, progress, converged)
+
+
+def diverged(now: Progress, best: Progress) -> bool:
+    """Whether the cells fly apart: the overflow rises again (by 0.1) while the wirelength doubles, or is no number."""
+    if not np.isfinite([now.wirelength, now.overflow]).all():
+        return True
+    return now.overflow > best.overflow + 0.1 and now.wirelength > 2 * best.wirelength
 
 
 def use_native(wanted: bool | None) -> bool:

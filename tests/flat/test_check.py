@@ -11,7 +11,7 @@ import pytest
 from placement.flat import density
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, Progress, grid_for
+from placement.flat.global_placement import PlacerSettings, Progress, diverged, grid_for
 from placement.flat.problem import covered_area, flat_problem
 from placement.flat.wirelength import half_perimeter
 from placement.netlist.design import Netlist, NodeKind
@@ -112,6 +112,22 @@ def test_progress_and_stopping() -> None:
     assert found.iterations == 20 and not found.converged
     limited = flat_check(made().netlist, made().placement, core(), settings=dataclasses.replace(QUICK, iterations=15))
     assert limited.iterations == 15 and not limited.converged
+
+
+def test_cells_that_fly_apart_are_noticed() -> None:
+    best = Progress(100, 2.0e6, 0.3)
+    assert diverged(Progress(200, 5.0e6, 0.45), best)
+    assert diverged(Progress(200, float("nan"), 0.2), best)
+    assert not diverged(Progress(200, 5.0e6, 0.35), best)
+    assert not diverged(Progress(200, 2.5e6, 0.6), best)
+
+
+def test_a_density_limit_spreads_the_cells() -> None:
+    loose = flat_check(made().netlist, made().placement, core(), settings=dataclasses.replace(QUICK, density=0.7))
+    assert loose.converged
+    assert loose.wirelength > checked().wirelength
+    with pytest.raises(DesignError, match=r"that they may fill"):
+        flat_check(made().netlist, made().placement, core(), settings=dataclasses.replace(QUICK, density=0.3))
 
 
 def test_an_interruption_gets_out() -> None:
