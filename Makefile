@@ -6,7 +6,7 @@ DOCS_VENV := .venv-docs
 ARGS ?=
 TEST_ARGS ?=
 
-ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/*)
+ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
 .PHONY: help install train evaluate test sanitize lint reference docs format clean
 .DEFAULT_GOAL := help

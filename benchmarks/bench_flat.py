@@ -1,0 +1,201 @@
+"""The flat check beside coloquinte, and the routing estimate beside what a commercial flow measured.
+
+    python benchmarks/bench_flat.py FLAT.pb.txt.gz placed.def.gz … [--published published.csv]
+    python benchmarks/bench_flat.py FLAT.pb.txt.gz --clustered NETLIST.pb.txt.gz placed.plc …
+
+For each placement of the macros: half-perimeter wirelength (nets of 2 to 3,000 pins), density overflow on our bins and
+CPU seconds of both global placers, neither result legalised; then the routing estimate on our cells. With --published
+(a CSV with the columns placer and routed_wirelength_um), Kendall's τ of each figure with the routed wirelength.
+--warm begins each placement but the first from the cells of the one before. Needs `pip install coloquinte`, or
+--no-coloquinte. What JAX compiles is kept between runs, as by train.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from placement.distributed.compilation import keep_compilations
+from placement.flat import density
+from placement.flat.check import FlatResult, flat_check
+from placement.flat.core import Core
+from placement.flat.global_placement import PlacerSettings, grid_for
+from placement.flat.problem import counted_nets, flat_problem
+from placement.flat.routing import NANGATE45, route_estimate
+from placement.flat.wirelength import half_perimeter
+from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.files import read_text
+from placement.netlist.formats.protobuf import read_netlist
+
+_UNITS = 100  # coloquinte's length units per µm
+_ROW = 1.4  # µm, a row of NanGate45
+_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}
+
+
+class Standing(NamedTuple):
+    """Positions by node name (x, y in µm of the centre, orientation), and the core."""
+
+    nodes: dict[str, tuple[float, float, str]]
+    core: Core
+
+
+def read_def(path: Path, netlist: Netlist) -> Standing:
+    """Macros, ports and die of a DEF file; whole files are read in placement.netlist, this is for one benchmark."""
+    text = read_text(path)
+    per = float(re.search(r"MICRONS (\d+)", text)[1])  # type: ignore[index]
+    die = re.search(r"DIEAREA \( -?\d+ -?\d+ \) \( (\d+) (\d+) \)", text)
+    index = {name: node for node, name in enumerate(netlist.names)}
+    nodes: dict[str, tuple[float, float, str]] = {}
+    for name, x, y, turn in re.findall(r"^- (\S+) \S+ .*?\+ (?:PLACED|FIXED) \( (-?\d+) (-?\d+) \) (\w+)", text, re.M):
+        node = index.get(name.replace("\\", ""))
+        if node is not None and netlist.kind[node] == NodeKind.HARD:
+            half = netlist.width[node] / 2, netlist.height[node] / 2
+            nodes[netlist.names[node]] = (int(x) / per + half[0], int(y) / per + half[1], turn)
+    pins = text[text.index("\nPINS") : text.index("END PINS")]
+    for name, rest in re.findall(r"^- (\S+) \+ NET(.*?);", pins, re.S | re.M):
+        if at := re.search(r"\+ (?:PLACED|FIXED) \( (-?\d+) (-?\d+) \)", rest):
+            nodes[name.replace("\\", "")] = (int(at[1]) / per, int(at[2]) / per, "N")
+    return Standing(nodes, Core(width=int(die[1]) / per, height=int(die[2]) / per))  # type: ignore[index]
+
+
+def read_plc(path: Path, clustered: Netlist) -> Standing:
+    """Hard macros and ports of a .plc file, whose indices count the nodes of `clustered`."""
+    text = read_text(path)
+    size = re.search(r"# Width : (\S+)\s+Height : (\S+)", text)
+    named = dict(zip(clustered.file_index.tolist(), zip(clustered.names, clustered.kind, strict=True), strict=True))
+    nodes = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            index, x, y, turn = line.split()[:4]
+            name, kind = named[int(index)]
+            if kind != NodeKind.SOFT:
+                nodes[name] = (float(x), float(y), turn if kind == NodeKind.HARD else "N")
+    return Standing(nodes, Core(width=float(size[1]), height=float(size[2])))  # type: ignore[index]
+
+
+def placement_of(netlist: Netlist, standing: Standing) -> Placement:
+    """The placement of a flat netlist that `standing` gives; cells are not placed."""
+    x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
+    orientation, placed = np.zeros(netlist.num_nodes, np.int8), np.zeros(netlist.num_nodes, bool)
+    for node, name in enumerate(netlist.names):
+        if name in standing.nodes:
+            x[node], y[node], turn = standing.nodes[name]
+            orientation[node], placed[node] = Orientation[turn], True
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=netlist.kind != NodeKind.CELL)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Standard output to nowhere: coloquinte talks."""
+    kept = os.dup(1)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def coloquinte_placement(netlist: Netlist, placement: Placement, core: Core) -> tuple[Placement, float]:
+    """Where coloquinte's global placer (effort 3) puts the cells, and its CPU seconds."""
+    import coloquinte
+
+    cells, hard = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.HARD
+    width = np.round(netlist.width * _UNITS).astype(int)
+    height = np.where(cells, round(_ROW * _UNITS), np.round(netlist.height * _UNITS)).astype(int)
+    x = np.where(cells, core.width / 2, placement.x) * _UNITS
+    y = np.where(cells, core.height / 2, placement.y) * _UNITS
+    turns = np.array([_TURNS[Orientation(turn).name] for turn in placement.orientation])
+    of = netlist.pin_node
+    offset = [
+        np.round(delta * _UNITS * turns[of, axis] + side[of] / 2).astype(int)
+        for axis, (delta, side) in enumerate(((netlist.pin_dx, width), (netlist.pin_dy, height)))
+    ]
+    circuit: Any = coloquinte.Circuit(netlist.num_nodes)
+    circuit.cell_width, circuit.cell_height = width.tolist(), height.tolist()
+    circuit.cell_is_fixed, circuit.cell_is_obstruction = (~cells).tolist(), hard.tolist()
+    circuit.cell_x, circuit.cell_y = (
+        (at - side / 2).round().astype(int).tolist() for at, side in ((x, width), (y, height))
+    )
+    for net in np.flatnonzero(counted_nets(netlist)):
+        pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
+        circuit.add_net(of[pins].tolist(), offset[0][pins].tolist(), offset[1][pins].tolist())
+    whole = coloquinte.Rectangle(0, int(core.width * _UNITS), 0, int(core.height * _UNITS))
+    circuit.setup_rows(whole, round(_ROW * _UNITS), True, True)
+    begun = time.process_time()
+    with quiet():
+        circuit.place_global(3)
+    seconds = time.process_time() - begun
+    nodes = np.flatnonzero(cells)
+    corner = np.array([circuit.cell_x, circuit.cell_y])[:, nodes] / _UNITS
+    return placement.moved(nodes, corner[0] + width[nodes] / _UNITS / 2, corner[1] + _ROW / 2), seconds
+
+
+def overflow_of(netlist: Netlist, placement: Placement, core: Core) -> float:
+    """Density overflow on our placer's bins."""
+    problem = flat_problem(netlist, placement, core)
+    grid = grid_for(problem)
+    at = placement.x[problem.cells] - core.x, placement.y[problem.cells] - core.y
+    free = 1 - density.blocked_share(problem.fixed, grid)
+    return density.density_overflow(*at, (problem.width, problem.height), free, grid=grid)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("flat", type=Path)
+    parser.add_argument("placements", type=Path, nargs="+")
+    parser.add_argument("--clustered", type=Path, help="the netlist that the .plc files' indices count")
+    parser.add_argument("--published", type=Path)
+    parser.add_argument("--halo", type=float, default=0.0, help="µm around macros; coloquinte gets none")
+    parser.add_argument("--density", type=float, default=1.0)
+    parser.add_argument("--no-coloquinte", action="store_true")
+    parser.add_argument("--jax", action="store_true", help="the inner sums in JAX, not in the engine")
+    parser.add_argument("--warm", action="store_true")
+    args = parser.parse_args()
+    keep_compilations()
+    netlist = read_netlist(args.flat)
+    clustered = read_netlist(args.clustered) if args.clustered else None
+    settings = PlacerSettings(density=args.density, native=False if args.jax else None)
+    figures: dict[str, list[float]] = {"flat wirelength": [], "routed estimate": [], "overflow": []}
+    last: FlatResult | None = None
+    for path in args.placements:
+        standing = read_plc(path, clustered) if clustered else read_def(path, netlist)
+        placement = placement_of(netlist, standing)
+        core = Core(width=standing.core.width, height=standing.core.height, halo=args.halo)
+        last = flat_check(
+            netlist, placement, core, settings=settings, start=last.placement if args.warm and last else None
+        )
+        line = f"{path.name:22} ours {last.wirelength / 1e6:.3f} m, overflow {last.density_overflow:.3f}, "
+        line += f"{last.seconds:.1f} s"
+        if not args.no_coloquinte:
+            theirs, seconds = coloquinte_placement(netlist, placement, core)
+            length = half_perimeter(netlist, theirs)
+            over = overflow_of(netlist, theirs, Core(width=core.width, height=core.height))
+            line += f" | coloquinte {length / 1e6:.3f} m, {over:.3f}, {seconds:.1f} s"
+            line += f" | ratio {last.wirelength / length:.3f}"
+        route = route_estimate(netlist, last.placement, core, NANGATE45)
+        line += f" | routed {route.routed_wirelength / 1e6:.3f} m, over {route.overflow:.2%}, {route.seconds:.1f} s"
+        print(line, flush=True)
+        for name, value in zip(figures, (last.wirelength, route.routed_wirelength, route.overflow), strict=True):
+            figures[name].append(value)
+    if args.published:
+        with args.published.open(encoding="utf-8") as file:
+            known = {row["placer"]: float(row["routed_wirelength_um"]) for row in csv.DictReader(file)}
+        published = [known[path.name.split(".")[0]] for path in args.placements]
+        for name, values in figures.items():
+            print(f"{name}: Kendall's τ with the published routed wirelength {kendalltau(values, published)[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()

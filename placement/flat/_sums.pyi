@@ -1,0 +1,3 @@
+from typing import Any
+
+XLA_HANDLERS: dict[str, Any]

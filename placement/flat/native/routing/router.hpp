@@ -1,0 +1,52 @@
+// A global router: trees over the pins, their edges over the gcells, rip-up and reroute with prices that grow where
+// demand stays above capacity. Axis legend: E nets, L net-pin incidences, X gcells across, Y gcells up.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "gcells.hpp"
+#include "paths.hpp"
+#include "steiner.hpp"
+
+namespace placement::route {
+
+struct Estimate {
+  double tree_length = 0;      // µm, of all trees
+  double routed_length = 0;    // µm, with the detours
+  double excess[2] = {0, 0};   // µm of wire above capacity, horizontal and vertical
+  double demand[2] = {0, 0};   // µm of wire
+  std::int32_t rounds = 0;     // of rip-up and reroute
+  std::int64_t connections = 0;  // that leave their gcell
+};
+
+class Router {
+ public:
+  Router(const GridSize& size, std::vector<float> capacity) : gcells_(size, std::move(capacity)), finder_(gcells_) {}
+
+  // Adds the nets' trees; pins [L] in µm from the grid's corner, net e from start[e] to start[e+1].
+  void add_nets(const float* x, const float* y, const std::int32_t* start, std::int64_t nets);
+  // Routes with up to `rounds` of rip-up and reroute; `stop` ends it after the round at hand.
+  Estimate route(std::int32_t rounds, const std::atomic<bool>& stop);
+  const Gcells& gcells() const { return gcells_; }
+
+ private:
+  struct Connection {
+    Gcell from, to;
+    Path path;
+  };
+
+  void add_edge(const Point& a, const Point& b);
+  void add_local(Gcell at, float across, float up);
+  Gcell gcell_of(const Point& point) const;
+  std::int64_t reroute(std::int32_t round);
+  void occupy(const Path& path, float amount);
+
+  Gcells gcells_;
+  PathFinder finder_;
+  TreeBuilder builder_;
+  std::vector<Connection> connections_;
+  double tree_length_ = 0;
+};
+
+}  // namespace placement::route

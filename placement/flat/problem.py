@@ -1,0 +1,198 @@
+"""The flat netlist as the placer sees it: movable cells, fixed pins, rectangles without cells.
+
+Axis legend: N nodes of the netlist, M movable cells, E counted nets, L their net-pin incidences, F fixed rectangles.
+Lengths in µm; positions are relative to the core's lower left corner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.flat.core import Core
+from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.errors import DesignError
+
+MOST_PINS = 3000
+"""Nets of more pins (clock, reset) are left to their own trees and not counted."""
+
+
+class Nets(NamedTuple):
+    """The counted nets, from the cells' point of view.
+
+    Attributes:
+        start: int32 [E+1]; net e has the incidences from start[e] to start[e+1].
+        pin_cell: int32 [L], the cell of each incidence, or M where the pin is fixed.
+        pin_x, pin_y: float32 [L], µm, from the cell's centre; of a fixed pin its position.
+        weight: float32 [E].
+        cell_start: int32 [M+1], cell_pins: int32 [·]: the incidences of each cell.
+    """
+
+    start: np.ndarray
+    pin_cell: np.ndarray
+    pin_x: np.ndarray
+    pin_y: np.ndarray
+    weight: np.ndarray
+    cell_start: np.ndarray
+    cell_pins: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FlatProblem:
+    """What there is to place.
+
+    Attributes:
+        core: the area.
+        cells: int32 [M], the movable cells' node indices.
+        width, height: float32 [M], µm.
+        nets: the counted nets.
+        fixed: float64 [F, 4], rectangles without cells (x low, y low, x high, y high), within the core.
+    """
+
+    core: Core
+    cells: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    nets: Nets
+    fixed: np.ndarray
+
+    @property
+    def cell_area(self) -> float:
+        """µm²."""
+        return float((self.width.astype(np.float64) * self.height).sum())
+
+
+def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, most_pins: int = MOST_PINS) -> FlatProblem:
+    """The problem of placing all cells of `netlist` that are not fixed, in `core`, around what stands.
+
+    Args:
+        netlist: with nodes of kind CELL.
+        placement: says where hard macros, ports and fixed cells stand; other cells' positions are not read.
+        core: the area.
+        most_pins: nets of more pins are not counted.
+
+    Raises:
+        DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
+            cell has no area or is larger than the core, or the cells need more room than is free.
+    """
+    movable = (netlist.kind == NodeKind.CELL) & ~placement.fixed
+    _check(netlist, placement, core, movable)
+    cells = np.flatnonzero(movable).astype(np.int32)
+    problem = FlatProblem(
+        core=core,
+        cells=cells,
+        width=netlist.width[cells].astype(np.float32),
+        height=netlist.height[cells].astype(np.float32),
+        nets=_nets(netlist, placement, core, movable, most_pins),
+        fixed=fixed_rectangles(netlist, placement, core, movable=movable),
+    )
+    free = core.width * core.height - covered_area(problem.fixed)
+    if problem.cell_area > free:
+        raise DesignError(
+            f"the {len(cells)} cells cover {problem.cell_area:.1f} µm², more than the {free:.1f} µm² that macros, "
+            f"halos and blockages leave of the core of {core.width} × {core.height} µm"
+        )
+    return problem
+
+
+def counted_nets(netlist: Netlist, most_pins: int = MOST_PINS) -> np.ndarray:
+    """Those (bool [nets]) of 2 to `most_pins` pins."""
+    degree = np.diff(netlist.net_start)
+    return (degree >= 2) & (degree <= most_pins)
+
+
+def pin_offsets(netlist: Netlist, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [pins] each: the pins' offsets from their nodes' centres as the nodes are turned, µm."""
+    turn = TURN[orientation[netlist.pin_node]]
+    dx, dy = netlist.pin_dx, netlist.pin_dy
+    return turn[:, 0] * dx + turn[:, 1] * dy, turn[:, 2] * dx + turn[:, 3] * dy
+
+
+def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, movable: np.ndarray) -> np.ndarray:
+    """float64 [F, 4]: hard macros with their halos, fixed cells and blockages, relative to the core and within it."""
+    stands = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
+    nodes = np.flatnonzero(stands)
+    swaps = placement.orientation[nodes] >= Orientation.E
+    width = np.where(swaps, netlist.height[nodes], netlist.width[nodes]) / 2
+    height = np.where(swaps, netlist.width[nodes], netlist.height[nodes]) / 2
+    halo = np.where(netlist.kind[nodes] == NodeKind.HARD, core.halo, 0.0)
+    x, y = placement.x[nodes], placement.y[nodes]
+    boxes = np.stack([x - width - halo, y - height - halo, x + width + halo, y + height + halo], axis=1)
+    boxes = np.concatenate([boxes, np.reshape(core.blockages, (-1, 4))]) - [core.x, core.y, core.x, core.y]
+    boxes = np.clip(boxes, 0.0, [core.width, core.height, core.width, core.height])
+    return boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
+
+
+def covered_area(boxes: np.ndarray) -> float:
+    """µm² of the union of rectangles [F, 4]."""
+    if not len(boxes):
+        return 0.0
+    x, y = np.unique(boxes[:, [0, 2]]), np.unique(boxes[:, [1, 3]])
+    marks = np.zeros((len(x), len(y)), np.int32)
+    low_x, high_x = np.searchsorted(x, boxes[:, 0]), np.searchsorted(x, boxes[:, 2])
+    low_y, high_y = np.searchsorted(y, boxes[:, 1]), np.searchsorted(y, boxes[:, 3])
+    for i, j, sign in ((low_x, low_y, 1), (high_x, high_y, 1), (low_x, high_y, -1), (high_x, low_y, -1)):
+        np.add.at(marks, (i, j), sign)
+    covered = marks.cumsum(0).cumsum(1)[:-1, :-1] > 0
+    return float((np.outer(np.diff(x), np.diff(y)) * covered).sum())
+
+
+def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray) -> None:
+    if len(placement.x) != netlist.num_nodes:
+        raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
+    if len(netlist.soft):
+        raise DesignError(
+            f"node {netlist.names[netlist.soft[0]]!r} is a soft macro, a cluster of cells; the flat check needs the "
+            "netlist from before clustering, with its standard cells"
+        )
+    if not movable.any():
+        raise DesignError(
+            f"the netlist of {netlist.num_nodes} nodes has no standard cells to place; the flat check needs the "
+            "netlist from before clustering"
+        )
+    homeless = np.flatnonzero(~movable & ~placement.placed)
+    if len(homeless):
+        kind = NodeKind(netlist.kind[homeless[0]]).name.lower()
+        what = {"hard": "macro", "port": "port", "cell": "fixed cell"}[kind]
+        raise DesignError(f"{what} {netlist.names[homeless[0]]!r} has no position ({len(homeless)} such nodes)")
+    empty = np.flatnonzero(movable & ((netlist.width <= 0) | (netlist.height <= 0)))
+    if len(empty):
+        node = empty[0]
+        raise DesignError(f"cell {netlist.names[node]!r}: {netlist.width[node]} × {netlist.height[node]} µm, no area")
+    large = np.flatnonzero(movable & ((netlist.width > core.width) | (netlist.height > core.height)))
+    if len(large):
+        node = large[0]
+        raise DesignError(
+            f"cell {netlist.names[node]!r} of {netlist.width[node]} × {netlist.height[node]} µm is larger than the "
+            f"core of {core.width} × {core.height} µm"
+        )
+
+
+def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray, most_pins: int) -> Nets:
+    """The counted nets that have a movable cell."""
+    cell_of = np.full(netlist.num_nodes, -1, np.int64)
+    count = int(movable.sum())
+    cell_of[movable] = np.arange(count)
+    degree = np.diff(netlist.net_start)
+    node = netlist.pin_node[netlist.net_pins]
+    touched = np.logical_or.reduceat(movable[node], netlist.net_start[:-1]) if len(degree) else np.zeros(0, bool)
+    keep = counted_nets(netlist, most_pins) & touched & (netlist.net_weight > 0)
+    pins = netlist.net_pins[np.repeat(keep, degree)]
+    node = netlist.pin_node[pins]
+    cell = np.where(movable[node], cell_of[node], count)
+    dx, dy = pin_offsets(netlist, placement.orientation)
+    x = np.where(cell == count, placement.x[node] + dx[pins] - core.x, netlist.pin_dx[pins])
+    y = np.where(cell == count, placement.y[node] + dy[pins] - core.y, netlist.pin_dy[pins])
+    order = np.argsort(cell, kind="stable")
+    per_cell = np.bincount(cell, minlength=count + 1)[:count]
+    return Nets(
+        start=np.concatenate([[0], np.cumsum(degree[keep])]).astype(np.int32),
+        pin_cell=cell.astype(np.int32),
+        pin_x=x.astype(np.float32),
+        pin_y=y.astype(np.float32),
+        weight=netlist.net_weight[keep].astype(np.float32),
+        cell_start=np.concatenate([[0], np.cumsum(per_cell)]).astype(np.int32),
+        cell_pins=order[: per_cell.sum()].astype(np.int32),
+    )

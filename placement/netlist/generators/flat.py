@@ -1,0 +1,194 @@
+"""Made-up flat designs: standard cells with Rent-like locality, macros around the edge, ports on it.
+
+Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.netlist.design import Netlist, NodeKind, Placement
+from placement.netlist.errors import DesignError
+
+ROW_HEIGHT = 1.4
+"""µm, of NanGate45."""
+_WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # of cells, multiples of NanGate45's 0.19 µm
+_WIDTH_SHARES = (0.2, 0.25, 0.2, 0.1, 0.08, 0.07, 0.1)
+# Share of nets with 2, 3, … pins; as in the flat Ariane.
+_DEGREES = (0.55, 0.295, 0.076, 0.024, 0.014, 0.008, 0.008, 0.008, 0.008, 0.009)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlatOptions:
+    """What a flat design looks like.
+
+    Attributes:
+        cells, macros, ports: how many; macros at most as fit once around the edge.
+        macro_pins: of each macro, half of them outputs.
+        macro_utilization: part of the core that macros cover.
+        cell_utilization: part of what the macros leave that cells cover.
+        rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows.
+    """
+
+    cells: int = 2000
+    macros: int = 8
+    ports: int = 40
+    macro_pins: int = 40
+    macro_utilization: float = 0.4
+    cell_utilization: float = 0.4
+    rent_exponent: float = 0.65
+
+    def __post_init__(self) -> None:
+        for field, least in (("cells", 16), ("macros", 0), ("ports", 1), ("macro_pins", 2)):
+            if getattr(self, field) < least:
+                raise DesignError(f"{field}: {getattr(self, field)} must be at least {least}")
+        for field in ("macro_utilization", "cell_utilization"):
+            if not 0 < getattr(self, field) <= 0.8:
+                raise DesignError(f"{field}: {getattr(self, field)} must be above 0 and at most 0.8")
+        if not 0 < self.rent_exponent < 1:
+            raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
+
+
+class FlatDesign(NamedTuple):
+    """A flat netlist on its floorplan.
+
+    Attributes:
+        netlist: macros, then ports, then cells.
+        placement: macros and ports stand, both fixed; cells are not placed.
+        width, height: of the core, µm.
+    """
+
+    netlist: Netlist
+    placement: Placement
+    width: float
+    height: float
+
+
+def flat_design(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDesign:
+    """A design drawn with `seed`.
+
+    Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
+    P(level ≥ l) = 2^(−(1−p)·l), so that the nets that leave a subtree of B leaves number about Bᵖ. Macros stand on a
+    grid of slots, those nearest to the edge first; each talks to one subtree.
+
+    Raises:
+        DesignError: the options make no sense.
+    """
+    options = options or FlatOptions()
+    rng = np.random.default_rng(seed)
+    width = rng.choice(_WIDTHS, options.cells, p=_WIDTH_SHARES)
+    free = float(width.sum()) * ROW_HEIGHT / options.cell_utilization
+    side = float(np.sqrt(free / (1 - options.macro_utilization * (options.macros > 0))))
+    macro_x, macro_y, macro_side = _macro_places(options, side)
+    port_x, port_y = _port_places(options.ports, side)
+    parts = (options.macros, options.ports, options.cells)
+    node_width = np.concatenate([np.full(options.macros, macro_side), np.zeros(options.ports), width])
+    node_height = np.where(np.arange(sum(parts)) < sum(parts[:2]), node_width, ROW_HEIGHT)
+    kind = np.repeat([NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], parts).astype(np.int8)
+    pins = _pins(options, macro_side)
+    nets = _nets(options, rng)
+    nodes = sum(parts)
+    return FlatDesign(
+        Netlist(
+            names=tuple(
+                f"{name}{number}"
+                for name, count in zip(("macro", "port", "cell"), parts, strict=True)
+                for number in range(count)
+            ),
+            kind=kind,
+            width=node_width,
+            height=node_height,
+            file_index=np.arange(nodes) + np.minimum(np.arange(nodes), options.macros) * options.macro_pins,
+            pin_node=pins[0],
+            pin_dx=pins[1],
+            pin_dy=pins[2],
+            net_weight=np.ones(len(nets)),
+            net_start=np.concatenate([[0], np.cumsum([len(net) for net in nets])]),
+            net_pins=np.concatenate(nets),
+        ),
+        Placement(
+            x=np.concatenate([macro_x, port_x, np.zeros(options.cells)]),
+            y=np.concatenate([macro_y, port_y, np.zeros(options.cells)]),
+            orientation=np.zeros(nodes, np.int8),
+            placed=kind != NodeKind.CELL,
+            fixed=kind != NodeKind.CELL,
+        ),
+        side,
+        side,
+    )
+
+
+def _macro_places(options: FlatOptions, side: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Centres (float64 [H] each) and side of the square macros in a core of `side` µm."""
+    if not options.macros:
+        return np.zeros(0), np.zeros(0), 0.0
+    slots = int(np.ceil(np.sqrt(options.macros)))
+    macro = side * float(np.sqrt(options.macro_utilization / options.macros))
+    if macro > side / slots:
+        raise DesignError(f"{options.macros} square macros do not fit at a utilization of {options.macro_utilization}")
+    at = (np.arange(slots) + 0.5) * side / slots
+    x, y = (grid.ravel() for grid in np.meshgrid(at, at))
+    from_edge = np.minimum(np.minimum(x, side - x), np.minimum(y, side - y))
+    chosen = np.argsort(from_edge, kind="stable")[: options.macros]
+    return x[chosen], y[chosen], macro
+
+
+def _port_places(count: int, side: float) -> tuple[np.ndarray, np.ndarray]:
+    """Evenly around the edge; float64 [Q] each."""
+    along = (np.arange(count) + 0.5) * 4 * side / count
+    edge, rest = np.divmod(along, side)
+    x = np.select([edge == 0, edge == 1, edge == 2], [rest, np.full(count, side), side - rest], 0.0)
+    y = np.select([edge == 0, edge == 1, edge == 2], [np.zeros(count), rest, np.full(count, side)], side - rest)
+    return x, y
+
+
+def _pins(options: FlatOptions, macro_side: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Node, dx and dy of every pin: the macros' on their left sides, then one per port and per cell."""
+    node = np.concatenate(
+        [
+            np.repeat(np.arange(options.macros), options.macro_pins),
+            np.arange(options.ports + options.cells) + options.macros,
+        ]
+    )
+    dx, dy = np.zeros(len(node)), np.zeros(len(node))
+    on_macros = options.macros * options.macro_pins
+    dx[:on_macros] = -macro_side / 2
+    dy[:on_macros] = (
+        np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros) * macro_side
+    )
+    return node, dx, dy
+
+
+def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:
+    """The nets' pins, drivers first: one net per cell, per port and per macro output; macro inputs join as sinks."""
+    first_cell = options.macros * options.macro_pins + options.ports
+    degrees = 2 + rng.choice(len(_DEGREES), options.cells, p=_DEGREES)
+    sinks: list[list[int]] = []
+    for cell, degree in enumerate(degrees):
+        block = 2 ** (1 + int(rng.exponential(1 / ((1 - options.rent_exponent) * np.log(2)))))
+        first = cell // block * block
+        near = first + rng.integers(0, max(min(block, options.cells - first), 1), degree - 1)
+        sinks.append([first_cell + int(other) for other in near if other != cell])
+    nets: list[np.ndarray] = []
+    outputs = options.macro_pins // 2
+    region = max(options.cells // max(options.macros, 1), 1)
+    for macro in range(options.macros):
+        first = min(macro * region, options.cells - 1)
+        near = first + rng.integers(0, min(region, options.cells - first), options.macro_pins)
+        for pin in range(options.macro_pins):
+            own = macro * options.macro_pins + pin
+            if pin < outputs:
+                nets.append(np.array([own, first_cell + near[pin]]))
+            else:
+                sinks[near[pin]].append(own)
+    for port, cell in enumerate(rng.integers(0, options.cells, options.ports)):
+        own = options.macros * options.macro_pins + port
+        if port % 2:
+            sinks[cell].append(own)
+        else:
+            nets.append(np.array([own, first_cell + cell]))
+    nets += [np.array([first_cell + cell, *to]) for cell, to in enumerate(sinks) if to]
+    return nets
