@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from placement.distributed.compilation import keep_compilations
 from scipy.stats import kendalltau
 
-from placement.distributed.compilation import keep_compilations
 from placement.flat import density
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core

@@ -10,10 +10,10 @@ import functools
 
 import numpy as np
 
+from placement.netlist.bytes_file import SourceFile
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Floorplan
-from placement.netlist.formats.bytes_file import SourceFile
 from placement.netlist.technology import Technology
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.netlist.bytes_file import SourceFile
 from placement.netlist.design import Netlist, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Rows, Tracks
-from placement.netlist.formats.bytes_file import SourceFile
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
 
 FLAT_NAME = "flat.npz"

@@ -27,10 +27,10 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import FLAT_NAME, write_flat
-from placement.netlist.grid import GridRule
-from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.grid import GridRule
+from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 
 CLUSTERS_NAME = "clusters.npz"
 SOURCE_NAME = "source.json"

@@ -12,11 +12,11 @@ import numpy as np
 
 from placement.netlist.assembly.def_floorplan import floorplan_of
 from placement.netlist.assembly.protobuf_names import Matched, match_def
+from placement.netlist.bytes_file import read_bytes
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rectangle, Rows
-from placement.netlist.formats.bytes_file import read_bytes
 from placement.netlist.formats.def_file import read_def
 from placement.netlist.formats.flat_protobuf import CELL, MACRO, MACRO_PIN, PORT, FlatNodes, read_flat_nodes
 from placement.netlist.formats.lef import read_lefs

@@ -13,11 +13,11 @@ import numpy as np
 from placement.netlist.assembly.def_floorplan import floorplan_of
 from placement.netlist.assembly.def_nets import nets_of
 from placement.netlist.assembly.ports import place_missing
+from placement.netlist.bytes_file import read_bytes
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rectangle
-from placement.netlist.formats.bytes_file import read_bytes
 from placement.netlist.formats.def_file import USES, DefComponents, DefFile, PlacementStatus, read_def
 from placement.netlist.formats.findings import refuse
 from placement.netlist.formats.lef import read_lefs

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.formats.bookshelf_files import BookshelfLines, NetsFile, NodesFile, PositionsFile, RowsFile
-from placement.netlist.formats.bytes_file import SourceFile, read_bytes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from placement.netlist import _native
+from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.bytes_file import SourceFile, read_bytes
 from placement.netlist.formats.findings import listing, refuse
 
 # Design pins' and nets' `use` columns hold the places of these words.

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from placement.netlist import _native
+from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.bytes_file import SourceFile, read_bytes
 from placement.netlist.formats.findings import SHOWN, refuse
 from placement.netlist.formats.text_format import TextFile, TextNode, parse_nodes
 

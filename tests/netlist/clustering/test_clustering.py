@@ -19,9 +19,9 @@ from placement.netlist.clustering.regroup import Nodes, break_up, centroids, mer
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.importing import import_design, read_clusters, write_design
 from placement.netlist.load import load
-from placement.netlist.formats.protobuf import read_netlist
 from placement.testing.flat_designs import chain_design
 
 mtkahypar = pytest.importorskip("mtkahypar")
