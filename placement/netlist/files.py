@@ -16,8 +16,8 @@ from placement.netlist.errors import DesignError
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file, unpacked where it is gzip; raises DesignError where it cannot be read."""
+def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
+    """A file's bytes, unpacked where it is gzip; raises DesignError where it cannot be read."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -27,6 +27,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
             data = gzip.decompress(data)
         except (EOFError, OSError, zlib.error) as error:
             raise DesignError(f"{path}: damaged gzip file: {error}") from None
+    return data
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file, unpacked where it is gzip; raises DesignError where it cannot be read."""
+    data = unpacked_bytes(path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
