@@ -12,6 +12,7 @@ import functools
 
 import numpy as np
 
+from placement.netlist.constraints import NO_CONSTRAINTS, Constraints
 from placement.netlist.errors import DesignError
 
 
@@ -314,6 +315,7 @@ class Design:
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes stand as they do here.
         order: the movable hard macros in the order in which an episode is to place them; None: by area.
+        constraints: what the macros must keep to; default: nothing.
 
     Example:
         >>> design = placement.load("toy6")
@@ -322,7 +324,9 @@ class Design:
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), or `order` is not one of all movable hard macros.
+            the canvas (total area, or one macro larger than it), `order` is not one of all movable hard macros, or the
+            constraints are of another number of nodes, forbid a macro every orientation, or hold a node in a region
+            that is no hard macro.
     """
 
     name: str
@@ -330,9 +334,12 @@ class Design:
     canvas: Canvas
     initial: Placement
     order: tuple[int, ...] | None = None
+    constraints: Constraints = NO_CONSTRAINTS
 
     def __post_init__(self) -> None:
         netlist, canvas = self.netlist, self.canvas
+        if self.constraints is NO_CONSTRAINTS:
+            object.__setattr__(self, "constraints", Constraints.none(netlist.num_nodes))
         if len(self.initial.x) != netlist.num_nodes:
             raise DesignError(f"placement of {len(self.initial.x)} nodes for a netlist of {netlist.num_nodes}")
         if not self.initial.placed[netlist.ports].all():
@@ -353,6 +360,19 @@ class Design:
             )
         if self.order is not None and sorted(self.order) != sorted(netlist.hard[~self.initial.fixed[netlist.hard]]):
             raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
+        self._check_constraints()
+
+    def _check_constraints(self) -> None:
+        netlist, constraints = self.netlist, self.constraints
+        if len(constraints.halo) != netlist.num_nodes:
+            raise DesignError(f"constraints of {len(constraints.halo)} nodes for a netlist of {netlist.num_nodes}")
+        nowhere = netlist.hard[constraints.orientations[netlist.hard] == 0]
+        if len(nowhere):
+            raise DesignError(f"macro {netlist.names[nowhere[0]]!r} is allowed no orientation")
+        for region in constraints.regions:
+            other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
+            if len(other):
+                raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:

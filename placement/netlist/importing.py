@@ -1,7 +1,8 @@
 """From a flat design to the folder that every later step reads.
 
 The folder holds the clustered netlist and a first placement in Circuit Training's formats, the flat netlist in its
-compact form, the cells' clusters, the user's DEF file, and where everything came from (names and checksums).
+compact form, the macros' constraints, the cells' clusters, the user's DEF file, and where everything came from (names
+and checksums).
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from placement.netlist.capacity import RoutingCapacity
 from placement.netlist.clustering.cluster import Clustering, cluster_cells
 from placement.netlist.clustering.clustered import clustered_design
 from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
+from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import FLAT_NAME, write_flat
 from placement.netlist.formats.plc import write_placement
@@ -43,7 +46,8 @@ class ImportedDesign:
 
     Attributes:
         flat: the design as it was read.
-        design: hard macros, soft macros and ports on the canvas; positions count from the core's lower left corner.
+        design: hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the
+            core's lower left corner.
         clustering: the cluster of each cell: soft macro `Grp_<cluster>` of `design`.
         capacity: what the canvas's routing capacity is made of.
         notices: all that was odd, assumed, derived or left out.
@@ -63,8 +67,9 @@ def import_design(
     rows: int | None = None,
     rule: GridRule | None = None,
     settings: ClusteringSettings | None = None,
+    constraints: ConstraintSettings | None = None,
 ) -> ImportedDesign:
-    """Chooses the grid, clusters the cells and builds the clustered design.
+    """Chooses the grid, clusters the cells and builds the clustered design with its constraints.
 
     Args:
         flat: from `placement.netlist.assembly`.
@@ -72,16 +77,19 @@ def import_design(
         rows: of the grid; None: chosen by the rule.
         rule: see `placement.netlist.grid`.
         settings: of the clustering.
+        constraints: what macros must keep to beside what the files say.
 
     Raises:
-        DesignError: as `canvas_of`, `cluster_cells` and `clustered_design`; the design has no macro.
+        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design` and `constraints_of`; the design has no macro.
     """
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
+    kept, left_out = constraints_of(flat, constraints)
     canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule)
     clustering = cluster_cells(flat, canvas, settings=settings)
     design = clustered_design(flat, clustering, canvas)
-    notices = (*flat.notices, *capacity.notices, *clustering.notices)
+    design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
+    notices = (*flat.notices, *left_out, *capacity.notices, *clustering.notices)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
 
@@ -103,6 +111,7 @@ def write_design(folder: str | os.PathLike[str], imported: ImportedDesign, *, de
     initial = _all_placed(design)
     write_netlist(path / NETLIST_NAMES[1], design.netlist, initial)
     write_placement(path / INITIAL_NAME, design, initial)
+    write_constraints(path / CONSTRAINTS_NAME, design.netlist, design.constraints)
     write_flat(path / FLAT_NAME, imported.flat)
     out = io.BytesIO()
     np.savez_compressed(out, cluster=clustering.cluster)

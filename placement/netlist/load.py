@@ -1,6 +1,7 @@
 """Finding and loading designs, by path or by name.
 
-A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`. Names are looked up among the
+A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`, and with `constraints.json` where its
+macros must keep to any. Names are looked up among the
 project's own designs (`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from placement.netlist.constraints import NO_CONSTRAINTS
+from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement_lines
@@ -52,8 +55,12 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
         )
     netlist_read, located = read_located_netlist(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
+    constraints_path = path.parent / CONSTRAINTS_NAME
+    constraints = read_constraints(constraints_path, netlist_read) if constraints_path.is_file() else NO_CONSTRAINTS
     try:
-        return Design(name=design_name(path), netlist=netlist_read, canvas=canvas, initial=placement)
+        return Design(
+            name=design_name(path), netlist=netlist_read, canvas=canvas, initial=placement, constraints=constraints
+        )
     except DesignError as error:
         raise DesignError.at(plc, lines["width"], str(error)) from None
 

@@ -301,6 +301,7 @@ def _about(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str
     for placement in (design.initial, *(start.placement for start in starts)):
         for array in (placement.x, placement.y, placement.orientation, placement.fixed):
             digest.update(array.tobytes())
+    digest.update(design.constraints.as_bytes())
     plain = {
         name: dataclasses.asdict(value) if isinstance(value, (AnnealConfig, Budget)) else value
         for name, value in settings.items()

@@ -117,6 +117,7 @@ def fingerprint(design: Design) -> str:
             value = getattr(part, field.name)
             digest.update(field.name.encode())
             digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+    digest.update(design.constraints.as_bytes())
     return digest.hexdigest()[:16]
 
 

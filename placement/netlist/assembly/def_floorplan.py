@@ -222,7 +222,7 @@ def _regions(file: DefFile, node_of: np.ndarray, netlist: Netlist) -> list[Regio
             rectangles=_boxes(areas.boxes[areas.start[index] : areas.start[index + 1]]) / file.units,
             nodes=np.unique(node_of[np.array(members[index], dtype=np.int64)]),
             is_guide=bool(areas.is_guide[index]),
-            is_exclusive=not areas.is_guide[index],
+            is_exclusive=bool(areas.is_fence[index]),
         )
         for index, name in enumerate(areas.regions)
     ]

@@ -157,6 +157,7 @@ class DefAreas:
 
     regions: list[str]
     is_guide: np.ndarray
+    is_fence: np.ndarray
     start: np.ndarray
     boxes: np.ndarray
     groups: list[str]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
@@ -41,7 +42,7 @@ SHIPPED: dict[str, Callable[[], Design | Planted]] = {
 
 
 def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
-    """Writes a design as a folder that `load` reads: netlist and initial placement, and the optimum where known.
+    """Writes a design as a folder that `load` reads: netlist, initial placement, constraints, the optimum where known.
 
     Raises:
         DesignError: the netlist has a form that the format cannot hold.
@@ -53,6 +54,7 @@ def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
     plain = design.design if isinstance(design, Planted) else design
     write_netlist(path / NETLIST_NAMES[1], plain.netlist, _ports_only(plain))
     write_placement(path / INITIAL_NAME, plain, plain.initial)
+    write_constraints(path / CONSTRAINTS_NAME, plain.netlist, plain.constraints)
     if solved:
         comments = [f"Least wirelength : {solved.wirelength!r}"]
         write_placement(path / OPTIMUM_NAME, plain, solved.optimum, comments=comments)

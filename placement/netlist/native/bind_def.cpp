@@ -128,6 +128,7 @@ nb::dict areas(std::string_view text, DefRegions&& regions, DefGroups&& groups) 
   nb::dict to;
   to["regions"] = strings(text, regions.name);
   to["is_guide"] = array(std::move(regions.is_guide));
+  to["is_fence"] = array(std::move(regions.is_fence));
   to["start"] = array(std::move(regions.start));
   to["boxes"] = array(std::move(regions.boxes));
   to["groups"] = strings(text, groups.name);

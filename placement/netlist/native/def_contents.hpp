@@ -86,7 +86,7 @@ struct DefBlockages {
 
 struct DefRegions {
   Names name;
-  Codes is_guide;
+  Codes is_guide, is_fence;
   Numbers start = {0};
   Numbers boxes;  // left, bottom, right, top
 };

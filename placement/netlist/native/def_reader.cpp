@@ -232,11 +232,13 @@ void DefReader::region() {
   if (regions.boxes.size() == before || (regions.boxes.size() - before) % 4) {
     throw lexer_.error("a region needs pairs of points");
   }
-  bool is_guide = false;
+  bool is_guide = false, is_fence = false;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     is_guide = is_guide || token == "GUIDE";
+    is_fence = is_fence || token == "FENCE";
   }
   regions.is_guide.push_back(is_guide);
+  regions.is_fence.push_back(is_fence);
   regions.start.push_back(narrow(static_cast<std::int64_t>(regions.boxes.size() / 4)));
 }
 

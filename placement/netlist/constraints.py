@@ -1,0 +1,184 @@
+"""What a design's macros must keep to: halos, blockages, regions, orientations, a snapping grid, the ports' keep-out.
+
+Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in µm and count from the canvas's
+lower left corner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from placement.netlist.errors import DesignError
+from placement.netlist.floorplan import Region, frozen
+
+ALL_ORIENTATIONS = 0xFF
+"""A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+LEAST_PITCH = 1e-4
+"""µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would tell nothing apart."""
+LARGEST = 1e9
+"""µm; as `placement.netlist.design.LARGEST`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SnapGrid:
+    """Where the lower left corners of macros may lie: at `offset` + a whole number of `pitch`es, per axis.
+
+    Attributes:
+        pitch_x, pitch_y: µm; 0: anywhere on that axis.
+        offset_x, offset_y: µm.
+
+    Raises:
+        DesignError: a value is not finite or is negative, or a pitch lies between 0 and `LEAST_PITCH`.
+    """
+
+    pitch_x: float = 0.0
+    pitch_y: float = 0.0
+    offset_x: float = 0.0
+    offset_y: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("pitch_x", "pitch_y"):
+            value = getattr(self, field)
+            if value != 0 and not LEAST_PITCH <= value <= LARGEST:
+                raise DesignError(f"grid {field}: {value} must be 0 (no grid) or at least {LEAST_PITCH:g} µm")
+        for field in ("offset_x", "offset_y"):
+            value = getattr(self, field)
+            if not abs(value) <= LARGEST:
+                raise DesignError(f"grid {field}: {value} must be a finite number of µm")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it asks for anything."""
+        return self.pitch_x > 0 or self.pitch_y > 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Constraints:
+    """What macros must keep to. All arrays are read-only. Movable hard macros keep to all of it.
+
+    Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
+
+    Attributes:
+        halo: float64 [N, 2], x and y of each node in orientation N. Two hard macros keep, on one axis at least, the
+            sum of their halos between them.
+        blockages: float64 [K, 4], where no macro may stand. Halos may reach over them.
+        regions: where their nodes, hard macros, must stand wholly inside; all others stay out of exclusive ones.
+        orientations: uint8 [N], the set of allowed orientations of each node.
+        grid: where lower left corners may lie.
+        port_keepout: no macro reaches nearer than this to a port, on both axes at once.
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> design.constraints.any
+        False
+
+    Raises:
+        DesignError: an array has the wrong shape, a number is not finite, negative or too large, a rectangle is empty,
+            a region has no rectangle or an unknown node, or is a wish only, two regions have one name.
+    """
+
+    halo: np.ndarray
+    blockages: np.ndarray
+    regions: tuple[Region, ...]
+    orientations: np.ndarray
+    grid: SnapGrid = SnapGrid()
+    port_keepout: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "halo", frozen(self.halo, np.float64).reshape(-1, 2))
+        object.__setattr__(self, "blockages", frozen(self.blockages, np.float64).reshape(-1, 4))
+        object.__setattr__(self, "orientations", frozen(self.orientations, np.uint8).reshape(-1))
+        object.__setattr__(self, "regions", tuple(self.regions))
+        if len(self.halo) != len(self.orientations):
+            raise DesignError(f"constraints: {len(self.halo)} halos and {len(self.orientations)} sets of orientations")
+        wrong = np.argwhere(~((self.halo >= 0) & (self.halo <= LARGEST)))
+        if len(wrong):
+            node, axis = wrong[0]
+            raise DesignError(
+                f"halo {self.halo[node, axis]} of node number {node}: must be at least 0 µm and at most {LARGEST:g}"
+            )
+        check_rectangles("blockages", self.blockages)
+        for region in self.regions:
+            _check_region(region, len(self.halo))
+        names = [region.name for region in self.regions]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise DesignError(f"region {twice!r} is there twice: give every region another name")
+        if not 0 <= self.port_keepout <= LARGEST:
+            raise DesignError(f"port_keepout: {self.port_keepout} must be at least 0 µm and at most {LARGEST:g}")
+
+    @classmethod
+    def none(cls, nodes: int) -> Constraints:
+        """Nothing to keep to, for a netlist of so many nodes."""
+        return cls(
+            halo=np.zeros((nodes, 2)),
+            blockages=np.zeros((0, 4)),
+            regions=(),
+            orientations=np.full(nodes, ALL_ORIENTATIONS),
+        )
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to keep to."""
+        return bool(
+            self.halo.any()
+            or len(self.blockages)
+            or self.regions
+            or (self.orientations != ALL_ORIENTATIONS).any()
+            or self.grid.is_set
+            or self.port_keepout > 0
+        )
+
+    def as_bytes(self) -> bytes:
+        """All that it says, to tell one set of constraints from another; empty where there is nothing to keep to."""
+        if not self.any:
+            return b""
+        plain = [
+            self.halo.tolist(),
+            self.blockages.tolist(),
+            [[one.name, one.rectangles.tolist(), one.nodes.tolist(), one.is_exclusive] for one in self.regions],
+            self.orientations.tolist(),
+            dataclasses.astuple(self.grid),
+            self.port_keepout,
+        ]
+        return repr(plain).encode()
+
+    def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes' halos across and up, float64 [N] each, in an orientation each (int [N])."""
+        turned = orientation >= 4
+        return (
+            np.where(turned, self.halo[:, 1], self.halo[:, 0]),
+            np.where(turned, self.halo[:, 0], self.halo[:, 1]),
+        )
+
+    def allows(self, node: int, orientation: int) -> bool:
+        """Whether a node may stand in an orientation."""
+        return bool(self.orientations[node] >> orientation & 1)
+
+
+def check_rectangles(what: str, rectangles: np.ndarray) -> None:
+    """Raises DesignError for the first of float64 [K, 4] rectangles that is empty or not finite."""
+    good = (np.abs(rectangles) <= LARGEST).all(axis=1)
+    good &= (rectangles[:, 0] < rectangles[:, 2]) & (rectangles[:, 1] < rectangles[:, 3])
+    if not good.all():
+        corners = rectangles[np.flatnonzero(~good)[0]].tolist()
+        raise DesignError(
+            f"{what}: the rectangle {corners} must be [x_low, y_low, x_high, y_high] in µm, finite, with a width and a "
+            "height above 0"
+        )
+
+
+def _check_region(region: Region, nodes: int) -> None:
+    if region.is_guide:
+        raise DesignError(f"region {region.name!r} is a guide, which is a wish and no constraint")
+    if not len(region.rectangles):
+        raise DesignError(f"region {region.name!r} has no rectangle")
+    check_rectangles(f"region {region.name!r}", region.rectangles)
+    if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
+        raise DesignError(f"region {region.name!r}: every node must be in [0, {nodes})")
+
+
+NO_CONSTRAINTS = Constraints.none(0)
+"""Stands for `Constraints.none(N)` where the number of nodes is not known yet."""

@@ -1,0 +1,265 @@
+"""`constraints.json`: a design's constraints on disk, with names in the place of numbers.
+
+`docs/reference/file-formats.md` describes the file. Axis legend: N nodes, K rectangles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid
+from placement.netlist.design import Netlist, Orientation
+from placement.netlist.errors import DesignError
+from placement.netlist.files import read_text, write_whole
+from placement.netlist.floorplan import Region
+
+CONSTRAINTS_NAME = "constraints.json"
+_FORM = 1
+_KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout")
+_REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
+
+
+def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
+    """Writes a design's constraints, whole or not at all; no file where there are none. Raises OSError."""
+    if constraints.any:
+        write_whole(path, _text(netlist, constraints))
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constraints:
+    """The constraints in a file.
+
+    Raises:
+        DesignError: the file cannot be read, is no JSON, has an unknown key or macro, a number that is not finite or
+            is negative, an empty rectangle, no allowed orientation; with file, and with line where it is known.
+    """
+    text = read_text(path)
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DesignError.at(path, error.lineno, f"no JSON: {error.msg}") from None
+    except RecursionError:
+        raise DesignError(f"{path}: no constraints: lists within lists without end") from None
+    try:
+        return _Reader(netlist).read(values)
+    except _Wrong as error:
+        line = _line_of(text, error.quoted)
+        raise (
+            DesignError(f"{path}: {error.message}") if line is None else DesignError.at(path, line, error.message)
+        ) from None
+    except DesignError as error:
+        raise DesignError(f"{path}: {error}") from None
+
+
+def matching(names: Mapping[str, int], pattern: str) -> list[int]:
+    """The nodes whose names a pattern means, in their order; `*` stands for anything."""
+    if "*" not in pattern:
+        return [names[pattern]] if pattern in names else []
+    form = re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
+    return [node for name, node in names.items() if form.fullmatch(name)]
+
+
+def hard_names(netlist: Netlist) -> dict[str, int]:
+    """Name → node of the hard macros, in file order."""
+    return {netlist.names[node]: int(node) for node in netlist.hard}
+
+
+def orientation_set(names: Sequence[str]) -> int:
+    """The byte that stands for some orientations; raises KeyError for one that does not exist."""
+    return sum({1 << Orientation[name] for name in names})
+
+
+def orientation_names(allowed: int) -> list[str]:
+    """The names of the orientations in a byte."""
+    return [orientation.name for orientation in Orientation if allowed >> orientation & 1]
+
+
+class _Wrong(Exception):
+    """What is wrong in a file, and a string in it that shows the line; "": unknown."""
+
+    def __init__(self, message: str, quoted: str = "") -> None:
+        super().__init__(message)
+        self.message, self.quoted = message, quoted
+
+
+def _line_of(text: str, quoted: str) -> int | None:
+    if not quoted:
+        return None
+    for ascii_only in (False, True):
+        at = text.find(json.dumps(quoted, ensure_ascii=ascii_only))
+        if at >= 0:
+            return text.count("\n", 0, at) + 1
+    return None
+
+
+@dataclasses.dataclass
+class _Reader:
+    """Reads the values of one file."""
+
+    netlist: Netlist
+
+    def __post_init__(self) -> None:
+        self.names = hard_names(self.netlist)
+
+    def read(self, values: Any) -> Constraints:
+        if not isinstance(values, dict):
+            raise _Wrong("must be an object of constraints: {…}")
+        self.known(values, _KEYS, "the file")
+        if values.get("form", _FORM) != _FORM:
+            raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORM}", "form")
+        return Constraints(
+            halo=self.halos(values.get("halos", {})),
+            blockages=self.rectangles("blockages", values.get("blockages", [])),
+            regions=tuple(self.region(one) for one in self.listed("regions", values.get("regions", []))),
+            orientations=self.orientations(values.get("orientations", {})),
+            grid=self.grid(values.get("grid", {})),
+            port_keepout=self.number("port_keepout", values.get("port_keepout", 0.0)),
+        )
+
+    def known(self, values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
+        unknown = next((key for key in values if key not in keys), None)
+        if unknown is not None:
+            raise _Wrong(f"{what} has the unknown key {unknown!r}; known are {', '.join(keys)}", unknown)
+
+    def mapping(self, what: str, values: Any) -> dict[str, Any]:
+        if not isinstance(values, dict):
+            raise _Wrong(f"{what}: {values!r} must be an object {{name: …}}", what)
+        return values
+
+    def listed(self, what: str, values: Any) -> list[Any]:
+        if not isinstance(values, list):
+            raise _Wrong(f"{what}: {values!r} must be a list", what)
+        return values
+
+    def number(self, what: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise _Wrong(f"{what}: {value!r} must be a number", what)
+        try:
+            return float(value)
+        except OverflowError:
+            raise _Wrong(f"{what}: a number of more than 300 digits is too large", what) from None
+
+    def pair(self, what: str, values: Any) -> tuple[float, float]:
+        if len(self.listed(what, values)) != 2:
+            raise _Wrong(f"{what}: {values!r} must be two numbers, [x, y]", what)
+        return self.number(what, values[0]), self.number(what, values[1])
+
+    def nodes(self, what: str, pattern: str) -> list[int]:
+        found = matching(self.names, pattern)
+        if not found:
+            raise _Wrong(f"{what}: the netlist has no hard macro {pattern!r}", pattern)
+        return found
+
+    def halos(self, values: Any) -> np.ndarray:
+        halo = np.zeros((self.netlist.num_nodes, 2))
+        for pattern, sides in self.mapping("halos", values).items():
+            both = self.pair(pattern, sides)
+            if not all(0 <= side < np.inf for side in both):
+                raise _Wrong(f"halos: {pattern!r} has {list(both)}; must be finite and at least 0 µm", pattern)
+            halo[self.nodes("halos", pattern)] = both
+        return halo
+
+    def orientations(self, values: Any) -> np.ndarray:
+        allowed = np.full(self.netlist.num_nodes, ALL_ORIENTATIONS)
+        every = [orientation.name for orientation in Orientation]
+        for pattern, names in self.mapping("orientations", values).items():
+            listed = self.listed(pattern, names)
+            unknown = [name for name in listed if name not in every]
+            if unknown or not listed:
+                raise _Wrong(
+                    f"orientations: {pattern!r} has {listed!r}; must be at least one of {', '.join(every)}", pattern
+                )
+            allowed[self.nodes("orientations", pattern)] = orientation_set(listed)
+        return allowed
+
+    def rectangles(self, what: str, values: Any) -> np.ndarray:
+        rows = []
+        for corners in self.listed(what, values):
+            if len(self.listed(what, corners)) != 4:
+                raise _Wrong(f"{what}: {corners!r} must be [x_low, y_low, x_high, y_high]", what)
+            rows.append([self.number(what, corner) for corner in corners])
+        return np.array(rows, dtype=np.float64).reshape(-1, 4)
+
+    def region(self, values: Any) -> Region:
+        self.known(self.mapping("regions", values), _REGION_KEYS, "a region")
+        name = values.get("name")
+        if not isinstance(name, str) or not name:
+            raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
+        nodes: list[int] = []
+        for pattern in self.listed(name, values.get("macros", [])):
+            if not isinstance(pattern, str):
+                raise _Wrong(f"region {name!r}: the macro {pattern!r} must be a text", name)
+            nodes += self.nodes(f"region {name!r}", pattern)
+        exclusive = values.get("exclusive", False)
+        if not isinstance(exclusive, bool):
+            raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
+        return Region(
+            name=name,
+            rectangles=self.rectangles(name, values.get("rectangles", [])),
+            nodes=np.unique(np.array(nodes, dtype=np.int32)),
+            is_exclusive=exclusive,
+        )
+
+    def grid(self, values: Any) -> SnapGrid:
+        self.known(self.mapping("grid", values), ("pitch", "offset"), "grid")
+        pitch = self.pair("pitch", values.get("pitch", [0, 0]))
+        offset = self.pair("offset", values.get("offset", [0, 0]))
+        return SnapGrid(*pitch, *offset)
+
+
+def _text(netlist: Netlist, constraints: Constraints) -> str:
+    """A line per halo, blockage, region and set of orientations; what asks for nothing is left out."""
+    names = hard_names(netlist)
+    halos = {name: constraints.halo[node].tolist() for name, node in names.items() if constraints.halo[node].any()}
+    allowed = {
+        name: orientation_names(int(constraints.orientations[node]))
+        for name, node in names.items()
+        if constraints.orientations[node] != ALL_ORIENTATIONS
+    }
+    parts = [f'"form": {_FORM}']
+    parts += _object("halos", halos, len(names))
+    parts += _list("blockages", constraints.blockages.tolist())
+    parts += _list("regions", [_region(netlist, region) for region in constraints.regions])
+    parts += _object("orientations", allowed, len(names))
+    grid = constraints.grid
+    if grid.is_set:
+        pitch, offset = [grid.pitch_x, grid.pitch_y], [grid.offset_x, grid.offset_y]
+        parts.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
+    if constraints.port_keepout > 0:
+        parts.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
+    return "{\n " + ",\n ".join(parts) + "\n}\n"
+
+
+def _region(netlist: Netlist, region: Region) -> dict[str, Any]:
+    return {
+        "name": region.name,
+        "rectangles": region.rectangles.tolist(),
+        "macros": [netlist.names[node] for node in region.nodes],
+        "exclusive": region.is_exclusive,
+    }
+
+
+def _object(key: str, values: Mapping[str, Any], count: int) -> list[str]:
+    """A key and its object; `*` stands for all of `count` names where they have the same value."""
+    if not values:
+        return []
+    different = {json.dumps(value) for value in values.values()}
+    if len(different) == 1 and len(values) == count:
+        return [f'"{key}": {{"*": {different.pop()}}}']
+    lines = [f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value)}" for name, value in values.items()]
+    return [f'"{key}": {{\n  ' + ",\n  ".join(lines) + "\n }"]
+
+
+def _list(key: str, values: Sequence[Any]) -> list[str]:
+    if not values:
+        return []
+    return [f'"{key}": [\n  ' + ",\n  ".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n ]"]

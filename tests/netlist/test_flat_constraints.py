@@ -1,0 +1,218 @@
+"""Constraints from LEF and DEF, and those that the user gives beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.netlist.assembly.lef_def import read_lef_def
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.constraints_file import orientation_names
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_constraints import (
+    ConstraintSettings,
+    RegionSetting,
+    constraints_of,
+    symmetric_orientations,
+)
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Rectangle
+from placement.netlist.importing import import_design, write_design
+from placement.netlist.load import load
+
+LEF = """\
+VERSION 5.8 ;
+UNITS
+  DATABASE MICRONS 1000 ;
+END UNITS
+MANUFACTURINGGRID 0.005 ;
+LAYER M1
+  TYPE ROUTING ;
+  DIRECTION HORIZONTAL ;
+  PITCH 0.2 ;
+  WIDTH 0.1 ;
+END M1
+LAYER M2
+  TYPE ROUTING ;
+  DIRECTION VERTICAL ;
+  PITCH 0.4 ;
+  WIDTH 0.2 ;
+END M2
+SITE core
+  SIZE 0.5 BY 2 ;
+  CLASS CORE ;
+END core
+MACRO RAM
+  CLASS BLOCK ;
+  ORIGIN 0 0 ;
+  SIZE 10 BY 6 ;
+  SYMMETRY X Y ;
+  PIN Q
+    DIRECTION OUTPUT ;
+    PORT
+      LAYER M2 ;
+        RECT 8 3 9 4 ;
+    END
+  END Q
+END RAM
+MACRO INV
+  CLASS CORE ;
+  SIZE 1 BY 2 ;
+  SITE core ;
+  PIN A
+    DIRECTION INPUT ;
+    PORT
+      LAYER M1 ;
+        RECT 0.1 0.9 0.3 1.1 ;
+    END
+  END A
+END INV
+END LIBRARY
+"""
+
+DEF = r"""VERSION 5.8 ;
+DIVIDERCHAR "/" ;
+BUSBITCHARS "[]" ;
+DESIGN chip ;
+UNITS DISTANCE MICRONS 1000 ;
+DIEAREA ( 0 0 ) ( 60000 50000 ) ;
+ROWS_HERE
+TRACKS X 100 DO 150 STEP 400 LAYER M2 ;
+TRACKS X 70 DO 150 STEP 200 LAYER M1 ;
+TRACKS Y 50 DO 200 STEP 200 LAYER M1 ;
+REGIONS 4 ;
+- low ( 0 0 ) ( 60000 14000 ) ;
+- fence ( 40000 20000 ) ( 60000 50000 ) + TYPE FENCE ;
+- wish ( 0 0 ) ( 10000 10000 ) + TYPE GUIDE ;
+- cells ( 0 0 ) ( 10000 10000 ) ;
+END REGIONS
+COMPONENTS 4 ;
+- mem\[0\] RAM + UNPLACED + HALO 1000 2000 3000 500 ;
+- mem\[1\] RAM + PLACED ( 20000 8000 ) N ;
+- u1 INV + PLACED ( 2000 4000 ) N ;
+- u2 INV + PLACED ( 3000 4000 ) N ;
+END COMPONENTS
+PINS 1 ;
+- q + NET n + DIRECTION OUTPUT + LAYER M2 ( 0 0 ) ( 10 10 ) + PLACED ( 0 30000 ) N ;
+END PINS
+BLOCKAGES 4 ;
+- PLACEMENT RECT ( 0 40000 ) ( 10000 50000 ) ;
+- PLACEMENT + SOFT RECT ( 0 0 ) ( 1000 1000 ) ;
+- PLACEMENT + PARTIAL 40 RECT ( 3000 3000 ) ( 4000 4000 ) ;
+- LAYER M1 RECT ( 0 0 ) ( 5000 5000 ) ;
+END BLOCKAGES
+GROUPS 4 ;
+- a mem\[0\] + REGION low ;
+- b mem\[1\] + REGION wish ;
+- c u1 + REGION cells ;
+- d mem\[1\] + REGION fence ;
+END GROUPS
+NETS 2 ;
+- n ( mem\[0\] Q ) ( u1 A ) ( PIN q ) ;
+- m ( mem\[1\] Q ) ( u2 A ) ;
+END NETS
+END DESIGN
+""".replace(
+    "ROWS_HERE", "\n".join(f"ROW r{i} core 1000 {4000 + 2000 * i} N DO 116 BY 1 STEP 500 0 ;" for i in range(22))
+)
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> FlatDesign:
+    """Two memories on a core from (1, 4) to (59, 48) µm."""
+    (tmp_path / "chip.lef").write_text(LEF)
+    (tmp_path / "chip.def").write_text(DEF)
+    return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")
+
+
+def test_what_the_files_say(flat: FlatDesign) -> None:
+    core = flat.floorplan.core
+    assert (core.x_low, core.y_low, core.x_high, core.y_high) == (1, 4, 59, 48)
+    found, notices = constraints_of(flat)
+    first, second = flat.netlist.hard
+    assert found.halo[[first, second]].tolist() == [[3, 2], [0, 0]], "the larger of left and right, bottom and top"
+    assert found.blockages.tolist() == [[0, 36, 9, 44]], "from the core's corner, and cut at its edge"
+    regions = {region.name: region for region in found.regions}
+    assert set(regions) == {"low", "fence"}
+    assert regions["low"].rectangles.tolist() == [[0, 0, 58, 10]]
+    assert regions["low"].nodes.tolist() == [first] and not regions["low"].is_exclusive
+    assert regions["fence"].nodes.tolist() == [second] and regions["fence"].is_exclusive
+    assert orientation_names(int(found.orientations[first])) == ["N", "FN", "S", "FS"]
+    assert found.grid == SnapGrid(0.005, 0.005)
+    told = " ".join(notices)
+    for words in ("2 soft or partial", "'wish' is left out: a guide", "'cells' is left out: no macro"):
+        assert words in told
+
+
+def test_what_the_user_says(flat: FlatDesign) -> None:
+    settings = ConstraintSettings(
+        halo=(5, 4),
+        halos={"mem[1]": (1, 1)},
+        blockages=(Rectangle(0, 0, 11, 14),),
+        regions=(RegionSetting("mine", (Rectangle(1, 4, 31, 24),), ("mem*",), is_exclusive=True),),
+        port_keepout=7.0,
+        snap="tracks",
+        any_orientation=True,
+    )
+    found, _ = constraints_of(flat, settings)
+    first, second = flat.netlist.hard
+    assert found.halo[[first, second]].tolist() == [[5, 4], [1, 1]]
+    assert not np.delete(found.halo, [first, second], axis=0).any()
+    assert found.blockages.tolist() == [[0, 36, 9, 44], [0, 0, 10, 10]]
+    mine = found.regions[-1]
+    assert (mine.name, mine.rectangles.tolist(), mine.is_exclusive) == ("mine", [[0, 0, 30, 20]], True)
+    assert mine.nodes.tolist() == [first, second]
+    assert found.port_keepout == 7.0
+    assert (found.orientations == 255).all()
+    # tracks of M2 (vertical) stand at 0.1 + n · 0.4 and of M1 at 0.05 + n · 0.2 µm; the core begins at (1, 4)
+    assert found.grid == SnapGrid(0.4, 0.2, 0.3, 0.05)
+    assert constraints_of(flat, ConstraintSettings(snap="none"))[0].grid == SnapGrid()
+    own = constraints_of(flat, ConstraintSettings(snap=SnapGrid(0.7, 0.0, 0.2, 0.0)))[0].grid
+    assert own == SnapGrid(0.7, 0.0, 0.6, 0.0)  # 0.2 − 1 + 2 · 0.7
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (ConstraintSettings(halos={"rom*": (1, 1)}), r"halo: the netlist has no hard macro 'rom\*'"),
+        (ConstraintSettings(halo=(-1, 0)), r"halo -1\.0 of node number"),
+        (
+            ConstraintSettings(blockages=(Rectangle(70, 0, 80, 10),)),
+            r"blockage 1: .* must lie in the core, from \(1, 4\)",
+        ),
+        (ConstraintSettings(regions=(RegionSetting("r", (Rectangle(2, 5, 9, 9),), ("u1",)),)), "region 'r': .* 'u1'"),
+        (ConstraintSettings(regions=(RegionSetting("low", (Rectangle(2, 5, 9, 9),), ()),)), "'low' is there twice"),
+    ],
+)
+def test_what_is_wrong_is_refused(flat: FlatDesign, settings: ConstraintSettings, words: str) -> None:
+    with pytest.raises(DesignError, match=words):
+        constraints_of(flat, settings)
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "names"),
+    [
+        ("", ["N"]),
+        ("X", ["N", "FS"]),
+        ("Y", ["N", "FN"]),
+        ("X Y", ["N", "FN", "S", "FS"]),
+        ("R90", ["N", "S", "E", "W"]),
+        ("X Y R90", ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]),
+    ],
+)
+def test_symmetry_says_how_a_macro_may_be_turned(symmetry: str, names: list[str]) -> None:
+    assert orientation_names(symmetric_orientations(frozenset(symmetry.split()))) == names
+
+
+def test_the_design_folder_has_them(flat: FlatDesign, tmp_path: Path) -> None:
+    imported = import_design(flat, columns=5, rows=4, constraints=ConstraintSettings(port_keepout=1.0))
+    assert any("is left out: a guide" in notice for notice in imported.notices)
+    write_design(tmp_path / "chip", imported)
+    design = load(tmp_path / "chip")
+    by_name = {name: node for node, name in enumerate(design.netlist.names)}
+    assert design.constraints.halo[by_name["mem[0]"]].tolist() == [3, 2]
+    assert [design.netlist.names[node] for node in design.constraints.regions[0].nodes] == ["mem[0]"]
+    assert design.constraints.as_bytes() == imported.design.constraints.as_bytes()
+    assert design.constraints.port_keepout == 1.0
