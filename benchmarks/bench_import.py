@@ -3,7 +3,7 @@
     python benchmarks/bench_import.py [--cells 1000000] [--skip-clustering]
 
 Every figure comes from a process of its own. The files are real ones from PLACEMENT_PATH; what is absent is left out.
-`--cells N` clusters a made flat netlist of N cells instead.
+`--cells N` imports a made chip of N cells (made_chip.py) by the command instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import gzip
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+from made_chip import Options, write_chip
 
 READERS = {
     "DEF": ("ct_ariane_lefdef/ariane.def.gz", "from placement.netlist.formats.def_file import read_def as read"),
@@ -44,11 +47,9 @@ from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas
 canvas = load({clustered!r}).canvas
 flat = read_protobuf_canvas({flat!r}, canvas)
 """
-MADE = """
-from placement.testing.flat_designs import chain_design
-blocks = [(f"block{{number}}/", {cells} // 100) for number in range(100)]
-flat = chain_design(blocks, macro_after=10, parallel=3 * {cells})
-canvas = canvas_of(flat, columns=30, rows=30)[0]
+IMPORT = """
+from placement.cli.main import main
+said = f"exit status {{main({arguments!r})}}"
 """
 WORK = """
 clustering = cluster_cells(flat, canvas, settings=ClusteringSettings(parts={parts}))
@@ -69,9 +70,18 @@ def measure(title: str, imports: str, work: str) -> None:
     print(f"{title}: {done.stdout.strip() or done.stderr.strip()}", flush=True)
 
 
+def measure_made(cells: int, parts: int) -> None:
+    """Imports a made chip by the command."""
+    with tempfile.TemporaryDirectory() as folder:
+        lef, chip = write_chip(Path(folder) / "made", Options(cells=cells, macros=100, ports=500, technology="asap7"))
+        size = chip.stat().st_size / 2**20
+        words = ["import", "--lef", str(lef), "--def", str(chip), "--out", f"{folder}/design", "--parts", str(parts)]
+        measure(f"importing {cells:,} made cells, DEF of {size:.0f} MiB", "", IMPORT.format(arguments=words))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", type=int, help="cluster a made netlist of so many cells")
+    parser.add_argument("--cells", type=int, help="import a made chip of so many cells")
     parser.add_argument("--parts", type=int, default=500, help="of the partition")
     parser.add_argument("--skip-clustering", action="store_true")
     arguments = parser.parse_args()
@@ -83,7 +93,7 @@ def main() -> None:
     clustered, flat = find("ariane133_ng45/netlist.pb.txt.gz"), find("ariane133_ng45_flat/netlist.pb.txt.gz")
     work = WORK.replace("{parts}", str(arguments.parts))
     if arguments.cells:
-        measure(f"clustering {arguments.cells:,} made cells", CLUSTER + MADE.format(cells=arguments.cells), work)
+        measure_made(arguments.cells, arguments.parts)
     elif clustered and flat and not arguments.skip_clustering:
         prepared = ARIANE.format(clustered=str(clustered.parent), flat=str(flat))
         measure("clustering Ariane (published: 782, 12422, 22584)", CLUSTER + prepared, work)

@@ -6,7 +6,6 @@ environment, what Hydra refuses shows its traceback all the same.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 import re
@@ -23,6 +22,8 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from placement.cli.help import command_help
+from placement.cli.options import option_overrides
+from placement.cli.refusal import Refusal
 from placement.config import RENAMED, ConfigError, build
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder
@@ -37,14 +38,6 @@ PLAIN_WIDTH = 120
 """Least characters of a line where the output is no terminal: a file has room."""
 
 
-class Refusal(Exception):
-    """Ends a command with one line on stderr and an exit status."""
-
-    def __init__(self, message: str, *, status: int = 2) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Command(NamedTuple):
     """One command of `macro-placement`.
 
@@ -54,14 +47,15 @@ class Command(NamedTuple):
             returns Metrics where it measures a placement. The function of `train` takes the plain mapping of the
             settings and the words of the program that was started.
         config: the name of its file in configs/.
-        first: the setting that an argument without a key gives. Such commands take `--key value`, too.
+        words: the settings that arguments without a key give, in their order; None: no such arguments. A command
+            that has them, be they none, takes `--key value`, too.
         names: what messages say instead of the beginnings of settings' names.
     """
 
     name: str
     place: str
     config: str
-    first: str | None = None
+    words: tuple[str, ...] | None = None
     names: Mapping[str, str] = {"env.": ""}  # cost.* stands under env only for `train`
 
     @property
@@ -88,7 +82,7 @@ def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) 
     """
     title = " ".join([Path(program[0]).name, *program[1:]])
     if "--help" in arguments or "-h" in arguments:
-        print(command_help(title, command.config, arguments))
+        print(command_help(title, command.config, arguments, form=_form(command)))
         return 0
 
     def task(settings: DictConfig) -> float | None:
@@ -102,7 +96,11 @@ def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) 
         except MISTAKES as error:
             sys.exit(_told(title, command.message(error)))
 
-    return _run_hydra(task, command.config, overrides(arguments, command), title)
+    try:
+        words = overrides(arguments, command)
+    except Refusal as error:
+        return _told(title, str(error), error.status)
+    return _run_hydra(task, command.config, words, title)
 
 
 def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> float | None:
@@ -158,32 +156,30 @@ def _told(title: str, message: str, status: int = 2) -> int:
     return status
 
 
+def _form(command: Command) -> str:
+    """What follows the command on its line of usage."""
+    if command.words is None:
+        return "[key=value …]"
+    return " ".join([*(name.upper() for name in command.words), "[--key value …]"])
+
+
 def overrides(arguments: Sequence[str], command: Command) -> list[str]:
     """The arguments as Hydra takes them.
 
     Except for `train` and in a sweep (`-m`), `key=a,b` becomes the list `key=[a,b]`; Hydra alone would take that for a
-    sweep. Commands with `command.first` also take that setting's value alone, and `--key value`.
+    sweep.
+
+    Raises:
+        Refusal: an option of a command that takes `--key value` is unknown or has no value.
     """
     if command.name == "train" or {"-m", "--multirun"} & set(arguments):
         return list(arguments)
-    keys = {field.name for field in dataclasses.fields(_settings(command.function))} if command.first else set()
-    result: list[str] = []
-    words, first = iter(arguments), command.first
-    for word in words:
-        key, equals, value = word.partition("=")
-        name = key.removeprefix("--").replace("-", "_")
-        if key.startswith("--") and name in keys:
-            result.append(f"{name}={quoted(value if equals else next(words, ''))}")
-        elif first is not None and not equals and not word.startswith("-"):
-            result.append(f"{first}={quoted(word)}")
-            first = None
-        else:
-            result.append(f"{key}=[{value}]" if re.fullmatch(r"[^,'\"\[{(]+(,[^,'\"\[{(]+)+", value) else word)
-    return result
+    if command.words is not None:
+        return option_overrides(arguments, typing.get_type_hints(_settings(command.function)), command.words)
+    return [_listed(word) for word in arguments]
 
 
-def quoted(value: str) -> str:
-    """`value` as an override's value, in quotes where Hydra's grammar needs them."""
-    if re.fullmatch(r"[\w./+~-]+", value):
-        return value
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def _listed(word: str) -> str:
+    """`key=a,b` as `key=[a,b]`, any other word as it is."""
+    key, _, value = word.partition("=")
+    return f"{key}=[{value}]" if re.fullmatch(r"[^,'\"\[{(]+(,[^,'\"\[{(]+)+", value) else word

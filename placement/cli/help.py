@@ -11,16 +11,17 @@ from omegaconf import OmegaConf
 from placement.netlist.load import data_folder
 
 
-def command_help(title: str, config: str, arguments: Sequence[str] = ()) -> str:
+def command_help(title: str, config: str, arguments: Sequence[str] = (), *, form: str = "[key=value …]") -> str:
     """What a command does, and its settings.
 
     Args:
         title: the words that start it.
         config: the name of its file in configs/.
         arguments: of the command line; those of the form `group=option` choose what is shown of a group.
+        form: of the arguments, for the line of usage.
     """
     chosen = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-    lines = [f"usage: {title} [key=value …]", "", *_introduction(config), "", "Settings, defaults and meanings:", ""]
+    lines = [f"usage: {title} {form}", "", *_introduction(config), "", "Settings, defaults and meanings:", ""]
     return "\n".join([*lines, *_settings(config, chosen)])
 
 

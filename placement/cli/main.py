@@ -18,11 +18,13 @@ _COMMANDS = (
     Command("search", "placement.evaluation.search_evaluation:evaluate_search", "search"),
     Command("legalise", "placement.evaluation.search_evaluation:evaluate_legalised", "legalise", names=_UNGROUPED),
     Command("compare", "placement.evaluation.comparison:compare", "compare"),
-    Command("describe", "placement.cli.netlists:describe", "describe", first="design"),
-    Command("mirror", "placement.cli.netlists:mirror", "mirror", first="design"),
-    Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", first="out"),
-    Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", first="out"),
-    Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", first="out"),
+    Command("import", "placement.cli.importing:import_chip", "import", words=()),
+    Command("export", "placement.cli.exporting:export", "export", words=("design", "placement")),
+    Command("describe", "placement.cli.netlists:describe", "describe", words=("design",)),
+    Command("mirror", "placement.cli.netlists:mirror", "mirror", words=("design",)),
+    Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", words=("out",)),
+    Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
+    Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
     Command("plan", "placement.cli.plan:plan", "plan"),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}

@@ -23,7 +23,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
 
-from placement.cli.command import quoted
+from placement.cli.options import quoted
 from placement.config import TrainConfig
 from placement.netlist.files import write_whole
 from placement.report.tables import make_table

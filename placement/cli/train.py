@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import sweep
-from placement.cli.command import INTERRUPTED, Refusal
+from placement.cli.command import INTERRUPTED
+from placement.cli.refusal import Refusal
 from placement.config import TrainConfig, build
 from placement.training import run_folder
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +11,11 @@ from rich.console import Console
 
 from placement.config import ConfigError
 from placement.engine.costs import proxy_cost
-from placement.evaluation.settings import EvaluateConfig, JudgingSettings, LegaliseConfig, SearchConfig
-from placement.netlist.design import Canvas, Design, Placement
-from placement.netlist.errors import DesignError
+from placement.evaluation.given_placement import load_placement
+from placement.evaluation.settings import EvaluateConfig, JudgingSettings
+from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
-from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import load
+from placement.netlist.formats.plc import write_placement
 from placement.report.export import write_macros
 from placement.report.metrics import Metrics, json_object, measure, metrics_table
 from placement.search.flips import flip_macros
@@ -69,25 +67,6 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     return metrics
 
 
-def load_placement(config: EvaluateConfig | SearchConfig | LegaliseConfig) -> tuple[Design, Placement, str]:
-    """The design on the canvas that the settings name, the placement, and its name."""
-    assert config.design is not None
-    for key, name in (("placement", config.placement), ("initial", config.initial)):
-        if name is not None and not Path(name).is_file():
-            raise DesignError(f"{key}={name}: there is no such file")
-    canvas_file = config.initial if config.initial is not None else config.placement
-    design = load(config.design, canvas_file)
-    if config.placement is None:
-        return design, design.initial, Path(canvas_file).name if canvas_file else "initial.plc"
-    if config.initial is None:
-        return design, design.initial, Path(config.placement).name
-    canvas, placement = read_placement(config.placement, design.netlist, located=design.initial)
-    if canvas != design.canvas:
-        made, used = _described(canvas), _described(design.canvas)
-        print(f"note: {config.placement} was made for {made}; evaluated on {used}", file=sys.stderr)
-    return design, placement, Path(config.placement).name
-
-
 def write_results(folder: Path, found: Found, config: JudgingSettings, console: Console) -> None:
     """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures asked for; says where."""
     design, placement, metrics = found.design, found.placement, found.metrics
@@ -116,10 +95,3 @@ def _soft_placed(design: Design, placement: Placement, placer: str) -> Placement
     if placer not in SOFT_PLACERS:
         raise ConfigError(f"soft_placer={placer!r}: must be one of {', '.join(SOFT_PLACERS)}")
     return place_soft_macros(design, placement, placer)
-
-
-def _described(canvas: Canvas) -> str:
-    return (
-        f"a canvas of {canvas.width:g} × {canvas.height:g} µm, {canvas.columns} × {canvas.rows} gcells, "
-        f"{canvas.routes_horizontal:g} and {canvas.routes_vertical:g} routes per µm, smoothing {canvas.smoothing}"
-    )

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from placement.evaluation.placement_evaluation import Found, load_placement, write_results
+from placement.evaluation.given_placement import has_macro_places, load_placement
+from placement.evaluation.placement_evaluation import Found, write_results
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import csv_text, write_whole
@@ -98,6 +99,12 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
         places = [one.placement for one in found if one.placement is not None]
         samples = [Start(f"sample {number}", placement) for number, placement in enumerate(places)]
         return policy.design, refinement_starts(policy.design, samples, config.anneal, config.seed), policy.run.name
+    if config.placement is None:
+        assert config.design is not None
+        design = load(config.design, config.initial)
+        if not has_macro_places(design):
+            console.print(f"the macros of {design.name} have no places: the search begins with its own", soft_wrap=True)
+            return design, [], "own"
     design, placement, name = load_placement(config)
     return design, [Start(name, _cleared(design, placement, name, config.anneal, console))], Path(name).stem
 

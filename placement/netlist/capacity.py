@@ -15,6 +15,7 @@ import re
 
 import numpy as np
 
+from placement.netlist.design import Canvas
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.formats.shapes import covered_area
@@ -80,6 +81,18 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         macro_vertical=math.fsum(layer.tracks * layer.blocked for layer in upward),
         layers=tuple(found),
         notices=tuple(notices),
+    )
+
+
+def capacity_of(canvas: Canvas) -> RoutingCapacity:
+    """The routing capacity that a canvas was given."""
+    return RoutingCapacity(
+        horizontal=canvas.routes_horizontal,
+        vertical=canvas.routes_vertical,
+        macro_horizontal=canvas.macro_routes_horizontal,
+        macro_vertical=canvas.macro_routes_vertical,
+        layers=(),
+        notices=(),
     )
 
 

@@ -94,7 +94,8 @@ class Netlist:
         kind: int8 [N], `NodeKind` values.
         width, height: float64 [N], µm, in orientation N; 0 for ports.
         file_index: int32 [N], the node's index in `.plc` files (counts pins too, not `__metadata__`).
-        pin_node: int32 [P], the node that each pin sits on. A port or a cell has one pin of its own.
+        pin_node: int32 [P], the node that each pin sits on. In a clustered netlist a port or a cell has one pin; in a
+            flat one it has a pin for each net that it is on.
         pin_dx, pin_dy: float64 [P], µm from the node's centre in orientation N.
         net_weight: float64 [E].
         net_start: int32 [E+1]; net e joins `net_pins[net_start[e]:net_start[e+1]]`, its driver first.

@@ -55,7 +55,7 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp files are private; a result is as readable as any other new file.
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~umask())
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def _umask() -> int:
+def umask() -> int:
     """The process's file mode mask. There is no way to read it but to set it."""
     mask = os.umask(0o022)
     os.umask(mask)

@@ -7,26 +7,31 @@ and checksums).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import io
 import json
 import os
+import shutil
+import tempfile
 import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from placement.netlist.canvas import canvas_of
-from placement.netlist.capacity import RoutingCapacity
+from placement.netlist.capacity import RoutingCapacity, capacity_of
 from placement.netlist.clustering.cluster import Clustering, cluster_cells
 from placement.netlist.clustering.clustered import clustered_design
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import write_whole
+from placement.netlist.files import umask, write_whole
 from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import FLAT_NAME, write_flat
@@ -38,6 +43,15 @@ from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 CLUSTERS_NAME = "clusters.npz"
 SOURCE_NAME = "source.json"
 DEF_NAME = "source.def.gz"
+POSITIONS_NAME = "source.pl.gz"
+PICTURE_NAME = "floorplan.png"
+_FILES = (
+    *NETLIST_NAMES, INITIAL_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME, POSITIONS_NAME,
+    PICTURE_NAME,
+)  # fmt: skip
+
+Phase = Callable[[str], AbstractContextManager[Any]]
+"""Surrounds a part of the work, whose name it is told."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,6 +82,8 @@ def import_design(
     rule: GridRule | None = None,
     settings: ClusteringSettings | None = None,
     constraints: ConstraintSettings | None = None,
+    canvas: Canvas | None = None,
+    phase: Phase = contextlib.nullcontext,
 ) -> ImportedDesign:
     """Chooses the grid, clusters the cells and builds the clustered design with its constraints.
 
@@ -78,6 +94,8 @@ def import_design(
         rule: see `placement.netlist.grid`.
         settings: of the clustering.
         constraints: what macros must keep to beside what the files say.
+        canvas: taken as it is, but for columns and rows that are given; None: from the floorplan and the rule.
+        phase: is told what is done.
 
     Raises:
         DesignError: as `canvas_of`, `cluster_cells`, `clustered_design` and `constraints_of`; the design has no macro.
@@ -85,40 +103,96 @@ def import_design(
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
     kept, left_out = constraints_of(flat, constraints)
-    canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule)
-    clustering = cluster_cells(flat, canvas, settings=settings)
-    design = clustered_design(flat, clustering, canvas)
-    design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
-    notices = (*flat.notices, *left_out, *capacity.notices, *clustering.notices)
+    with phase("grid and routing capacity"):
+        if canvas is None:
+            canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule)
+        else:
+            canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
+            capacity = capacity_of(canvas)
+    with phase("clustering"):
+        clustering = cluster_cells(flat, canvas, settings=settings)
+    with phase("clustered netlist"):
+        design = clustered_design(flat, clustering, canvas)
+        design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
+    hard = flat.netlist.hard
+    fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
+    own = [fixed] if flat.placement.fixed[hard].all() else []
+    notices = (*flat.notices, *left_out, *own, *capacity.notices, *clustering.notices)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
 
-def write_design(folder: str | os.PathLike[str], imported: ImportedDesign, *, def_data: bytes | None = None) -> None:
-    """Writes the design folder; what is placed nowhere stands at the canvas's centre in its first placement.
+def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raises DesignError where a design folder cannot be written: something stands there, or no folder above it."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise DesignError(f"out={folder}: is a file; a folder is written")
+    if not force and path.is_dir() and any(path.iterdir()):
+        raise DesignError(f"out={folder}: the folder is there already and not empty; --force replaces what an "
+                          "import writes in it")  # fmt: skip
+
+
+def write_design(
+    folder: str | os.PathLike[str],
+    imported: ImportedDesign,
+    *,
+    def_data: bytes | None = None,
+    positions_data: bytes | None = None,
+    extra: Mapping[str, bytes] | None = None,
+) -> None:
+    """Writes the design folder, whole or not at all.
+
+    What is placed nowhere stands at the canvas's centre in its first placement. An existing folder keeps its other
+    files; those that an import writes are replaced or removed.
 
     Args:
-        folder: made if it does not exist; files in it are replaced.
+        folder: made if it does not exist, with the folders above it.
         imported: the design.
         def_data: the unpacked bytes of the user's DEF file, which an export is to change.
+        positions_data: the same of the `.pl` file of a Bookshelf design.
+        extra: further files, name → bytes.
 
     Raises:
         DesignError: the netlist has a form that the format cannot hold.
         OSError: the folder cannot be made or written.
     """
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     design, clustering = imported.design, imported.clustering
-    initial = _all_placed(design)
-    write_netlist(path / NETLIST_NAMES[1], design.netlist, initial)
-    write_placement(path / INITIAL_NAME, design, initial)
-    write_constraints(path / CONSTRAINTS_NAME, design.netlist, design.constraints)
-    write_flat(path / FLAT_NAME, imported.flat)
-    out = io.BytesIO()
-    np.savez_compressed(out, cluster=clustering.cluster)
-    write_whole(path / CLUSTERS_NAME, out.getvalue())
-    write_whole(path / SOURCE_NAME, json.dumps(_source(imported), indent=1, ensure_ascii=False) + "\n")
-    if def_data is not None:
-        write_whole(path / DEF_NAME, gzip.compress(def_data, 6, mtime=0))
+    made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        initial = _all_placed(design)
+        write_netlist(made / NETLIST_NAMES[1], design.netlist, initial)
+        write_placement(made / INITIAL_NAME, design, initial)
+        write_constraints(made / CONSTRAINTS_NAME, design.netlist, design.constraints)
+        write_flat(made / FLAT_NAME, imported.flat)
+        out = io.BytesIO()
+        np.savez_compressed(out, cluster=clustering.cluster)
+        write_whole(made / CLUSTERS_NAME, out.getvalue())
+        write_whole(made / SOURCE_NAME, json.dumps(_source(imported), indent=1, ensure_ascii=False) + "\n")
+        for name, data in ((DEF_NAME, def_data), (POSITIONS_NAME, positions_data)):
+            if data is not None:
+                write_whole(made / name, gzip.compress(data, 6, mtime=0))
+        for name, data in (extra or {}).items():
+            write_whole(made / name, data)
+        _move_into(made, path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _move_into(made: Path, path: Path) -> None:
+    """Gives a finished folder its name; where there is one of that name, its files go into it."""
+    if not path.exists():
+        made.chmod(0o777 & ~umask())
+        made.rename(path)
+        return
+    new = {file.name for file in made.iterdir()}
+    # The netlist goes first and comes last: without it the folder is no design.
+    for name in NETLIST_NAMES:
+        (path / name).unlink(missing_ok=True)
+    for name in sorted(new, key=lambda name: name in NETLIST_NAMES):
+        os.replace(made / name, path / name)
+    for name in set(_FILES) - new:
+        (path / name).unlink(missing_ok=True)
 
 
 def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:

@@ -13,7 +13,7 @@ from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.capacity import routing_capacity
 from placement.netlist.technology import Technology
-from placement.testing.small_lef_def import DEF, LEF
+from tests.support.small_lef_def import DEF, LEF
 
 
 def test_by_hand(tmp_path: Path) -> None:

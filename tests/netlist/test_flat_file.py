@@ -12,7 +12,7 @@ from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import read_flat, write_flat
-from placement.testing.small_lef_def import DEF, LEF
+from tests.support.small_lef_def import DEF, LEF
 
 
 @pytest.fixture

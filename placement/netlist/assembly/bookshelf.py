@@ -51,8 +51,6 @@ def read_bookshelf_design(
     die = _around(files, netlist, core)
     placement, port_notice = _placement(files, netlist, die, free_blocks=free_blocks)
     notices += [port_notice] if port_notice else []
-    if (kind == NodeKind.HARD).any() and placement.fixed[kind == NodeKind.HARD].all():
-        notices.append("all macros are fixed terminals: nothing is left to place unless they are freed")
     values = np.concatenate((files.x, files.y, files.width, files.height, files.row_x, files.row_y))
     return FlatDesign(
         name=name or Path(path).name.removesuffix(".aux"),

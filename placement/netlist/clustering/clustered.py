@@ -44,11 +44,11 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
         macro = builder.macro(f"{SOFT_PREFIX}{cluster}", NodeKind.SOFT, float(width[cluster]), float(height[cluster]))
         inputs.append(builder.pin(macro, 0.0, 0.0))
     soft = [len(kept) + cluster for cluster in range(clustering.count)]
+    places = _Places(builder, clustering.count, inputs, soft, pin_of)
     for weight, driver, sinks in _nets(netlist, clustering):
-        # A place is a cluster's number, or its count and a pin of the flat netlist.
-        own = builder.pin(soft[driver], 0.0, 0.0) if driver < clustering.count else pin_of[driver - clustering.count]
-        targets = [inputs[place] if place < clustering.count else pin_of[place - clustering.count] for place in sinks]
-        builder.net(weight, own, targets)
+        own, others = places.pins(driver, sinks)
+        if others:
+            builder.net(weight, own, others)
     return Design(
         name=flat.name,
         netlist=builder.build(),
@@ -83,7 +83,9 @@ class _Places:
             driver = free[0]
         own = self.builder.pin(self.soft[driver], 0.0, 0.0) if driver < self.count else self.sink(driver)
         self.drivers.add(own)
-        return own, [self.sink(place) for place in sinks]
+        others = dict.fromkeys(self.sink(place) for place in sinks)
+        # Two pins of a flat port are one pin here.
+        return own, [pin for pin in others if pin != own]
 
     def sink(self, place: int) -> int:
         return self.inputs[place] if place < self.count else self.pin_of[place - self.count]

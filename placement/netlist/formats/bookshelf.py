@@ -65,7 +65,7 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
             it says, a name is unknown or there twice, a number is none, a row has no width or height.
     """
     aux = Path(path)
-    files = _files(aux)
+    files = bookshelf_files(aux)
     notices: list[str] = []
     nodes = NodesFile(files["nodes"])
     nets = NetsFile(files["nets"], nodes.index)
@@ -74,7 +74,7 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
     rows = RowsFile(files.get("scl"))
     for suffix, what in (("pl", "positions"), ("scl", "rows")):
         if suffix not in files:
-            notices.append(f"{aux} names no .{suffix} file: there are no {what}")
+            notices.append(f"{aux}: there is no .{suffix} file, so no {what}")
     return Bookshelf(
         path=str(aux),
         sources=tuple(read_bytes(file)[1] for file in (aux, *files.values())),
@@ -95,8 +95,13 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
     )
 
 
-def _files(aux: Path) -> dict[str, Path]:
-    """Suffix → file, of those that the `.aux` file names; a file that is there gzipped only is taken so."""
+def bookshelf_files(path: str | os.PathLike[str]) -> dict[str, Path]:
+    """Suffix → file, of those that an `.aux` file names; a file that is there gzipped only is taken so.
+
+    Raises:
+        DesignError: as `read_bookshelf`.
+    """
+    aux = Path(path)
     lines = BookshelfLines(aux)
     found: dict[str, Path] = {}
     for words in lines:

@@ -110,6 +110,16 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def read_canvas(path: str | os.PathLike[str]) -> Canvas:
+    """The canvas in a `.plc` file, without a netlist; raises DesignError as `read_placement`."""
+    header = _CanvasComments(path)
+    lines = read_text(path).split("\n")
+    for line, text in enumerate(lines, start=1):
+        if text.lstrip().startswith("#"):
+            header.read(text.strip().lstrip("#").strip(), line)
+    return header.canvas(len(lines))
+
+
 def read_placement(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement]:

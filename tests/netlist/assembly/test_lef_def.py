@@ -14,7 +14,7 @@ from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rectangle
-from placement.testing.small_lef_def import DEF, LEF
+from tests.support.small_lef_def import DEF, LEF
 
 
 def read(tmp_path: Path, *, lef: str = LEF, text: str = DEF) -> FlatDesign:

@@ -22,7 +22,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.importing import import_design, read_clusters, write_design
 from placement.netlist.load import load
-from placement.testing.flat_designs import chain_design
+from tests.support.flat_designs import chain_design
 
 mtkahypar = pytest.importorskip("mtkahypar")
 
@@ -146,7 +146,7 @@ os.sched_getaffinity = lambda _: set(range(int(sys.argv[1])))
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.cluster import cluster_cells
 from placement.netlist.clustering.settings import ClusteringSettings
-from placement.testing.flat_designs import chain_design
+from tests.support.flat_designs import chain_design
 design = chain_design([(f"b{number}/", 300) for number in range(4)], parallel=400)
 clustering = cluster_cells(design, canvas_of(design, columns=5, rows=5)[0], settings=ClusteringSettings(parts=20))
 print(clustering.cluster.tobytes().hex())

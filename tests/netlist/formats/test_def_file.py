@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
-from placement.testing.small_lef_def import DEF
+from tests.support.small_lef_def import DEF
 
 
 def read(tmp_path: Path, text: str) -> DefFile:

@@ -19,7 +19,7 @@ from placement.netlist.formats import export
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.export import MacroLocation
 from placement.netlist.formats.lef import read_lef
-from placement.testing.small_lef_def import DEF, LEF
+from tests.support.small_lef_def import DEF, LEF
 
 PLACED = ("CMP", "CT_AC", "CT_Scratch", "Human", "RePlAce", "SA")
 

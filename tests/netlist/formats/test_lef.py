@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.lef import read_lef, read_lefs
 from placement.netlist.technology import LayerDirection
-from placement.testing.small_lef_def import LEF
+from tests.support.small_lef_def import LEF
 
 
 def write(tmp_path: Path, text: str, name: str = "cells.lef") -> Path:

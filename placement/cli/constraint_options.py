@@ -1,0 +1,94 @@
+"""The options of `import` that say what macros must keep to, as the constraints' settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placement.config import ConfigError
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
+from placement.netlist.floorplan import Rectangle
+
+_SNAPS = ("manufacturing", "tracks", "none")
+
+
+def constraint_settings(
+    *,
+    halo: Sequence[str] = (),
+    blockage: Sequence[str] = (),
+    region: Sequence[str] = (),
+    fence: Sequence[str] = (),
+    port_keepout: float = 0.0,
+    snap: str = "manufacturing",
+    any_orientation: bool = False,
+) -> ConstraintSettings:
+    """The settings that options ask for. Lengths in µm, rectangles in the files' own coordinates.
+
+    Args:
+        halo: `5`, `5,3` (across, up) of all macros, or `PATTERN=5,3` of those that a pattern means.
+        blockage: `x_low,y_low,x_high,y_high`.
+        region: `NAME:PATTERN[,PATTERN…]:RECTANGLE[;RECTANGLE…]`, where those macros must stand.
+        fence: the same, where no other macro may stand.
+        port_keepout: that macros keep from ports.
+        snap: manufacturing, tracks, none, or a grid `pitch_x,pitch_y[,offset_x,offset_y]`.
+        any_orientation: whatever the LEF file says.
+
+    Raises:
+        ConfigError: an option is not of its form.
+    """
+    of_all = [value for value in halo if "=" not in value]
+    named = [value.rpartition("=") for value in halo if "=" in value]
+    regions = [*((text, False) for text in region), *((text, True) for text in fence)]
+    return ConstraintSettings(
+        halo=_sides("halo", ",".join(of_all)) if of_all else None,
+        halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+        blockages=tuple(_rectangle("blockage", text) for text in blockage),
+        regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
+        port_keepout=port_keepout,
+        snap=_grid(snap) if snap not in _SNAPS else snap,  # type: ignore[arg-type]
+        any_orientation=any_orientation,
+    )
+
+
+def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:
+    """The numbers in a list with commas, of which there must be as many as one of `counts` says."""
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in counts:
+        raise ConfigError(f"{what}={text}: must be {form} in µm")
+    return values
+
+
+def _sides(what: str, text: str) -> tuple[float, float]:
+    values = _numbers(what, text, (1, 2), "one number, or two with a comma (across, up),")
+    if min(values) < 0:
+        raise ConfigError(f"{what}={text}: must be at least 0 µm")
+    return values[0], values[-1]
+
+
+def _rectangle(what: str, text: str) -> Rectangle:
+    values = _numbers(what, text, (4,), "x_low,y_low,x_high,y_high")
+    try:
+        return Rectangle(*values)
+    except DesignError as error:
+        raise ConfigError(f"{what}={text}: {error}") from None
+
+
+def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
+    name, _, rest = text.partition(":")
+    macros, _, rectangles = rest.rpartition(":")
+    if not (name and macros and rectangles):
+        raise ConfigError(f"{what}={text}: must be NAME:MACROS:x_low,y_low,x_high,y_high")
+    boxes = tuple(_rectangle(f"{what} {name}", one) for one in rectangles.split(";"))
+    return RegionSetting(name=name, rectangles=boxes, macros=tuple(macros.split(",")), is_exclusive=is_fence)
+
+
+def _grid(text: str) -> SnapGrid:
+    values = _numbers("snap", text, (2, 4), f"one of {', '.join(_SNAPS)}, or pitch_x,pitch_y[,offset_x,offset_y]")
+    try:
+        return SnapGrid(*values)
+    except DesignError as error:
+        raise ConfigError(f"snap={text}: {error}") from None

@@ -1,0 +1,91 @@
+"""The placement that a command is given: a `.plc` file, a DEF file of an imported design, or the design's own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from placement.evaluation.settings import EvaluateConfig, LegaliseConfig, SearchConfig
+from placement.netlist.design import Canvas, Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import find, load
+from placement.netlist.user_placement import is_def, read_clustered_def
+
+SOFT_PLACER = "analytic"
+"""Of soft macros that no file places."""
+
+
+def load_placement(config: EvaluateConfig | SearchConfig | LegaliseConfig) -> tuple[Design, Placement, str]:
+    """The design on the canvas that the settings name, the placement, and its name."""
+    assert config.design is not None
+    for key, name in (("placement", config.placement), ("initial", config.initial)):
+        if name is not None and not Path(name).is_file():
+            raise DesignError(f"{key}={name}: there is no such file")
+    if config.placement is not None and is_def(config.placement):
+        design = load(config.design, config.initial)
+        return design, placed_by_def(config.placement, config.design, design), Path(config.placement).name
+    canvas_file = config.initial if config.initial is not None else config.placement
+    design = load(config.design, canvas_file)
+    if config.placement is None:
+        return design, _own(design), Path(canvas_file).name if canvas_file else "initial.plc"
+    if config.initial is None:
+        return design, design.initial, Path(config.placement).name
+    canvas, placement = read_placement(config.placement, design.netlist, located=design.initial)
+    if canvas != design.canvas:
+        made, used = _described(canvas), _described(design.canvas)
+        print(f"note: {config.placement} was made for {made}; evaluated on {used}", file=sys.stderr)
+    return design, placement, Path(config.placement).name
+
+
+def placed_by_def(path: str, name: str, design: Design) -> Placement:
+    """Where a DEF file puts the macros; soft macros without placed cells are placed, with a note.
+
+    Args:
+        path: the DEF file.
+        name: of the design, as `load` takes it.
+        design: the same, loaded.
+
+    Raises:
+        DesignError: as `read_clustered_def`.
+    """
+    placement, has_cells = read_clustered_def(path, find(name).parent, design)
+    return placement if has_cells else _with_soft(design, placement, f"{path} places no standard cells")
+
+
+def has_macro_places(design: Design) -> bool:
+    """Whether the design came with places for its movable macros: an import puts those without one into one point."""
+    macros = design.placing_order
+    if len(macros) < 2:
+        return True
+    points = np.stack((design.initial.x[macros], design.initial.y[macros]), axis=1)
+    _, member, count = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    return 2 * int((count[member.reshape(-1)] > 1).sum()) <= len(macros)
+
+
+def _own(design: Design) -> Placement:
+    """The placement that the design came with; soft macros that all stand in one point are placed."""
+    if not has_macro_places(design):
+        print(f"note: the macros of {design.name} have no places yet: they stand in one point", file=sys.stderr)
+    soft = design.netlist.soft
+    if len(soft) < 2 or np.ptp(design.initial.x[soft]) > 0 or np.ptp(design.initial.y[soft]) > 0:
+        return design.initial
+    return _with_soft(design, design.initial, f"the standard cells of {design.name} have no places")
+
+
+def _with_soft(design: Design, placement: Placement, why: str) -> Placement:
+    if not len(design.netlist.soft):
+        return placement
+    from placement.engine.soft import place_soft_macros
+
+    print(f"note: {why}: soft macros are placed by {SOFT_PLACER}", file=sys.stderr)
+    return place_soft_macros(design, placement, SOFT_PLACER)
+
+
+def _described(canvas: Canvas) -> str:
+    return (
+        f"a canvas of {canvas.width:g} × {canvas.height:g} µm, {canvas.columns} × {canvas.rows} gcells, "
+        f"{canvas.routes_horizontal:g} and {canvas.routes_vertical:g} routes per µm, smoothing {canvas.smoothing}"
+    )

@@ -1,0 +1,247 @@
+"""`import` and `export` as commands: folders whole or not at all, refusals in one line, and the way back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from benchmarks.made_chip import Options, write_chip
+from placement.cli.main import main
+from placement.netlist.formats.def_file import PlacementStatus, read_def
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.importing import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
+from placement.netlist.load import load
+from placement.netlist.user_placement import read_imported_flat
+from tests.support.small_lef_def import DEF, LEF
+
+FILES = {
+    "netlist.pb.txt.gz",
+    "initial.plc",
+    "constraints.json",
+    "flat.npz",
+    CLUSTERS_NAME,
+    SOURCE_NAME,
+    DEF_NAME,
+    PICTURE_NAME,
+}
+
+
+@pytest.fixture(scope="module")
+def chip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_chip(tmp_path_factory.mktemp("chip"), Options(cells=400, macros=6, ports=12))
+
+
+@pytest.fixture(scope="module")
+def folder(chip: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chip, imported."""
+    out = tmp_path_factory.mktemp("designs") / "chip"
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--parts", 10) == 0
+    return out
+
+
+def run(*words: object) -> int:
+    return main([str(word) for word in words])
+
+
+def placed(folder: Path, path: Path) -> Path:
+    """A placement of the design with its macros in a row, as a `.plc` file."""
+    design = load(folder)
+    macros = design.netlist.hard
+    x = np.cumsum(design.netlist.width[macros]) - design.netlist.width[macros] / 2
+    placement = design.initial.moved(macros, x / 3 + 20, np.linspace(20, design.canvas.height - 20, len(macros)))
+    write_placement(path, design, placement)
+    return path
+
+
+def test_the_folder_holds_the_design_and_a_picture(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert [path.name for path in folder.parent.iterdir()] == ["chip"]
+    design = load(folder)
+    assert (len(design.netlist.hard), len(design.netlist.ports)) == (6, 13)
+    clusters = read_clusters(folder)
+    assert clusters.max() + 1 == len(design.netlist.soft)
+    source = json.loads((folder / SOURCE_NAME).read_text())
+    assert [file["name"] for file in source["files"]] == ["chip.lef", "chip.def"]
+    assert str(folder.parent) not in (folder / SOURCE_NAME).read_text()
+    with Image.open(folder / PICTURE_NAME) as picture:
+        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 20
+
+
+def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--columns", 12, "--rows", 9) == 0
+    said = capsys.readouterr().out
+    for phase in ("reading", "grid and routing capacity", "clustering", "clustered netlist", "picture", "writing"):
+        assert any(line.startswith(phase) and line.endswith(" s") for line in said.splitlines()), phase
+    for text in ("400 (0 placed)", "6 (0 placed, 0 fixed)", "12 × 9 gcells", "nets by pins", "met2", "ports", "13"):
+        assert text in said, text
+
+
+def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ("--halo", 2, "--halo", "core/u1/*=4,3", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
+    words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25")
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--parts", 4, *words) == 0
+    design = load(tmp_path / "d")
+    constraints, names = design.constraints, design.netlist.names
+    halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
+    assert halos["core/u1/mem[1]"] == (4, 3) and halos["core/u0/mem[0]"] == (2, 2)
+    # The core begins ten rows of 2.72 µm further in than the die.
+    np.testing.assert_allclose(constraints.blockages, [[2.8, 2.8, 12.8, 22.8]])
+    assert [names[node] for node in constraints.regions[0].nodes] == ["core/u2/mem[2]", "core/u3/mem[3]"]
+    assert (constraints.port_keepout, constraints.grid.pitch_x, constraints.grid.pitch_y) == (1.5, 0.5, 0.25)
+
+
+def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_path: Path, capsys) -> None:
+    out = tmp_path / "design"
+    words = ("import", "--lef", chip[0], "--def", chip[1], "--out", out, "--parts", 4)
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / "source.pl.gz").write_text("of an older import")
+    assert run(*words) == 2
+    told = capsys.readouterr().err
+    assert "not empty; --force" in told and told.count("\n") == 1
+    assert run(*words, "--force") == 0
+    assert {path.name for path in out.iterdir()} == FILES | {"notes.txt"}
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no netlist is given"),
+        (["--def", "chip.def"], "--def needs the sizes of its masters"),
+        (["--protobuf", "a.pb.txt"], "--protobuf needs a floorplan"),
+        (["--bookshelf", "a.aux", "--lef", "a.lef"], "--bookshelf has all"),
+        (["--lef", "a.lef", "--def", "b.def", "--parts", "0"], "clustering parts: 0"),
+        (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
+        (["--lef", "a.lef", "--def"], "--def: needs a value"),
+        (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be one number, or two"),
+        (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
+        (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
+        (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
+        (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
+        (["--lef", "a.lef", "--dfe", "b.def"], "no option '--dfe'; there are --lef, --def,"),
+        (["chip.def"], "'chip.def': is no option"),
+        (["--lef", "none.lef", "--def", "b.def"], "none.lef: cannot be read"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("import", *words, "--out", "d") == 2
+    told = capsys.readouterr()
+    assert message in told.err and told.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "a.lef").write_text(LEF)
+    (tmp_path / "a.def").write_text(DEF.replace("u1 INV", "u1 NAND").replace("u2 INV", "u2 NOR"))
+    assert run("import", "--lef", tmp_path / "a.lef", "--def", tmp_path / "a.def", "--out", tmp_path / "d") == 2
+    told = capsys.readouterr().err
+    assert "2 masters that no LEF file defines: NAND, NOR (line 23)" in told and "a.def:22" in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.def", "a.lef"]
+
+
+def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("placement.netlist.importing.write_flat", interrupted)
+    assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d") == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path: Path) -> None:
+    plc = placed(folder, tmp_path / "best.plc")
+    out = tmp_path / "placed.def"
+    assert run("export", folder, plc, "--format", "def", "--out", out) == 0
+    before, after = chip[1].read_text().splitlines(), out.read_text().splitlines()
+    changed = [number for number, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    assert len(changed) == 6 and all("RAM" in before[number] for number in changed)
+    theirs = read_def(out).components
+    assert (theirs.status == PlacementStatus.FIXED).sum() == 6
+    # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
+    design = load(folder)
+    placement = read_placement(plc, design.netlist)[1]
+    flat = read_imported_flat(folder)
+    first = design.netlist.hard[0]
+    offset = 10 * 2.72
+    at = theirs.names.index(design.netlist.names[first])
+    expected = placement.x[first] - design.netlist.width[first] / 2 + offset
+    assert theirs.x[at] == round(expected * flat.floorplan.units)
+    # Handed back in, and out again: the same bytes.
+    assert run("export", folder, out, "--out", tmp_path / "again.def.gz") == 0
+    assert read_def(tmp_path / "again.def.gz").data == out.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["openroad", "innovus", "icc2", "csv", "plc", "protobuf"])
+def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path: Path) -> None:
+    plc = placed(folder, tmp_path / "best.plc")
+    assert run("export", folder, plc, "--format", form, "--out", tmp_path / "file") == 0
+    text = (tmp_path / "file").read_text()
+    if form == "plc":
+        assert (
+            read_placement(tmp_path / "file", load(folder).netlist)[1] == read_placement(plc, load(folder).netlist)[1]
+        )
+    else:
+        plain = text.replace("\\", "")
+        assert all(load(folder).netlist.names[node] in plain for node in load(folder).netlist.hard)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["{folder}", "--out", "x"], "the macros of chip have no places yet"),
+        (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
+        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: is there already"),
+        (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
+        (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
+        (["toy6", "--format", "openroad", "--out", "x"], "has no flat.npz"),
+        (["{folder}", "best.plc"], "out: is required"),
+    ],
+)
+def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    placed(folder, tmp_path / "best.plc")
+    assert run("export", *[word.format(folder=folder) for word in words]) == 2
+    told = capsys.readouterr()
+    assert message in told.err and told.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
+
+
+def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plc = placed(folder, tmp_path / "best.plc")
+    assert run("export", folder, plc, "--out", "placed.def.gz") == 0
+    capsys.readouterr()
+    assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=judged") == 0
+    assert "places no standard cells: soft macros are placed by analytic" in capsys.readouterr().err
+    design = load(folder)
+    ours, theirs = (read_placement(path, design.netlist)[1] for path in (plc, Path("judged/placement.plc")))
+    macros = design.netlist.hard
+    np.testing.assert_allclose(ours.x[macros], theirs.x[macros], atol=0.5 / 1000)
+    assert run("legalise", f"design={folder}", "placement=placed.def.gz", "out=legal") == 0
+    assert run("search", f"design={folder}", "placement=placed.def.gz", "moves=2000", "out=found") == 0
+
+
+def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
+    assert run("search", f"design={folder}", "moves=2000", f"out={tmp_path / 'found'}") == 0
+    assert "the macros of chip have no places: the search begins with its own" in capsys.readouterr().out
+    assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
+
+
+def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -> None:
+    lef, chip = write_chip(tmp_path / "made", Options(cells=300, macros=4, ports=8, placed=True))
+    out = tmp_path / "design"
+    assert run("import", "--lef", lef, "--def", chip, "--out", out, "--parts", 6) == 0
+    full = tmp_path / "full.def"
+    assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
+    capsys.readouterr()
+    assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'judged'}") == 0
+    assert "soft macros are placed" not in capsys.readouterr().err
+    design = load(out)
+    theirs = read_placement(tmp_path / "judged/placement.plc", design.netlist)[1]
+    np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])
