@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.engine.costs import CostWeights, cost_maps, proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.testing import oracle
-from placement.testing.designs import four_macros, random_design, random_placement
+from tests.support.designs import four_macros, random_design, random_placement
 
 
 def assert_agrees(design: Design, placement: Placement) -> None:

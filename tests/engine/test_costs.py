@@ -9,7 +9,7 @@ import pytest
 
 from placement.engine.costs import CostWeights, cost_maps, legality, proxy_cost
 from placement.netlist.errors import DesignError
-from placement.testing.designs import four_macros, random_design, random_placement
+from tests.support.designs import four_macros, random_design, random_placement
 
 
 def test_the_parts_sum_to_the_proxy_cost() -> None:

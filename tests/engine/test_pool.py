@@ -15,7 +15,7 @@ from placement.engine.costs import legality, proxy_cost
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.pool_types import Result
 from placement.netlist.design import Design
-from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
+from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 NONE = EnvConfig(soft_placer="none")
 

@@ -16,7 +16,7 @@ import pytest
 from placement.engine.actions import IllegalAction
 from placement.engine.pool import EnvironmentPool, WorkerError, make_pool
 from placement.netlist.errors import DesignError
-from placement.testing.designs import Node, NodeKind, build, four_macros, square_canvas
+from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
 
 DEADLINE = 20.0  # seconds for what ought to happen at once
 
@@ -328,7 +328,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background inherits it ignored
         import numpy as np
         from placement.engine.pool import make_pool
-        from placement.testing.designs import four_macros
+        from tests.support.designs import four_macros
         pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
     """
     script = textwrap.dedent(preamble) + textwrap.dedent(code)

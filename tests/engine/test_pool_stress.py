@@ -9,7 +9,7 @@ import pytest
 
 from placement.config import EnvConfig
 from placement.engine.pool import make_pool
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 
 NONE = EnvConfig(soft_placer="none")
 

@@ -11,7 +11,7 @@ from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.errors import DesignError
-from placement.testing.designs import Node, NodeKind, build, four_macros, random_design, square_canvas
+from tests.support.designs import Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
 def test_a_replay_shows_what_was_seen() -> None:

@@ -16,7 +16,7 @@ from placement.engine.soft import SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.testing.designs import Net, Node, build, random_design, random_placement, square_canvas
+from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
 
 every_placer = pytest.mark.parametrize("placer", SOFT_PLACERS)
 

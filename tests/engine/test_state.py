@@ -15,7 +15,7 @@ from placement.engine.observation import MAPS
 from placement.engine.pool import make_pool
 from placement.engine.state import PlacementState
 from placement.netlist.design import TURN, Canvas, Design, NodeKind
-from placement.testing.designs import Net, Node, build, four_macros, random_design, square_canvas
+from tests.support.designs import Net, Node, build, four_macros, random_design, square_canvas
 
 TOUCHING = 1e-6  # µm, an overlap of this or less is rounding
 

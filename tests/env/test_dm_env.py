@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placement.engine.pool import make_pool
-from placement.testing.designs import four_macros
+from tests.support.designs import four_macros
 
 
 def test_without_dm_env_it_says_what_is_missing(monkeypatch) -> None:

@@ -11,7 +11,7 @@ from placement.config import EnvConfig
 from placement.engine.costs import Costs, legality, proxy_cost
 from placement.engine.pool import make_pool
 from placement.env.gym_env import PlacementEnv
-from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
+from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
 def playable(seed: int):

@@ -12,7 +12,7 @@ from placement.engine.actions import IllegalAction
 from placement.engine.costs import proxy_cost
 from placement.env.gym_env import PlacementEnv
 from placement.env.vector_env import PlacementVectorEnv
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 
 
 def other():

@@ -12,7 +12,7 @@ from placement.engine.costs import proxy_cost
 from placement.engine.soft import SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import LARGEST, SMALLEST, Design, NodeKind
 from placement.netlist.errors import DesignError
-from placement.testing.designs import four_macros, random_design
+from tests.support.designs import four_macros, random_design
 
 
 @pytest.mark.parametrize(

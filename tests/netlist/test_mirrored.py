@@ -12,7 +12,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.netlist.mirrored import AXES, mirrored, mirrored_placement
-from placement.testing.designs import four_macros, random_design, random_placement, square_canvas
+from tests.support.designs import four_macros, random_design, random_placement, square_canvas
 
 
 @pytest.mark.parametrize("axis", AXES)

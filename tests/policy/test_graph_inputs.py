@@ -7,7 +7,7 @@ import pytest
 
 from placement.netlist.statistics import statistics
 from placement.policy.graph_inputs import NODE_FEATURES, graph_inputs, stack
-from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
+from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
 def test_nodes_edges_and_order_of_a_hand_made_design() -> None:

@@ -8,7 +8,7 @@ import pytest
 from placement.netlist.design import Design
 from placement.policy import influence as module
 from placement.policy.influence import influence, springs
-from placement.testing.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
+from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
 def _system(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

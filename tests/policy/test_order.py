@@ -10,7 +10,7 @@ import pytest
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.errors import DesignError
 from placement.policy.order import ordered
-from placement.testing.designs import Net, Node, build, random_design, square_canvas
+from tests.support.designs import Net, Node, build, random_design, square_canvas
 
 
 @pytest.fixture(scope="module")

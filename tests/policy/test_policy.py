@@ -15,7 +15,7 @@ from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
 from placement.policy.policy import guide_bias
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 
 CONFIG = PolicyConfig(node_width=8, rounds=2, grid_width=8, location_frequencies=4)

@@ -13,7 +13,7 @@ from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.policy.agent import Agent
 from placement.policy.precision import product_dtype
 from placement.ppo.learner import Learner
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
 from tests.support.observations import random_observation
 

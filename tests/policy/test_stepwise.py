@@ -19,8 +19,8 @@ from placement.policy.precision import FLOAT32
 from placement.policy.stepwise_graph import node_features
 from placement.policy.upsampling import MAP_CELLS, Doubling, _places
 from placement.ppo.learner import Learner
-from placement.testing.designs import four_macros, random_design, square_canvas
 from placement.training.checkpoint import CheckpointMismatch, Checkpoints
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
 from tests.support.observations import random_observation
 

@@ -16,7 +16,7 @@ from placement.engine.observation import Observation
 from placement.policy.agent import Network, Params
 from placement.policy.distribution import masked_logits
 from placement.policy.graph_inputs import AT_REST, GraphInputs, graph_inputs, stack
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 
 SMALL = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)

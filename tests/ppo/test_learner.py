@@ -21,7 +21,7 @@ from placement.ppo.learner import Learner, LearnerState
 from placement.ppo.loss import Samples
 from placement.ppo.mesh import make_mesh
 from placement.ppo.trajectory import Episode
-from placement.testing.designs import four_macros, random_design, square_canvas
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)

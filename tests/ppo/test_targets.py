@@ -13,7 +13,7 @@ from placement.engine.pool import make_pool
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.targets import shaped, targets, wire_shares
 from placement.ppo.trajectory import Episode, signature
-from placement.testing.designs import random_design, square_canvas
+from tests.support.designs import random_design, square_canvas
 
 STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))
 PLAIN = PPOConfig(advantage_normalisation="none")

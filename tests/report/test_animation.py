@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image, ImageSequence
 
 from placement.report import animation, drawing
-from placement.testing.designs import four_macros, random_design
+from tests.support.designs import four_macros, random_design
 
 MOST_BYTES = 3_000_000
 

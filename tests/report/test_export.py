@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 
 from placement.report.export import write_macros
-from placement.testing.designs import four_macros
+from tests.support.designs import four_macros
 
 
 def test_hard_macros_as_they_stand(tmp_path):

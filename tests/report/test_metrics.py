@@ -11,7 +11,7 @@ from rich.console import Console
 from placement.engine.costs import CostWeights, legality, proxy_cost
 from placement.netlist.errors import DesignError
 from placement.report.metrics import JSON_KEYS, json_line, measure, metrics_table
-from placement.testing.designs import four_macros, random_design, random_placement
+from tests.support.designs import four_macros, random_design, random_placement
 
 
 def _printed(table: object) -> str:

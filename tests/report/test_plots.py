@@ -12,7 +12,7 @@ from PIL import Image
 
 from placement.netlist.design import Design, Orientation
 from placement.report import drawing, plots, style
-from placement.testing.designs import four_macros, random_design
+from tests.support.designs import four_macros, random_design
 
 
 def _pixels(figure: Figure) -> np.ndarray:

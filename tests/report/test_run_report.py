@@ -10,7 +10,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import write_placement
 from placement.report import html as report_html
 from placement.report.run_report import write_report
-from placement.testing.designs import four_macros, random_design
+from tests.support.designs import four_macros, random_design
 
 
 def _run_folder(folder, designs):

@@ -11,7 +11,7 @@ from placement.engine.costs import legality
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search.legaliser import Blockage, NoRoom, fits, legalise
-from placement.testing.designs import random_design, random_placement, square_canvas
+from tests.support.designs import random_design, random_placement, square_canvas
 
 
 def displacement(design, before, after) -> float:

@@ -19,7 +19,7 @@ from placement.search.cooling import Adaptive, Geometric
 from placement.search.legaliser import Blockage, fits
 from placement.search.search import Watch, search
 from placement.search.starts import Start, make_starts, pack_rows, refinement_starts
-from placement.testing.designs import Net, Node, build, square_canvas
+from tests.support.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
 

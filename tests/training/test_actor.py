@@ -133,7 +133,7 @@ def test_a_dead_end_is_an_episode_with_the_penalty() -> None:
 def _tight() -> Design:
     """No room for the second macro if the first stands in the middle."""
     from placement.netlist.design import NodeKind
-    from placement.testing.designs import Net, Node, build, square_canvas
+    from tests.support.designs import Net, Node, build, square_canvas
 
     canvas = square_canvas(5, 5, cell=20.0)
     nodes = [

@@ -13,8 +13,8 @@ import pytest
 from placement.engine.costs import Costs, proxy_cost
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
-from placement.testing.designs import random_design, random_placement
 from placement.training.best import BestTracker
+from tests.support.designs import random_design, random_placement
 
 DESIGNS = [random_design(seed) for seed in (1, 2)]
 

@@ -15,8 +15,8 @@ from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.memory import MemoryReplay
-from placement.testing.designs import four_macros, random_design, square_canvas
 from placement.training.input_pipeline import InputPipeline
+from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import counts, played_episodes
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)

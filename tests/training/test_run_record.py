@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from placement.config import ConfigError, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig, build
-from placement.testing.designs import four_macros
 from placement.training import run_record
+from tests.support.designs import four_macros
 
 CONFIG = TrainConfig(design=("toy",), run_dir="somewhere", seed=3)
 
