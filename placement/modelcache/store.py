@@ -1,4 +1,4 @@
-"""The learner's parameter stores: in this process's memory, and beside that at the root of the tree of caches."""
+"""The learner's parameter stores: in this process's memory, and at the root of the tree of caches."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ class MemoryStore(ParameterPublisher, ParameterStore):
         self._closed = False
 
     def publish(self, version: int, parameters: Any) -> None:
-        self._hold(Snapshot(version, jax.tree.map(_read_only_copy, parameters)))
-
-    def _hold(self, snapshot: Snapshot) -> None:
+        snapshot = Snapshot(version, jax.tree.map(_read_only_copy, parameters))
         with self._changed:
             self._raise_if_closed()
             newest = self._newest()
-            if snapshot.version <= newest:
-                raise ValueError(f"version {snapshot.version} published after version {newest}: versions must rise")
+            if version <= newest:
+                raise ValueError(f"version {version} published after version {newest}: versions must rise")
             self._snapshot = snapshot
             self._changed.notify_all()
 
@@ -63,10 +61,8 @@ class MemoryStore(ParameterPublisher, ParameterStore):
             raise StoreClosed(f"{threading.current_thread().name} cannot go on: the parameter store is closed")
 
 
-class RootStore(MemoryStore):
-    """A `MemoryStore` that also hands what is published to the root cache.
-
-    `wait_for` gives what actors get: parameters as they were on the wire.
+class RootStore(ParameterPublisher):
+    """The root of the tree of caches, as the learner publishes to it.
 
     Args:
         cache: the root; it is the caller's to close.
@@ -75,15 +71,11 @@ class RootStore(MemoryStore):
     """
 
     def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str = "float32") -> None:
-        super().__init__()
         self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
 
     def publish(self, version: int, parameters: Any) -> None:
         """As the base; raises SnapshotMismatch too, where the parameters are not of the layout."""
-        self._raise_if_closed()
-        buffer = self._layout.pack(version, parameters, wire_dtype=self._wire_dtype)
-        self._cache.publish(buffer)
-        self._hold(self._layout.unpack(buffer))
+        self._cache.publish(self._layout.pack(version, parameters, wire_dtype=self._wire_dtype))
 
 
 def _read_only_copy(leaf: Any) -> np.ndarray:
