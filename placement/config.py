@@ -52,6 +52,8 @@ Positive = Annotated[float, Rule("above 0", lambda value: value > 0)]
 Seconds = Annotated[float, Rule("above 0 seconds", lambda value: value > 0)]
 Share = Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)]
 Address = Annotated[str, Rule("an address", bool)]
+FanOut = Annotated[int, Rule("at least 2", lambda value: value >= 2)]
+Seed = Annotated[int, Rule("an integer in [0, 2³²)", lambda value: 0 <= value < 2**32)]
 
 
 class Settings:
@@ -71,6 +73,8 @@ def _check(settings: object, at: str) -> None:
     """Raises ConfigError where a setting breaks its rule, also in groups within `settings` that are no `Settings`."""
     for name, hint in typing.get_type_hints(type(settings), include_extras=True).items():
         value = getattr(settings, name)
+        if value is None:
+            continue
         if dataclasses.is_dataclass(value) and not isinstance(value, Settings):
             _check(value, f"{at}{name}.")
         is_list = typing.get_origin(hint) is tuple
@@ -83,6 +87,8 @@ def _check(settings: object, at: str) -> None:
 def _rules(hint: Any) -> Sequence[Rule]:
     if typing.get_origin(hint) is Literal:
         return (one_of(typing.get_args(hint)),)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return [rule for option in typing.get_args(hint) for rule in _rules(option)]
     return getattr(hint, "__metadata__", ())
 
 
@@ -245,7 +251,7 @@ class RuntimeConfig(Settings, group="runtime."):
     learners: Count = 1
     shards: Count = 1
     caches: OrNone = 1
-    fan_out: Annotated[int, Rule("at least 2", lambda value: value >= 2)] = 16
+    fan_out: FanOut = 16
     bind: Address = "127.0.0.1"
     wire_dtype: Literal["float32", "bfloat16"] = "float32"
     staleness: Literal["wait", "drop"] = "wait"
@@ -271,7 +277,7 @@ class TrainConfig(Settings):
 
     design: tuple[str, ...]
     run_dir: Annotated[str, Rule("a folder", bool)]
-    seed: Annotated[int, Rule("an integer in [0, 2³²)", lambda value: 0 <= value < 2**32)] = 0
+    seed: Seed = 0
     initial_policy: str | None = None
     flips: bool = True
     env: EnvConfig = EnvConfig()

@@ -18,6 +18,7 @@ from placement.capacity.simulation import (
     Store,
     TransferCosts,
 )
+from placement.config import Count, FanOut, OrNone, Positive
 from placement.modelcache.tree import ROOT, plan_tree
 
 WARM_UP = 2
@@ -42,17 +43,17 @@ class Fleet:
         megabits: of each host's link in each direction; learner, caches and shards have a host each.
     """
 
-    actors: int = 64
-    model_mb: float = 16.0
-    episode_mb: float = 0.0022
-    episodes: int = 16
-    round_seconds: float = 60.0
-    learn_seconds: float = 60.0
-    max_staleness: int = 1
-    caches: int = 0
-    fan_out: int = 8
-    shards: int = 1
-    megabits: float = 10_000.0
+    actors: Count = 64
+    model_mb: Positive = 16.0
+    episode_mb: Positive = 0.0022
+    episodes: Count = 16
+    round_seconds: Positive = 60.0
+    learn_seconds: Positive = 60.0
+    max_staleness: OrNone = 1
+    caches: OrNone = 0
+    fan_out: FanOut = 8
+    shards: Count = 1
+    megabits: Positive = 10_000.0
 
 
 class FleetOutcome(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from placement.capacity.fleet import Fleet, FleetOutcome, simulate
 from placement.capacity.simulation import TransferCosts
-from placement.config import ConfigError
+from placement.config import Count, OrNone, Positive, Settings
 
 MEASURED = TransferCosts(
     read_goodput=0.96,
@@ -22,12 +22,8 @@ MEASURED = TransferCosts(
 ITERATIONS = 3
 
 
-_LEAST = {"actors": 1, "episodes": 1, "max_staleness": 0, "caches": 0, "fan_out": 2, "shards": 1}
-"""Of the settings that are whole numbers; all others must be above 0."""
-
-
 @dataclasses.dataclass(frozen=True)
-class PlanConfig(Fleet):
+class PlanConfig(Fleet, Settings):
     """The command's settings: a fleet of which some is not given.
 
     Attributes:
@@ -36,17 +32,10 @@ class PlanConfig(Fleet):
         slack: by how much, as a share, an iteration may take longer than with more caches and shards.
     """
 
-    learn_seconds: float | None = None  # type: ignore[assignment]
-    caches: int | None = None  # type: ignore[assignment]
-    shards: int | None = None  # type: ignore[assignment]
-    slack: float = 0.02
-
-    def __post_init__(self) -> None:
-        for name, value in dataclasses.asdict(self).items():
-            if value is not None and name in _LEAST and value < _LEAST[name]:
-                raise ConfigError(f"{name}={value}: must be at least {_LEAST[name]}")
-            if value is not None and name not in _LEAST and value <= 0:
-                raise ConfigError(f"{name}={value}: must be above 0")
+    learn_seconds: Positive | None = None  # type: ignore[assignment]
+    caches: OrNone | None = None  # type: ignore[assignment]
+    shards: Count | None = None  # type: ignore[assignment]
+    slack: Positive = 0.02
 
     def fleet(self, *, caches: int, shards: int) -> Fleet:
         """The run with so many caches and shards."""

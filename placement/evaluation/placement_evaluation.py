@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from placement.config import ConfigError
 from placement.engine.costs import proxy_cost
+from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import load_placement
 from placement.evaluation.settings import EvaluateConfig, JudgingSettings
 from placement.netlist.design import Design, Placement
@@ -44,12 +44,11 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
 
     Raises:
         DesignError: the design or the placement cannot be found or read.
-        ConfigError: no such soft placer.
         OSError: a file cannot be written.
     """
     design, placement, name = load_placement(config)
     if config.soft_placer is not None:
-        placement = _soft_placed(design, placement, config.soft_placer)
+        placement = place_soft_macros(design, placement, config.soft_placer)
     title = f"{design.name}: {name}"
     if config.flips:
         cost = proxy_cost(design, placement, weights=config.weights).proxy_cost
@@ -87,11 +86,3 @@ def write_results(folder: Path, found: Found, config: JudgingSettings, console: 
 
         animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights)
     console.print(f"written to {folder}", soft_wrap=True)
-
-
-def _soft_placed(design: Design, placement: Placement, placer: str) -> Placement:
-    from placement.engine.soft import SOFT_PLACERS, place_soft_macros
-
-    if placer not in SOFT_PLACERS:
-        raise ConfigError(f"soft_placer={placer!r}: must be one of {', '.join(SOFT_PLACERS)}")
-    return place_soft_macros(design, placement, placer)

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from placement.config import ConfigError, EnvConfig, TrainConfig
 from placement.engine.costs import Costs
-from placement.engine.soft import SOFT_PLACERS
 from placement.evaluation.beam import BeamSearch
 from placement.evaluation.placement_evaluation import Found, write_results
 from placement.evaluation.policy_results import (
@@ -89,7 +88,7 @@ def load_policy(config: CheckpointSettings) -> TrainedPolicy:
     design = ordered(load(config.design or _only_design(run, trained), config.initial), trained.env.order)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
-    env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=_soft_placer(config, trained))
+    env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=config.soft_placer or trained.env.soft_placer)
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
     return TrainedPolicy(run, design, iteration, agent, env, evaluator, parameters)
 
@@ -135,15 +134,6 @@ def _only_design(run: Path, trained: TrainConfig) -> str:
     if len(trained.design) > 1:
         raise ConfigError(f"design: is required, for {run} was trained on several: {', '.join(trained.design)}")
     return trained.design[0]
-
-
-def _soft_placer(config: CheckpointSettings, trained: TrainConfig) -> str:
-    """The run's, unless another is asked for."""
-    if config.soft_placer is None:
-        return trained.env.soft_placer
-    if config.soft_placer not in SOFT_PLACERS:
-        raise ConfigError(f"soft_placer={config.soft_placer!r}: must be one of {', '.join(SOFT_PLACERS)}")
-    return config.soft_placer
 
 
 def complete(evaluations: Sequence[Evaluation], design: Design) -> list[Evaluation]:

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated, Literal
 
-from placement.config import ConfigError, CostConfig, CostWeights
+from placement.config import Amount, ConfigError, CostConfig, CostWeights, Count, OrNone, Seed, Settings, one_of
+from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
 from placement.search.config import AnnealConfig, Budget
 
 DEFAULT_COST = CostConfig()
 DEFAULT_ANNEAL = AnnealConfig()
-METHODS = ("refine", "anneal")
 PLACERS = ("random", "greedy", "anneal", "policy", "policy+refine")
-
-
-def _at_least(least: int, config: object, *keys: str) -> None:
-    """Raises ConfigError where one of the settings is below `least`."""
-    for key in keys:
-        value = getattr(config, key)
-        if value is not None and value < least:
-            raise ConfigError(f"{key}={value}: must be at least {least}")
+SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JudgingSettings:
+class JudgingSettings(Settings):
     """What all five commands share."""
 
     design: str | None = None
@@ -38,6 +32,7 @@ class JudgingSettings:
     plots: bool | None = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.design is None and getattr(self, "checkpoint", None) is None:
             raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
 
@@ -67,15 +62,9 @@ class CheckpointSettings(JudgingSettings):
     """What the commands share that can use a trained policy."""
 
     checkpoint: str | None = None
-    samples: int = 16
-    soft_placer: str | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _at_least(1, self, "samples")
-        if not 0 <= self.seed < 2**32:
-            raise ConfigError(f"seed={self.seed}: must be in [0, 2³²)")
+    samples: Count = 16
+    soft_placer: SoftPlacer | None = None
+    seed: Seed = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,7 +72,7 @@ class EvaluateConfig(JudgingSettings):
     """Of `evaluate`: a placement is measured."""
 
     placement: str | None = None
-    soft_placer: str | None = None
+    soft_placer: SoftPlacer | None = None
     flips: bool = False
     animation: bool | None = None
 
@@ -92,15 +81,14 @@ class EvaluateConfig(JudgingSettings):
 class SampleConfig(CheckpointSettings):
     """Of `sample`: a trained policy places a design."""
 
-    beam: int = 0
-    beam_value_weight: float = 1.0
+    beam: OrNone = 0
+    beam_value_weight: Amount = 1.0
     flips: bool = True
     plots: bool | None = True
     animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_least(0, self, "beam", "beam_value_weight")
         if self.checkpoint is None:
             which = f"beam={self.beam}" if self.beam else f"samples={self.samples}"
             raise ConfigError(f"{which}: needs checkpoint=RUN, the run folder of a trained policy")
@@ -111,13 +99,12 @@ class AnnealSettings(CheckpointSettings):
     """What the commands share that anneal: for how long, and how."""
 
     time: float = 60.0
-    threads: int = 1
+    threads: Count = 1
     anneal: AnnealConfig = DEFAULT_ANNEAL
     plots: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_least(1, self, "threads")
         Budget(seconds=self.time)  # raises where it is wrong
 
 
@@ -125,16 +112,13 @@ class AnnealSettings(CheckpointSettings):
 class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
-    method: str = "refine"
+    method: Literal["refine", "anneal"] = "refine"
     placement: str | None = None
-    moves: int | None = None
+    moves: Count | None = None
     animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_least(1, self, "moves")
-        if self.method not in METHODS:
-            raise ConfigError(f"method={self.method!r}: must be one of {', '.join(METHODS)}")
         if self.checkpoint is not None and self.placement is not None:
             raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
         if self.method == "anneal" and (self.checkpoint is not None or self.placement is not None):
@@ -170,17 +154,14 @@ class LegaliseConfig(JudgingSettings):
 class CompareConfig(AnnealSettings):
     """Of `compare`: placers are run for the same time, and compared."""
 
-    placers: tuple[str, ...] = ("random", "greedy", "anneal")
-    seeds: int = 3
+    placers: tuple[Annotated[str, one_of(PLACERS)], ...] = ("random", "greedy", "anneal")
+    seeds: Count = 3
     plots: bool | None = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _at_least(1, self, "seeds")
         if not self.placers:
             raise ConfigError(f"placers: at least one of {', '.join(PLACERS)}")
         for placer in self.placers:
-            if placer not in PLACERS:
-                raise ConfigError(f"placers: {placer!r} must be one of {', '.join(PLACERS)}")
             if placer.startswith("policy") and self.checkpoint is None:
                 raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")

@@ -203,7 +203,7 @@ def test_a_known_optimum_gives_a_gap(tmp_path):
         (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
         (("search=fly",), "search='fly': must be one of refine, anneal, legalise"),
         (("search=legalise", "anneal.blockages=[[0,0,5]]"), "anneal.blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
-        (("placers=random,tea",), "placers: 'tea' must be one of random, greedy"),
+        (("placers=random,tea",), "placers='tea': must be one of random, greedy"),
         (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),
         (("search=refine", "time=0"), "time=0.0: must be above 0 seconds"),
         (("search=refine", "moves=0"), "moves=0: must be at least 1"),

@@ -19,8 +19,8 @@ from placement.netlist.floorplan import Region
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 from placement.netlist.mirrored import mirrored
-from tests.support.designs import four_macros
 from placement.training.run_record import fingerprint
+from tests.support.designs import four_macros
 
 
 def constrained(design: Design, **changes: object) -> Design:
