@@ -25,7 +25,7 @@ from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import ScheduleClosed, Turn
-from placement.training.rollout import EmbeddedParameters, Played, play
+from placement.training.rollout import EmbeddedParameters, play
 
 LEARNER_SECONDS = 3600.0
 """That an actor waits for the learner or for other actors before it gives up."""
@@ -119,12 +119,7 @@ class Actor:
             best.report(design, found, self._pool.placement(env), origin=origin)
 
 
-def whole_episode(played: Played, env: int, *, identity: tuple[int, int], version: int) -> Episode:
-    """Environment `env`'s episode as it travels, of the model's `version`."""
-    scalars = {"design": np.int32, "length": np.int32, "dead_end": np.bool_, "reward": np.float32}
-    return Episode(
-        identity=np.array(identity, np.int64),
-        version=np.array(version, np.int32),
-        **{name: np.array(getattr(played, name)[env], dtype) for name, dtype in scalars.items()},
-        **{name: getattr(played, name)[env].copy() for name in ("actions", "log_probabilities", "values", "costs")},
-    )
+def whole_episode(played: Episode, env: int, *, identity: tuple[int, int], version: int) -> Episode:
+    """Environment `env`'s episode of those that `play` gave, as it travels, of the model's `version`."""
+    episode = Episode(*(np.array(field[env]) for field in played))
+    return episode._replace(identity=np.array(identity, np.int64), version=np.array(version, np.int32))

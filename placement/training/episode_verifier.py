@@ -20,15 +20,16 @@ COST_TOLERANCE = 1e-6
 
 
 class EpisodeVerifier:
-    """Plays episodes again on the learner's engine, to see where they lead.
+    """Plays episodes again on the learner's engine, to see where they lead; for one thread.
 
     Args:
         designs: the run's.
         env: how episodes were played.
+        best: is told of placements that are better than any before.
     """
 
-    def __init__(self, designs: Sequence[Design], env: EnvConfig) -> None:
-        self._designs, self._env = tuple(designs), env
+    def __init__(self, designs: Sequence[Design], env: EnvConfig, best: BestTracker) -> None:
+        self._designs, self._env, self._best = tuple(designs), env, best
         self._pools: dict[int, EnvironmentPool] = {}
         self._renderer: EpisodeRenderer | None = None
         self._rendered: Observation | None = None
@@ -59,20 +60,10 @@ class EpisodeVerifier:
             self._rendered = self._renderer.arrays(1, self._renderer.spec.steps)
         self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._rendered)
 
-
-class BestVerifier:
-    """Finds the best placements: an episode that says that it is cheaper than any before is played again.
-
-    Args:
-        verifier: plays episodes again; for one thread.
-        best: is told of placements that are better than any before.
-    """
-
-    def __init__(self, verifier: EpisodeVerifier, best: BestTracker) -> None:
-        self._verifier, self._best = verifier, best
-
     def keep(self, episode: Episode, iteration: int) -> str | None:
         """Keeps the placement if it is the best; why the episode is refused, if it does not cost what it says.
+
+        Only an episode that says that it is cheaper than any before is played again.
 
         Args:
             episode: that led there.
@@ -82,7 +73,7 @@ class BestVerifier:
         if episode.dead_end or said >= self._best.limit(int(episode.design)):
             return None
         try:
-            found = self._verifier.placement(episode)
+            found = self.placement(episode)
         except IllegalAction as error:
             return str(error)
         if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):

@@ -14,7 +14,8 @@ from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Agent
-from placement.training.rollout import EmbeddedParameters, Played, play
+from placement.ppo.trajectory import Episode
+from placement.training.rollout import EmbeddedParameters, play
 
 
 class Evaluation(NamedTuple):
@@ -103,7 +104,7 @@ def _repeated(designs: Sequence[Design], times: int) -> list[int]:
     return [index for index in range(len(designs)) for _ in range(times)]
 
 
-def _evaluation(played: Played, env: int, greedy: bool, placement: Placement | None) -> Evaluation:
+def _evaluation(played: Episode, env: int, greedy: bool, placement: Placement | None) -> Evaluation:
     dead_end = bool(played.dead_end[env])
     length = int(played.length[env])
     return Evaluation(

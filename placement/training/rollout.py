@@ -15,6 +15,7 @@ from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
 from placement.policy.agent import Agent, Decision
+from placement.ppo.trajectory import Episode, signature, stack_episodes
 
 
 class EmbeddedParameters(NamedTuple):
@@ -29,29 +30,6 @@ class EmbeddedParameters(NamedTuple):
     embeddings: Any
 
 
-class Played(NamedTuple):
-    """One episode of each environment.
-
-    Attributes:
-        design: int32 [B], index of the design.
-        length: int32 [B], actions taken.
-        dead_end: bool [B], whether a macro had no legal cell left.
-        actions: int32 [B, T], -1 past the length.
-        log_probabilities, values: float32 [B, T], 0 past the length.
-        reward: float32 [B], at the end.
-        costs: float64 [B, 5], as `Costs`; NaN at a dead end.
-    """
-
-    design: np.ndarray
-    length: np.ndarray
-    dead_end: np.ndarray
-    actions: np.ndarray
-    log_probabilities: np.ndarray
-    values: np.ndarray
-    reward: np.ndarray
-    costs: np.ndarray
-
-
 def play(
     agent: Agent,
     pool: EnvironmentPool,
@@ -62,7 +40,7 @@ def play(
     temperature: float = 1.0,
     on_end: Callable[[int, np.ndarray], None] = lambda env, costs: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Played | None:
+) -> Episode | None:
     """Resets the pool and plays until every environment's first episode has ended.
 
     An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is thrown away.
@@ -79,7 +57,8 @@ def play(
         stopped: asked at every step.
 
     Returns:
-        The episodes; None if `stopped()` became true before the last one ended.
+        The episodes as one, axis B before each field's own, with identity and version 0; None if `stopped()` became
+        true before the last one ended.
     """
     observation, _ = pool.reset()
     steps = pool.spec.steps
@@ -102,7 +81,7 @@ def play(
     raise RuntimeError(f"{int(running.sum())} episodes have not ended after {steps} steps")
 
 
-def _note(played: Played, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
+def _note(played: Episode, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
     """Writes one step of the running environments (bool [B]) into `played`."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
@@ -113,15 +92,9 @@ def _note(played: Played, running: np.ndarray, step: int, decision: Decision, re
     played.costs[running] = info["costs"][running]
 
 
-def _blank(design: np.ndarray, steps: int) -> Played:
-    envs = len(design)
-    return Played(
-        design=design,
-        length=np.zeros(envs, np.int32),
-        dead_end=np.zeros(envs, np.bool_),
-        actions=np.full((envs, steps), -1, np.int32),
-        log_probabilities=np.zeros((envs, steps), np.float32),
-        values=np.zeros((envs, steps), np.float32),
-        reward=np.zeros(envs, np.float32),
-        costs=np.full((envs, 5), np.nan),
-    )
+def _blank(design: np.ndarray, steps: int) -> Episode:
+    """Episodes of these designs (int32 [B]) before their first action, as one."""
+    blank = stack_episodes([signature(steps)] * len(design))._replace(design=design)
+    blank.actions.fill(-1)
+    blank.costs.fill(np.nan)
+    return blank

@@ -19,9 +19,8 @@ from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.runtimes.ray.publications import PublicationNumbers
-from placement.training.best import BestTracker
 from placement.training.episode_identity import is_evaluation
-from placement.training.episode_verifier import BestVerifier, EpisodeVerifier
+from placement.training.episode_verifier import EpisodeVerifier
 
 _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
@@ -58,8 +57,7 @@ class EpisodeCollector:
     Args:
         source: the sharded replay.
         publications: says of which iteration an episode's parameters were.
-        verifier: plays episodes again.
-        best: is told of placements that are better than any before.
+        verifier: plays episodes again, and keeps the best placements.
         bounds: how many episodes, and how old.
         stop: set to end all waits with ReplayClosed.
         report_shortfall: called when episodes do not come.
@@ -75,14 +73,12 @@ class EpisodeCollector:
         source: ReplayReader,
         publications: PublicationNumbers,
         verifier: EpisodeVerifier,
-        best: BestTracker,
         *,
         bounds: Bounds,
         stop: threading.Event,
         report_shortfall: Callable[[Shortfall], None] = lambda shortfall: None,
     ) -> None:
         self._source, self._publications, self._verifier = source, publications, verifier
-        self._best_verifier = BestVerifier(verifier, best)
         self._bounds, self._stop, self._report_shortfall = bounds, stop, report_shortfall
         self._kept: list[Episode] = []
         self._accepted = 0
@@ -194,7 +190,7 @@ class EpisodeCollector:
                 self._verifier.require_legal(episode)
             except IllegalAction as error:
                 return str(error)
-        return self._best_verifier.keep(episode, iteration)
+        return self._verifier.keep(episode, iteration)
 
     def _refuse(self, reason: str) -> None:
         self.untrue += 1

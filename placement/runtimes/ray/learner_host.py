@@ -80,8 +80,7 @@ class LearnerHost:
         episodes = EpisodeCollector(
             shards,
             numbers,
-            EpisodeVerifier(designs, config.env),
-            best,
+            EpisodeVerifier(designs, config.env, best),
             bounds=Bounds(host_assignment.share(config), _oldest(config), strict=hosts.count > 1),
             stop=self.stop,
             report_shortfall=coordinator.report_shortfall,

@@ -11,7 +11,7 @@ from placement.ppo.trajectory import Episode
 from placement.replay.interval_set import EpisodeIntervalSet
 from placement.runtimes.ray import host_assignment
 from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
-from placement.training.episode_verifier import BestVerifier
+from placement.training.episode_verifier import EpisodeVerifier
 
 
 class PeerEpisodes:
@@ -19,12 +19,12 @@ class PeerEpisodes:
 
     Args:
         learners: how many hosts there are.
-        best_verifier: of the best placements; for the thread that learns.
+        verifier: keeps the best placements; for the thread that learns.
         learned: int64 [N, 3], all hosts' episodes that were learned from before.
     """
 
-    def __init__(self, learners: int, best_verifier: BestVerifier, learned: np.ndarray) -> None:
-        self._learners, self._best_verifier, self._learned = learners, best_verifier, EpisodeIntervalSet(learned)
+    def __init__(self, learners: int, verifier: EpisodeVerifier, learned: np.ndarray) -> None:
+        self._learners, self._verifier, self._learned = learners, verifier, EpisodeIntervalSet(learned)
         self._lock = threading.Lock()  # a checkpoint may be asked for by another thread
 
     def received(self, episodes: Sequence[Episode]) -> None:
@@ -34,7 +34,7 @@ class PeerEpisodes:
             if self._host(actor):
                 with self._lock:
                     self._learned.add(actor, count)
-                self._best_verifier.keep(episode, int(episode.version))
+                self._verifier.keep(episode, int(episode.version))
 
     def learned(self, mine: np.ndarray) -> np.ndarray:
         """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has read."""

@@ -24,7 +24,7 @@ from placement.training import run_record
 from placement.training.best import BestTracker
 from placement.training.designs import load_designs
 from placement.training.disk import checked_room
-from placement.training.episode_verifier import BestVerifier, EpisodeVerifier
+from placement.training.episode_verifier import EpisodeVerifier
 from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
 from placement.training.interruption import Interruption
@@ -68,8 +68,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         # Episodes come from this host's shards, and from the other hosts, who read theirs.
         replay, shards = host.open_shards(designs, best, publications, learned=saver.learned_before)
         opening.callback(shards.close)
-        verifier = BestVerifier(EpisodeVerifier(designs, config.env), best)
-        peers = PeerEpisodes(host.hosts.count, verifier, saver.learned_before)
+        peers = PeerEpisodes(host.hosts.count, EpisodeVerifier(designs, config.env, best), saver.learned_before)
         saver.learned = lambda: peers.learned(shards.intervals())
         # Parameters go to the root of the caches.
         root = opening.enter_context(contextlib.closing(ModelCache(bind=host.bind, parents=None)))

@@ -67,8 +67,7 @@ class Bench:
         self.collecting = EpisodeCollector(
             self.source,
             self.publications,
-            EpisodeVerifier(designs, EnvConfig()),
-            self.best,
+            EpisodeVerifier(designs, EnvConfig(), self.best),
             bounds=Bounds(episodes=8, oldest=oldest, strict=strict),
             stop=self.stop,
             report_shortfall=self.shortfall.append,
