@@ -152,7 +152,7 @@ def writer_role() -> None:
         while time.monotonic() < until or not latencies:
             latencies.append(write_one(actor, episode))
             time.sleep(making * random.uniform(0.5, 1.5))
-        moves = writers[actor].statistics().moves
+        moves = writers[actor].moves
         writers.pop(actor).close()
         if moves:
             print(f"writer {actor} left its shard {moves} times", file=sys.stderr)

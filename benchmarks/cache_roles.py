@@ -103,8 +103,8 @@ def _read(reader: object, number: int) -> None:
             reader=number,
             version=version,
             at=time.monotonic(),
-            seconds=reader.latencies()[-1],
-            failures=reader.statistics().failures,
+            seconds=reader.source.latencies.values()[-1],
+            failures=reader.source.failures,
         )  # type: ignore[attr-defined]
 
 

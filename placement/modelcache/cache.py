@@ -6,7 +6,6 @@ when it changed, and serves them in its turn.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 
@@ -16,28 +15,11 @@ from placement.modelcache.base import StoreClosed
 from placement.modelcache.connection import SourceFailed, Timeouts
 from placement.modelcache.header import SnapshotMismatch, check
 from placement.modelcache.service import SnapshotServer
-from placement.modelcache.source import HOLD_SECONDS, Source, SourceStatistics
+from placement.modelcache.source import HOLD_SECONDS, Source
 from placement.transport.addresses import Addresses
 
 _log = logging.getLogger(__name__)
 CLOSE_SECONDS = 30.0
-
-
-@dataclasses.dataclass(frozen=True)
-class CacheStatistics:
-    """What a cache did.
-
-    Attributes:
-        version: of the snapshot that it holds; -1 = none.
-        published: snapshots that it held so far.
-        served: snapshots read from it since it started.
-        source: its reading from its parents; None at the root.
-    """
-
-    version: int
-    published: int
-    served: int
-    source: SourceStatistics | None
 
 
 class ModelCache:
@@ -55,6 +37,8 @@ class ModelCache:
 
     Attributes:
         version: of the snapshot that it holds; -1 = none yet.
+        published: snapshots that it held so far.
+        source: its reading from its parents; None at the root.
         address: `host:port` for readers.
         port: TCP port for readers.
     """
@@ -68,15 +52,15 @@ class ModelCache:
         poll_seconds: float = 0.2,
         timeouts: Timeouts | None = None,
     ) -> None:
-        self.version, self._published = -1, 0
+        self.version, self.published = -1, 0
         self._server = SnapshotServer(port=port, bind=bind)
         self.address, self.port = self._server.address, self._server.port
         self._publishing = threading.Lock()
         self._closed = threading.Event()
         self._poll_seconds = poll_seconds
-        self._source = Source(parents, timeouts=timeouts) if parents is not None else None
+        self.source = Source(parents, timeouts=timeouts) if parents is not None else None
         self._reader = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
-        if self._source is not None:
+        if self.source is not None:
             self._reader.start()
 
     def publish(self, buffer: np.ndarray) -> None:
@@ -88,14 +72,14 @@ class ModelCache:
             StoreClosed: the cache is closed.
             RuntimeError: this cache has parents.
         """
-        if self._source is not None:
+        if self.source is not None:
             raise RuntimeError(f"the cache at {self.address} has parents; publish at the root of the tree")
         self._put(check(buffer).version, buffer)
 
-    def statistics(self) -> CacheStatistics:
-        """What it did so far."""
-        source = self._source.statistics() if self._source is not None else None
-        return CacheStatistics(self.version, self._published, self._server.served, source)
+    @property
+    def served(self) -> int:
+        """Snapshots read from it since it started."""
+        return self._server.served
 
     def close(self) -> None:
         """Ends the server; its readers go elsewhere. May be called twice."""
@@ -104,8 +88,8 @@ class ModelCache:
                 return
             self._closed.set()
             self._server.stop()
-        if self._source is not None:
-            self._source.close()
+        if self.source is not None:
+            self.source.close()
             if threading.current_thread() is not self._reader:
                 self._reader.join(CLOSE_SECONDS)
 
@@ -117,7 +101,7 @@ class ModelCache:
                 raise ValueError(f"version {version} published after version {self.version}: versions must rise")
             self._server.put(version, buffer)
             self.version = version
-            self._published += 1
+            self.published += 1
 
     def _follow(self) -> None:
         """Keeps up with the parents until closed. An error that is none of theirs ends the server: readers go on."""
@@ -133,10 +117,10 @@ class ModelCache:
 
     def _poll(self, *, failing: bool) -> bool:
         """Takes what is newer, if anything; returns whether the parents fail, which is logged once."""
-        assert self._source is not None
+        assert self.source is not None
         try:
-            if self._source.version(has=self.version, hold=HOLD_SECONDS) > self.version:
-                version, buffer = self._source.read()
+            if self.source.version(has=self.version, hold=HOLD_SECONDS) > self.version:
+                version, buffer = self.source.read()
                 if version > self.version:  # else the cache that announced it could not give it
                     self._put(version, buffer)
         except (SourceFailed, SnapshotMismatch) as error:

@@ -8,7 +8,7 @@ import time
 from placement.modelcache.base import ParameterStore, Snapshot, StoreTimeout
 from placement.modelcache.connection import SourceFailed, Timeouts
 from placement.modelcache.layout import Layout
-from placement.modelcache.source import HOLD_SECONDS, Source, SourceStatistics
+from placement.modelcache.source import HOLD_SECONDS, Source
 from placement.transport.addresses import Addresses
 
 
@@ -22,6 +22,9 @@ class CacheReader(ParameterStore):
         layout: of the parameters.
         poll_seconds: between two questions for the version, while it waits.
         timeouts: how long to wait for a cache.
+
+    Attributes:
+        source: the caches, and what happened on the way to them.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class CacheReader(ParameterStore):
         timeouts: Timeouts | None = None,
     ) -> None:
         self._layout, self._poll_seconds = layout, poll_seconds
-        self._source = Source(addresses, timeouts=timeouts)
+        self.source = Source(addresses, timeouts=timeouts)
         self._reading = threading.Lock()  # one thread moves the bytes; the others find what it got
         self._snapshot: Snapshot | None = None
         self._closed = threading.Event()
@@ -41,7 +44,7 @@ class CacheReader(ParameterStore):
     def version(self) -> int:
         """The newest version that a cache has; the one held already where none answers; -1 before the first."""
         try:
-            return max(self._source.version(), self._held())
+            return max(self.source.version(), self._held())
         except SourceFailed:
             return self._held()
 
@@ -71,27 +74,19 @@ class CacheReader(ParameterStore):
             hold = min(left, HOLD_SECONDS)
             self._closed.wait(min(self._poll_seconds, left))
 
-    def statistics(self) -> SourceStatistics:
-        """Reads with their latencies (mean, median, p99), bytes, questions, failures."""
-        return self._source.statistics()
-
-    def latencies(self) -> list[float]:
-        """Seconds of each of the last reads that moved bytes."""
-        return self._source.latencies()
-
     def close(self) -> None:
         self._closed.set()
-        self._source.close()
+        self.source.close()
 
     def _refresh(self, hold: float, deadline: float) -> str:
         """Moves what is newer; returns what went wrong, which is no error while there is time."""
         try:
-            newest = self._source.version(has=self._held(), hold=hold)
+            newest = self.source.version(has=self._held(), hold=hold)
             if not self._reading.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
                 return "another thread is still reading"
             try:
                 if newest > self._held():
-                    version, buffer = self._source.read()
+                    version, buffer = self.source.read()
                     if version > self._held():  # else the cache that announced it could not give it
                         self._snapshot = self._layout.unpack(buffer)
             finally:

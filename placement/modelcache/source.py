@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from collections.abc import Callable
@@ -15,30 +14,11 @@ from placement.modelcache.connection import CacheConnection, SourceFailed, Timeo
 from placement.modelcache.header import SnapshotDamaged, check
 from placement.transport.addresses import Addresses
 from placement.transport.failover import Failover
-from placement.transport.latencies import Latencies, Summary
+from placement.transport.latencies import Latencies
 
 _Answer = TypeVar("_Answer")
 HOLD_SECONDS = 1.0
 """So long a cache keeps a question for a newer version, in the hope that one comes."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SourceStatistics:
-    """What happened on the way to the snapshots.
-
-    Attributes:
-        reads: snapshots that were moved, and their latency in seconds.
-        bytes: moved.
-        questions: for the version.
-        failures: of caches, each of which sent the reader to another one if there was one.
-        damaged: snapshots that were torn or changed on the way and were thrown away.
-    """
-
-    reads: Summary
-    bytes: int
-    questions: int
-    failures: int
-    damaged: int
 
 
 class Source:
@@ -47,6 +27,13 @@ class Source:
     Args:
         addresses: of the caches at present, nearest first.
         timeouts: how long to wait.
+
+    Attributes:
+        latencies: of the snapshots that were moved, from the first byte asked for to the checksum.
+        bytes: moved.
+        questions: for the version.
+        failures: of caches, each of which sent the reader to another one if there was one.
+        damaged: snapshots that were torn or changed on the way and were thrown away.
     """
 
     def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None) -> None:
@@ -55,8 +42,8 @@ class Source:
         self._connections: dict[str, CacheConnection] = {}
         self._lock = threading.Lock()  # for everything below, and the connections
         self._closed = False
-        self._latencies = Latencies()
-        self._bytes = self._questions = self._failures = self._damaged = 0
+        self.latencies = Latencies()
+        self.bytes = self.questions = self.failures = self.damaged = 0
 
     def version(self, *, has: int = -1, hold: float = 0.0) -> int:
         """The newest version, -1 before the first publication; waits up to `hold` seconds for one above `has`.
@@ -66,7 +53,7 @@ class Source:
             StoreClosed: closed meanwhile.
         """
         with self._lock:
-            self._questions += 1
+            self.questions += 1
         return self._first(lambda connection: connection.version(has, hold))
 
     def read(self) -> tuple[int, np.ndarray]:
@@ -87,21 +74,13 @@ class Source:
         for connection in connections:
             connection.close()
 
-    def statistics(self) -> SourceStatistics:
-        """What happened so far."""
-        return SourceStatistics(self._latencies.summary(), self._bytes, self._questions, self._failures, self._damaged)
-
-    def latencies(self) -> list[float]:
-        """Seconds that each of the last reads took, from the first byte asked for to the checksum."""
-        return self._latencies.values()
-
     def _move(self, connection: CacheConnection) -> tuple[int, np.ndarray]:
         start = time.perf_counter()
         buffer = connection.snapshot()
         version = check(buffer).version
-        self._latencies.record(time.perf_counter() - start)
+        self.latencies.record(time.perf_counter() - start)
         with self._lock:
-            self._bytes += buffer.size
+            self.bytes += buffer.size
         return version, buffer
 
     def _first(self, ask: Callable[[CacheConnection], _Answer]) -> _Answer:
@@ -129,8 +108,8 @@ class Source:
         with self._lock:
             if self._closed:
                 raise self._closed_error()
-            self._failures += 1
-            self._damaged += isinstance(error, SnapshotDamaged)
+            self.failures += 1
+            self.damaged += isinstance(error, SnapshotDamaged)
             self._failover.failed(address)
             if self._connections.get(address) is connection:
                 del self._connections[address]

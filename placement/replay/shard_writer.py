@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 
@@ -14,7 +13,7 @@ from placement.replay.shard_items import HUNG_SECONDS, ItemWriter, gone, probe, 
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
 from placement.transport.failover import Failover
-from placement.transport.latencies import Latencies, Summary
+from placement.transport.latencies import Latencies
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
 """Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
@@ -22,27 +21,8 @@ PROBE_SECONDS = 5.0
 """That a shard may take to answer when a writer looks for one."""
 
 
-@dataclasses.dataclass(frozen=True)
-class WriterStatistics:
-    """What a writer tells of itself.
-
-    Attributes:
-        shard: that it is connected to; -1 = none.
-        home: where it belongs.
-        written: episodes that shards confirmed.
-        moves: how often it lost a shard that it was connected to.
-        latency: from handing over an episode to its confirmation, waits for room and moves included.
-    """
-
-    shard: int
-    home: int
-    written: int
-    moves: int
-    latency: Summary
-
-
 class ShardWriter(ReplayWriter):
-    """Writes episodes to one of several shards. For one thread, save `close` and `statistics`.
+    """Writes episodes to one of several shards. For one thread, save `close`.
 
     An episode may reach two shards when one dies before it confirms; `ShardedReplay` drops the second.
 
@@ -54,6 +34,12 @@ class ShardWriter(ReplayWriter):
         key: the actor's number; writers whose home died spread over the other shards by it.
         retry: seconds after which a shard that was down is asked again.
         silence: seconds without an answer after which a shard that takes connections counts as down.
+
+    Attributes:
+        home: where it belongs.
+        written, steps: episodes that shards confirmed, and their actions.
+        moves: how often it lost a shard that it was connected to.
+        latencies: from handing over an episode to its confirmation, waits for room and moves included.
     """
 
     def __init__(
@@ -70,14 +56,14 @@ class ShardWriter(ReplayWriter):
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self._home, self._silence = addresses, home, silence
+        self._addresses, self.home, self._silence = addresses, home, silence
         self._schema = Schema(steps, designs)
         others = np.random.default_rng([home, key]).permutation(np.delete(np.arange(shards), home)).tolist()
         self._failover = Failover(addresses, retry=retry, order=[home, *others])
         self._connection: ItemWriter | None = None
         self._pending: Episode | None = None
-        self._written = self._moves = 0
-        self._latencies = Latencies()
+        self.written = self.steps = self.moves = 0
+        self.latencies = Latencies()
         self._closed = threading.Event()
 
     def write(self, episode: Episode, *, timeout: float) -> None:
@@ -89,7 +75,7 @@ class ShardWriter(ReplayWriter):
         if self._pending is not None and (self._pending.identity != episode.identity).any():
             self._deliver(self._pending, deadline, timeout)
         self._deliver(episode, deadline, timeout)
-        self._latencies.record(time.monotonic() - start)
+        self.latencies.record(time.monotonic() - start)
 
     def _deliver(self, episode: Episode, deadline: float, timeout: float) -> None:
         """Hands the episode to a shard, another if need be, until one confirms it."""
@@ -103,7 +89,8 @@ class ShardWriter(ReplayWriter):
             piece = SLICES[min(waits, len(SLICES) - 1)]
             if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), piece)):
                 self._pending = None
-                self._written += 1
+                self.written += 1
+                self.steps += int(episode.length)
                 return
             self._raise_if_closed()
             waits = 0 if self._connection is None else waits + 1
@@ -126,7 +113,7 @@ class ShardWriter(ReplayWriter):
             connection.close()
             self._failover.failed(connection.address)
             self._connection = None
-            self._moves += 1
+            self.moves += 1
         return False
 
     def _lives(self, connection: ItemWriter) -> bool:
@@ -163,23 +150,18 @@ class ShardWriter(ReplayWriter):
     def _return_home(self) -> None:
         """Leaves another shard, with nothing under way there, once home is back."""
         away = self._connection
-        if away is None or away.shard == self._home or self._pending is not None:
+        if away is None or away.shard == self.home or self._pending is not None:
             return
         shard, address = next(self._failover.usable(), (-1, ""))
-        if shard == self._home and (back := self._open(shard, address, 1.0)) is not None:
+        if shard == self.home and (back := self._open(shard, address, 1.0)) is not None:
             away.close()
             self._connection = back
 
-    def statistics(self) -> WriterStatistics:
-        """Where it writes, how often it moved, how long writes take."""
+    @property
+    def shard(self) -> int:
+        """The number of the shard that it is connected to; -1 = none."""
         connection = self._connection
-        return WriterStatistics(
-            shard=-1 if connection is None else connection.shard,
-            home=self._home,
-            written=self._written,
-            moves=self._moves,
-            latency=self._latencies.summary(),
-        )
+        return -1 if connection is None else connection.shard
 
     def close(self) -> None:
         """Gives up what is under way: whoever writes gets ReplayClosed within seconds. May be called twice."""

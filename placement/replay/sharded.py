@@ -18,11 +18,11 @@ from placement.replay.delivery import Delivery
 from placement.replay.interval_set import EpisodeIntervalSet
 from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
 from placement.replay.shard_reader import ShardReader, ShardStatistics
-from placement.replay.shard_writer import ShardWriter, WriterStatistics
+from placement.replay.shard_writer import ShardWriter
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
 
-__all__ = ["PREFETCH", "ShardMismatch", "ShardStatistics", "ShardWriter", "ShardedReplay", "WriterStatistics"]
+__all__ = ["PREFETCH", "ShardMismatch", "ShardStatistics", "ShardWriter", "ShardedReplay"]
 
 CLOSE_SECONDS = 10.0
 WATCH_SECONDS = 1.0

@@ -20,6 +20,7 @@ import pytest
 from placement.modelcache.base import StoreClosed, StoreTimeout
 from placement.modelcache.header import SnapshotDamaged, SnapshotMismatch
 from placement.modelcache.layout import Layout
+from placement.modelcache.source import Source
 from placement.modelcache.store import RootStore
 from placement.transport.addresses import PortTaken, split
 from placement.transport.loopback import count_listeners
@@ -37,6 +38,11 @@ PATIENCE = Timeouts(call=5.0, read=20.0, retry=0.0)
 
 def _parameters(value: float) -> dict[str, np.ndarray]:
     return {"kernel": np.full((64, 16), value, np.float32), "bias": np.full(16, value, np.float32)}
+
+
+def _reads(source: Source) -> int:
+    """Snapshots that a source moved."""
+    return source.latencies.summary().operations
 
 
 def _value(parameters: Any) -> float:
@@ -106,14 +112,14 @@ def test_bytes_move_only_when_the_version_changed(make: Make) -> None:
     _publish(root, 3)
     for _ in range(20):
         reader.wait_for(0, timeout=LONG)
-    counts = reader.statistics()
-    assert counts.reads.operations == 1 and counts.questions >= 20 and counts.bytes == LAYOUT.size()
-    assert leaf.statistics().served == 1
-    assert root.statistics().served == 1 and leaf.statistics().source.reads.operations == 1
+    counts = reader.source
+    assert _reads(counts) == 1 and counts.questions >= 20 and counts.bytes == LAYOUT.size()
+    assert leaf.served == 1
+    assert root.served == 1 and _reads(leaf.source) == 1
     _publish(root, 4)
     reader.wait_for(4, timeout=LONG)
-    assert reader.statistics().reads.operations == 2 and len(reader.latencies()) == 2
-    assert root.statistics().served == 2
+    assert _reads(reader.source) == 2 and len(reader.source.latencies.values()) == 2
+    assert root.served == 2
 
 
 def test_what_is_given_never_gets_older_though_another_cache_lags(make: Make) -> None:
@@ -129,7 +135,7 @@ def test_what_is_given_never_gets_older_though_another_cache_lags(make: Make) ->
         reader.wait_for(10, timeout=0.2)
     _publish(behind, 10)
     assert reader.wait_for(10, timeout=LONG).version == 10
-    assert reader.statistics().reads.operations == 2
+    assert _reads(reader.source) == 2
 
 
 def test_the_root_takes_rising_versions_only_and_whole_snapshots_only(make: Make) -> None:
@@ -201,8 +207,8 @@ def test_a_damaged_snapshot_is_thrown_away_and_the_next_cache_asked(make: Make, 
     for each in (reader, below):
         snapshot = each.wait_for(0, timeout=LONG)
         assert (snapshot.version, _value(snapshot.parameters)) == (6, 6)
-    assert reader.statistics().damaged >= 1 and leaf.statistics().source.damaged >= 1
-    assert below.statistics().damaged == 0
+    assert reader.source.damaged >= 1 and leaf.source.damaged >= 1
+    assert below.source.damaged == 0
     _publish(good, 8)
     assert reader.wait_for(8, timeout=LONG).version == 8
 
@@ -300,7 +306,7 @@ def test_readers_go_to_another_cache_when_theirs_dies_and_back_when_it_returns(m
     near.close()
     _publish(root, 2)
     assert reader.wait_for(2, timeout=LONG).version == 2
-    assert reader.statistics().failures >= 1
+    assert reader.source.failures >= 1
     again = make("cache", root, port=near.port)
     _publish(root, 3)
     assert reader.wait_for(3, timeout=LONG).version == 3
@@ -309,7 +315,7 @@ def test_readers_go_to_another_cache_when_theirs_dies_and_back_when_it_returns(m
     far.close()
     _publish(root, 4)
     assert reader.wait_for(4, timeout=LONG).version == 4
-    assert again.statistics().served >= 1
+    assert again.served >= 1
 
 
 def test_a_dead_parents_children_go_on_with_the_grandparent(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -392,7 +398,7 @@ def test_a_read_from_a_server_that_stalls_or_dies_meanwhile_is_given_up(make: Ma
     _publish(good, 1)
     reader = make("reader", stuck, good, timeouts=Timeouts(call=5.0, read=0.3, retry=60.0))
     assert reader.wait_for(1, timeout=LONG).version == 1
-    assert reader.statistics().failures == 1
+    assert reader.source.failures == 1
     release.set()
 
 
@@ -429,7 +435,7 @@ def test_a_cache_process_that_dies_in_the_middle_of_a_snapshot(
         assert process.stdout.readline() == "stalled\n"
         os.kill(process.pid, number)
         thread.join(LONG)
-        assert read[0].version == 1 and reader.statistics().failures == 1
+        assert read[0].version == 1 and reader.source.failures == 1
     finally:
         process.kill()
         process.communicate(timeout=LONG)
@@ -459,13 +465,13 @@ def test_a_cache_process_that_is_really_killed_or_stopped(make: Make, number: si
         reader = make("reader", address, root, timeouts=Timeouts(call=1.0, read=5.0, retry=60.0))
         _publish(root, 1)
         assert reader.wait_for(1, timeout=LONG).version == 1
-        assert reader.statistics().failures == 0
+        assert reader.source.failures == 0
         os.kill(process.pid, number)
         if number == signal.SIGKILL:
             process.wait(LONG)
         _publish(root, 2)
         assert reader.wait_for(2, timeout=LONG).version == 2
-        assert reader.statistics().failures == 1
+        assert reader.source.failures == 1
     finally:
         process.kill()
         process.communicate(timeout=LONG)

@@ -65,13 +65,13 @@ def test_a_killed_shard_is_written_round_and_returns(shards: Shards, replay: Sha
     for count in range(8, 12):  # both write to shard 1 now
         for home, mine in enumerate(writers):
             mine.write(episode(count, actor=home), timeout=LONG)
-    assert [mine.statistics().shard for mine in writers] == [1, 1]
-    assert [mine.statistics().moves for mine in writers] == [1, 0]
+    assert [mine.shard for mine in writers] == [1, 1]
+    assert [mine.moves for mine in writers] == [1, 0]
     taken += replay.read(6, timeout=LONG)  # shard 1 alone has as many left
     _wait_until(lambda: replay.statistics()[0].failures == 1 and not replay.statistics()[0].connected)
     shards.restart(0, same_port=same_port)
     assert shards.processes[0].ask("nothing")["restored"] >= kept
-    _wait_until(lambda: writers[0].statistics().shard == 0 or _write_another(writers[0]))
+    _wait_until(lambda: writers[0].shard == 0 or _write_another(writers[0]))
     _wait_until(lambda: replay.statistics()[0].connected)
     _drain(replay, taken)
     identities = [tuple(item.identity.tolist()) for item in taken]
@@ -115,7 +115,7 @@ def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedRe
     shards.restart(1, same_port=False)
     mine.write(episode(1), timeout=LONG)  # the same again, which no shard has confirmed yet
     assert counts(replay.read(1, timeout=LONG)) == [1]
-    assert mine.statistics().shard == 1
+    assert mine.shard == 1
 
 
 def test_a_shard_that_hangs_is_written_round_and_returns(shards: Shards) -> None:
@@ -126,13 +126,13 @@ def test_a_shard_that_hangs_is_written_round_and_returns(shards: Shards) -> None
         shards.processes[0].hang(on=True)
         try:
             mine.write(episode(1), timeout=LONG)
-            assert mine.statistics().shard == 1
+            assert mine.shard == 1
             _wait_until(lambda: not replay.statistics()[0].connected)
             assert counts(replay.read(1, timeout=LONG)) == [1]
         finally:
             shards.processes[0].hang(on=False)
         _wait_until(lambda: replay.statistics()[0].connected)
-        _wait_until(lambda: mine.statistics().shard == 0 or _write_another(mine))
+        _wait_until(lambda: mine.shard == 0 or _write_another(mine))
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:

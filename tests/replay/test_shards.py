@@ -61,10 +61,10 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
         mine = writer(addresses, home)
         for count in range(20 + 10 * home):
             mine.write(episode(count, actor=home), timeout=LONG)
-        statistics = mine.statistics()
-        assert (statistics.shard, statistics.written, statistics.moves) == (home, 20 + 10 * home, 0)
-        assert statistics.latency.operations == 20 + 10 * home
-        assert 0 < statistics.latency.p50 <= statistics.latency.p99 <= statistics.latency.worst
+        assert (mine.shard, mine.written, mine.moves) == (home, 20 + 10 * home, 0)
+        latency = mine.latencies.summary()
+        assert latency.operations == 20 + 10 * home
+        assert 0 < latency.p50 <= latency.p99 <= latency.worst
     assert [shard.size() for shard in made] == [20, 30, 40]
     replay = reader(addresses)
     replay.wait_until_connected(timeout=LONG)

@@ -96,7 +96,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         coordinator.on_too_large = loop.save
         coordinator.measure = lambda: {
             "iteration": float(loop.state.counters.iteration),
-            **telemetry.cache(root.statistics()),
+            **telemetry.cache(root),
         }
         parts.store.publish(counters.iteration, loop.state.parameters)
         coordinator.serve(root.address)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.runtimes.ray import host_assignment, telemetry
@@ -12,6 +11,7 @@ from placement.runtimes.ray.role_process import RoleProcess, find, keep_off_acce
 
 if TYPE_CHECKING:
     from placement.netlist.design import Design
+    from placement.replay.sharded import ShardWriter
 
 WAIT_SECONDS = 0.1
 
@@ -31,7 +31,7 @@ class RolloutParts(NamedTuple):
     designs: list[Design]
     agent: Any
     store: Any
-    writer: CountingWriter
+    writer: ShardWriter
 
 
 class RolloutWorker(RoleProcess):
@@ -61,7 +61,8 @@ class RolloutWorker(RoleProcess):
                 agent = find(self.makers.agent)(self.config.policy, designs)
                 store, writer = self._store(coordinator, agent.init(0)), self._writer(coordinator, designs)
                 self._closing = (store.close, writer.close)
-                coordinator.measure = lambda: {**telemetry.reader(store.statistics()), **writer.measures()}
+                written = telemetry.WriterMeasures(writer)
+                coordinator.measure = lambda: {**telemetry.reader(store.source), **written()}
                 self.play(RolloutParts(coordinator, designs, agent, store, writer))
         except (StoreClosed, ReplayClosed):
             if not self._stop.is_set():
@@ -95,22 +96,20 @@ class RolloutWorker(RoleProcess):
 
         return CacheReader(addresses, Layout(like), poll_seconds=runtime.poll_seconds)
 
-    def _writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> CountingWriter:
+    def _writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
         from placement.replay.sharded import ShardWriter
         from placement.training.designs import steps
 
         number, mine = self.who.number, self._shards()
         home = nearest(coordinator.shard_hosts(mine), coordinator.host, number // self.config.runtime.learners)
-        return CountingWriter(
-            ShardWriter(
-                lambda: coordinator.shards(mine),
-                home=home,
-                steps=steps(designs),
-                designs=len(designs),
-                key=number,
-                silence=self.config.runtime.shard_silence_seconds,
-            )
+        return ShardWriter(
+            lambda: coordinator.shards(mine),
+            home=home,
+            steps=steps(designs),
+            designs=len(designs),
+            key=number,
+            silence=self.config.runtime.shard_silence_seconds,
         )
 
     def _shards(self) -> tuple[int, ...]:
@@ -126,39 +125,3 @@ class RolloutWorker(RoleProcess):
             if any(coordinator.shards(self._shards())) and (any(caches) or not caches):
                 return True
         return False
-
-
-class CountingWriter:
-    """A writer that counts what it writes.
-
-    Args:
-        writer: of episodes.
-    """
-
-    def __init__(self, writer: Any) -> None:
-        self._writer = writer
-        self._counts = self._before = (0, 0)  # episodes, steps
-        self._at = time.monotonic()
-
-    def write(self, episode: Any, *, timeout: float) -> None:
-        """Writes one episode; raises ReplayTimeout, ReplayClosed."""
-        self._writer.write(episode, timeout=timeout)
-        episodes, steps = self._counts
-        self._counts = episodes + 1, steps + int(episode.length)
-
-    def close(self) -> None:
-        """Ends waits. May be called twice."""
-        self._writer.close()
-
-    def measures(self) -> Mapping[str, float]:
-        """Rates since the last call, and what the writer measured."""
-        now, counts = time.monotonic(), self._counts
-        seconds = max(now - self._at, 1e-9)
-        rates = [(count - before) / seconds for count, before in zip(counts, self._before, strict=True)]
-        self._at, self._before = now, counts
-        return {
-            "episodes_per_second": rates[0],
-            "steps_per_second": rates[1],
-            "episodes": float(counts[0]),
-            **telemetry.writer(self._writer.statistics()),
-        }

@@ -65,7 +65,7 @@ class CacheProcess(RoleProcess):
 
         cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=runtime.poll_seconds)
         try:
-            coordinator.measure = lambda: telemetry.cache(cache.statistics())
+            coordinator.measure = lambda: telemetry.cache(cache)
             coordinator.serve(cache.address)
             self._stop.wait()
         finally:

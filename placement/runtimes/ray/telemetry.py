@@ -5,15 +5,16 @@ Latencies are in milliseconds: `<what>_ms_mean`, `_p50` (median) and `_p99`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from placement.modelcache.cache import CacheStatistics
-    from placement.modelcache.source import SourceStatistics
+    from placement.modelcache.cache import ModelCache
+    from placement.modelcache.source import Source
     from placement.replay.shard import ShardLoad
     from placement.replay.shard_reader import ShardStatistics
-    from placement.replay.shard_writer import WriterStatistics
+    from placement.replay.shard_writer import ShardWriter
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
@@ -23,20 +24,35 @@ def latency(what: str, summary: Summary) -> dict[str, float]:
     return {f"{what}_ms_{name}": 1e3 * float(getattr(summary, name)) for name in ("mean", "p50", "p99")}
 
 
-def reader(statistics: SourceStatistics) -> dict[str, float]:
+def reader(source: Source) -> dict[str, float]:
     """Of who reads parameters from a cache."""
-    return {**latency("read", statistics.reads), "failures": float(statistics.failures)}
+    return {**latency("read", source.latencies.summary()), "failures": float(source.failures)}
 
 
-def writer(statistics: WriterStatistics) -> dict[str, float]:
-    """Of who writes episodes to a shard."""
-    return {**latency("write", statistics.latency), "moves": float(statistics.moves)}
+class WriterMeasures:
+    """Of who writes episodes to a shard; rates are since the last call."""
+
+    def __init__(self, writer: ShardWriter) -> None:
+        self._writer, self._at, self._before = writer, time.monotonic(), (0, 0)
+
+    def __call__(self) -> dict[str, float]:
+        writer, now = self._writer, time.monotonic()
+        counts, seconds = (writer.written, writer.steps), max(now - self._at, 1e-9)
+        rates = [(count - before) / seconds for count, before in zip(counts, self._before, strict=True)]
+        self._at, self._before = now, counts
+        return {
+            "episodes_per_second": rates[0],
+            "steps_per_second": rates[1],
+            "episodes": float(writer.written),
+            **latency("write", writer.latencies.summary()),
+            "moves": float(writer.moves),
+        }
 
 
-def cache(statistics: CacheStatistics) -> dict[str, float]:
+def cache(served: ModelCache) -> dict[str, float]:
     """Of a model cache."""
-    own = {"served": float(statistics.served), "published": float(statistics.published)}
-    return own if statistics.source is None else {**own, **reader(statistics.source)}
+    own = {"served": float(served.served), "published": float(served.published)}
+    return own if served.source is None else {**own, **reader(served.source)}
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
