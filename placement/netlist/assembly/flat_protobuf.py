@@ -18,11 +18,9 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rectangle, Rows
 from placement.netlist.formats.def_file import read_def
-from placement.netlist.formats.flat_protobuf import CELL, MACRO, MACRO_PIN, PORT, FlatNodes, read_flat_nodes
+from placement.netlist.formats.flat_protobuf import netlist_of, positions, read_flat_nodes
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.technology import Technology
-
-_KINDS = {MACRO: NodeKind.HARD, PORT: NodeKind.PORT, CELL: NodeKind.CELL}
 
 
 def read_protobuf_def(
@@ -50,10 +48,10 @@ def read_protobuf_def(
     nodes = read_flat_nodes(path)
     file = read_def(floorplan)
     technology = read_lefs(lefs) if lefs else Technology()
-    netlist, located, master = _netlist(nodes)
+    netlist, located, master = netlist_of(nodes)
     matched = match_def(netlist, file)
     plan, notices = floorplan_of(file, technology, matched.node_of, netlist)
-    placement, placing_notices = _on_def(netlist, _positions(nodes, netlist, located), matched, plan)
+    placement, placing_notices = _on_def(netlist, positions(nodes, netlist, located), matched, plan)
     sources = tuple(read_bytes(lef)[1] for lef in lefs or [])
     return FlatDesign(
         name=name or file.design or _stem(path),
@@ -78,8 +76,8 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
         DesignError: as `read_flat_nodes`; a port has no position.
     """
     nodes = read_flat_nodes(path)
-    netlist, located, master = _netlist(nodes)
-    placement = _positions(nodes, netlist, located)
+    netlist, located, master = netlist_of(nodes)
+    placement = positions(nodes, netlist, located)
     box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
     height = common_height(netlist)
     count = int(canvas.height / height) if height else 0
@@ -120,54 +118,6 @@ def common_height(netlist: Netlist) -> float:
 
 def _stem(path: str | os.PathLike[str]) -> str:
     return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
-
-
-def _netlist(nodes: FlatNodes) -> tuple[Netlist, np.ndarray, np.ndarray]:
-    """The netlist, the text node of each of its nodes (int64 [N]) and the nodes' masters (int32 [N])."""
-    located = np.flatnonzero(nodes.type != MACRO_PIN)
-    node_of = np.full(len(nodes.names), -1, dtype=np.int64)
-    node_of[located] = np.arange(len(located))
-    own = np.where(nodes.type == MACRO_PIN, nodes.macro, np.arange(len(nodes.names)))
-    driver = np.repeat(np.arange(len(nodes.names)), np.diff(nodes.start))
-    drives = np.flatnonzero(np.diff(nodes.start) > 0)
-    # A net is its driver and then its sinks; a pin is a text node, macros that nets name have one at their centre.
-    counts = np.diff(nodes.start)[drives] + 1
-    start = np.concatenate(([0], np.cumsum(counts)))
-    ends = np.empty(int(start[-1]), dtype=np.int64)
-    ends[start[:-1]] = drives
-    ends[np.setdiff1d(np.arange(len(ends)), start[:-1], assume_unique=True)] = nodes.sinks
-    assert len(driver) == len(nodes.sinks)
-    pins, pin_of = np.unique(np.concatenate((ends, np.flatnonzero(nodes.type != MACRO))), return_inverse=True)
-    weight = nodes.weight[drives]
-    is_pin = nodes.type[pins] == MACRO_PIN
-    kind = np.vectorize(lambda value: int(_KINDS[value]), otypes=[np.int8])(nodes.type[located])
-    is_port = kind == NodeKind.PORT
-    netlist = Netlist(
-        names=tuple(nodes.names[index] for index in located.tolist()),
-        kind=kind,
-        width=np.where(is_port, 0.0, nodes.width[located]),
-        height=np.where(is_port, 0.0, nodes.height[located]),
-        file_index=located,
-        pin_node=node_of[own[pins]],
-        pin_dx=np.where(is_pin, np.nan_to_num(nodes.x_offset[pins]), 0.0),
-        pin_dy=np.where(is_pin, np.nan_to_num(nodes.y_offset[pins]), 0.0),
-        net_weight=np.where(np.isnan(weight), 1.0, weight),
-        net_start=start,
-        net_pins=pin_of.reshape(-1)[: len(ends)],
-    )
-    return netlist, located, nodes.master[located]
-
-
-def _positions(nodes: FlatNodes, netlist: Netlist, located: np.ndarray) -> Placement:
-    """Where the file says that the nodes stand."""
-    placed = ~(np.isnan(nodes.x[located]) | np.isnan(nodes.y[located]))
-    return Placement(
-        x=np.where(placed, nodes.x[located], 0.0),
-        y=np.where(placed, nodes.y[located], 0.0),
-        orientation=np.maximum(nodes.orientation[located], 0),
-        placed=placed,
-        fixed=netlist.kind == NodeKind.PORT,
-    )
 
 
 def _on_def(netlist: Netlist, own: Placement, matched: Matched, plan: Floorplan) -> tuple[Placement, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Reader of flat netlists in Circuit Training's text-format protobuf, standard cells inside.
+"""The nodes of a netlist in Circuit Training's text-format protobuf as columns, and as a flat netlist.
 
 The nodes are read natively where the file is written as the published tools write it; anything else (escapes, lists,
 other quotes) goes through the full grammar of the clustered reader, which also says what is wrong with a bad file.
@@ -17,15 +17,16 @@ import numpy as np
 
 from placement.netlist import _native
 from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.design import Orientation
+from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.findings import SHOWN, refuse
 from placement.netlist.formats.text_format import TextFile, TextNode, parse_nodes
 
 TYPES = ("macro", "macro_pin", "port", "stdcell")
 MACRO, MACRO_PIN, PORT, CELL = range(4)
-_METADATA = "__metadata__"
-_NUMBERS = ("width", "height", "x", "y", "x_offset", "y_offset", "weight")
+METADATA = "__metadata__"
+OUT_OF_RANGE = f"{{key}} of node {{name!r}} is {{value!r}}; must be a finite number up to ±{LARGEST:g}"
+NUMBERS = ("width", "height", "x", "y", "x_offset", "y_offset", "weight")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,17 +82,22 @@ def read_flat_nodes(path: str | os.PathLike[str]) -> FlatNodes:
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data)
     if columns is None:
-        columns = _columns_of_text(path, data)
-    refuse(path, columns.pop("findings"))
-    if not columns["names"]:
-        raise DesignError(f"{path}: holds no nodes; expected a netlist as a text-format graph proto")
-    begin = columns.pop("begin")
-    for column in columns.values():
-        if isinstance(column, np.ndarray):
-            column.setflags(write=False)
-    nodes = FlatNodes(path=str(path), source=source, line=_lines(data, begin), **columns)
+        columns = columns_of_text(path, data)
+    refuse(path, columns["findings"])
+    nodes = flat_nodes(path, data, source, columns)
     _check(nodes)
     return nodes
+
+
+def flat_nodes(path: str | os.PathLike[str], data: bytes, source: SourceFile, columns: dict[str, Any]) -> FlatNodes:
+    """The nodes from the columns that either reader gives; raises DesignError where there are none."""
+    if not columns["names"]:
+        raise DesignError(f"{path}: holds no nodes; expected a netlist as a text-format graph proto")
+    kept = {name: column for name, column in columns.items() if name not in ("begin", "findings")}
+    for column in kept.values():
+        if isinstance(column, np.ndarray):
+            column.setflags(write=False)
+    return FlatNodes(path=str(path), source=source, line=_lines(data, columns["begin"]), **kept)
 
 
 def _lines(data: bytes, begin: np.ndarray) -> np.ndarray:
@@ -115,19 +121,25 @@ def _check(nodes: FlatNodes) -> None:
     nodes.refuse("pins on nodes that are no macros", np.flatnonzero(is_pin & ~on_macro))
 
 
-def _columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
-    """The same columns as the native reader's, through the full grammar."""
+def text_nodes(path: str | os.PathLike[str], data: bytes) -> tuple[TextFile, list[TextNode]]:
+    """The text nodes, as the full grammar reads them; raises DesignError where it cannot."""
     try:
-        text = data.decode("utf-8")
+        file = TextFile(path, data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DesignError.at(path, line, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
-    file = TextFile(path, text)
-    nodes = [node for node in parse_nodes(file) if node.name != _METADATA]
+    return file, [node for node in parse_nodes(file) if node.name != METADATA]
+
+
+def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
+    """The same columns as the native reader's, through the full grammar; raises DesignError for the first fault."""
+    file, nodes = text_nodes(path, data)
     index: dict[str, int] = {}
     for number, node in enumerate(nodes):
-        if index.setdefault(str(node.name), number) != number:
-            raise file.error(node.at, f"duplicate node name {node.name!r}")
+        first = index.setdefault(str(node.name), number)
+        if first != number:
+            line = file.text.count("\n", 0, nodes[first].at) + 1
+            raise file.error(node.at, f"duplicate node name {node.name!r}, first used on line {line}")
     masters: dict[str, int] = {}
     sinks: list[int] = []
     start = [0]
@@ -138,19 +150,19 @@ def _columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any
             sinks.append(index[name])
         start.append(len(sinks))
     columns: dict[str, Any] = {
-        key: np.array([_number(file, node, key) for node in nodes], dtype=np.float64) for key in _NUMBERS
+        key: np.array([_number(file, node, key) for node in nodes], dtype=np.float64) for key in NUMBERS
     }
     refs = [_text(file, node, "ref_name") for node in nodes]
     return columns | {
         "names": [str(node.name) for node in nodes],
-        "type": np.array([_choice(file, node, "type", TYPES) for node in nodes], dtype=np.int8),
+        "type": np.array([_type(file, node) for node in nodes], dtype=np.int8),
         "orientation": np.array([_turn(file, node) for node in nodes], dtype=np.int8),
         "macro": np.array([_macro(file, node, index) for node in nodes], dtype=np.int32),
         "master": np.array([-1 if ref is None else masters.setdefault(ref, len(masters)) for ref in refs], np.int32),
         "masters": list(masters),
         "start": np.array(start, dtype=np.int32),
         "sinks": np.array(sinks, dtype=np.int32),
-        "begin": _byte_offsets(text, [node.at for node in nodes]),
+        "begin": _byte_offsets(file.text, [node.at for node in nodes]),
         "findings": [],
     }
 
@@ -167,8 +179,8 @@ def _number(file: TextFile, node: TextNode, key: str) -> float:
     value, at = node.attributes.get(key, (math.nan, node.at))
     if key not in node.attributes:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, float) or not math.isfinite(value):
-        raise file.error(at, f"{key} of node {node.name!r} is {value!r}; must be a finite number")
+    if isinstance(value, bool) or not isinstance(value, float) or not abs(value) <= LARGEST:
+        raise file.error(at, OUT_OF_RANGE.format(key=key, name=node.name, value=value))
     return value
 
 
@@ -179,12 +191,12 @@ def _text(file: TextFile, node: TextNode, key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _choice(file: TextFile, node: TextNode, key: str, choices: tuple[str, ...]) -> int:
-    value = (_text(file, node, key) or "").lower()
-    if value not in choices:
-        at = node.attributes.get(key, (None, node.at))[1]
-        raise file.error(at, f"{key} of node {node.name!r} is {value!r}; must be one of {', '.join(choices)}")
-    return choices.index(value)
+def _type(file: TextFile, node: TextNode) -> int:
+    value, at = node.attributes.get("type", (None, node.at))
+    if not isinstance(value, str) or value.lower() not in TYPES:
+        what = "has no type" if "type" not in node.attributes else f"has the unknown type {value!r}"
+        raise file.error(at, f"node {node.name!r} {what}; must be one of {', '.join(TYPES)}")
+    return TYPES.index(value.lower())
 
 
 def _turn(file: TextFile, node: TextNode) -> int:
@@ -206,3 +218,59 @@ def _macro(file: TextFile, node: TextNode, index: dict[str, int]) -> int:
         at = node.attributes["macro_name"][1]
         raise file.error(at, f"pin {node.name!r} sits on macro {name!r}, which does not exist")
     return index[name]
+
+
+def netlist_of(nodes: FlatNodes, soft: np.ndarray | None = None) -> tuple[Netlist, np.ndarray, np.ndarray]:
+    """The netlist, the text node of each of its nodes (int64 [N]) and the nodes' masters (int32 [N]).
+
+    A pin is a text node that is no macro; macros that nets name have a pin at their centre, behind those.
+
+    Args:
+        nodes: of the file.
+        soft: bool [T], the macros that are soft; None: none is.
+    """
+    located = np.flatnonzero(nodes.type != MACRO_PIN)
+    node_of = np.full(len(nodes.names), -1, dtype=np.int64)
+    node_of[located] = np.arange(len(located))
+    own = np.where(nodes.type == MACRO_PIN, nodes.macro, np.arange(len(nodes.names)))
+    # A net is its driver and then its sinks.
+    drives = np.flatnonzero(np.diff(nodes.start) > 0)
+    start = np.concatenate(([0], np.cumsum(np.diff(nodes.start)[drives] + 1)))
+    ends = np.insert(nodes.sinks.astype(np.int64), nodes.start[drives], drives)
+    named = ends[nodes.type[ends] == MACRO]
+    first = np.sort(np.unique(named, return_index=True)[1])
+    pins = np.concatenate((np.flatnonzero(nodes.type != MACRO), named[first]))
+    pin_of = np.empty(len(nodes.names), dtype=np.int64)
+    pin_of[pins] = np.arange(len(pins))
+    weight = nodes.weight[drives]
+    is_pin = nodes.type[pins] == MACRO_PIN
+    kind = np.array([NodeKind.HARD, NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], np.int8)[nodes.type[located]]
+    if soft is not None:
+        kind[soft[located]] = NodeKind.SOFT
+    is_port = kind == NodeKind.PORT
+    netlist = Netlist(
+        names=tuple(nodes.names[index] for index in located.tolist()),
+        kind=kind,
+        width=np.where(is_port, 0.0, nodes.width[located]),
+        height=np.where(is_port, 0.0, nodes.height[located]),
+        file_index=located,
+        pin_node=node_of[own[pins]],
+        pin_dx=np.where(is_pin, np.nan_to_num(nodes.x_offset[pins]), 0.0),
+        pin_dy=np.where(is_pin, np.nan_to_num(nodes.y_offset[pins]), 0.0),
+        net_weight=np.where(np.isnan(weight), 1.0, weight),
+        net_start=start,
+        net_pins=pin_of[ends],
+    )
+    return netlist, located, nodes.master[located]
+
+
+def positions(nodes: FlatNodes, netlist: Netlist, located: np.ndarray) -> Placement:
+    """Where the file says that the nodes stand; ports are fixed."""
+    placed = ~(np.isnan(nodes.x[located]) | np.isnan(nodes.y[located]))
+    return Placement(
+        x=np.where(placed, nodes.x[located], 0.0),
+        y=np.where(placed, nodes.y[located], 0.0),
+        orientation=np.maximum(nodes.orientation[located], 0),
+        placed=placed,
+        fixed=netlist.kind == NodeKind.PORT,
+    )

@@ -11,7 +11,8 @@ import numpy as np
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.formats.protobuf import METADATA, SOFT_MACRO_PREFIX
+from placement.netlist.formats.flat_protobuf import METADATA
+from placement.netlist.formats.protobuf import SOFT_MACRO_PREFIX
 
 _TYPE = {NodeKind.HARD: "MACRO", NodeKind.SOFT: "macro", NodeKind.PORT: "PORT", NodeKind.CELL: "STDCELL"}
 _PIN_TYPE = {NodeKind.HARD: "MACRO_PIN", NodeKind.SOFT: "macro_pin"}

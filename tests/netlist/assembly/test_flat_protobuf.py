@@ -175,7 +175,7 @@ def test_damage_reads_the_same_both_ways(tmp_path_factory: pytest.TempPathFactor
     plain = _native.read_plain_protobuf(path.read_bytes())
     if plain is None or plain["findings"]:
         return
-    full = flat_protobuf._columns_of_text(path, path.read_bytes())
+    full = flat_protobuf.columns_of_text(path, path.read_bytes())
     for key in ("names", "masters"):
         assert plain[key] == full[key]
     for key in ("type", "width", "x", "weight", "orientation", "macro", "start", "sinks"):
