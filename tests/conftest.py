@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,16 @@ def ariane_folder() -> Path:
         if folder and (candidate / "netlist.pb.txt.gz").exists():
             return candidate
     pytest.skip("design ariane133_ng45 is not on PLACEMENT_PATH (netlists/README.md says where to get it)")
+
+
+@pytest.fixture(scope="session")
+def real() -> Callable[[str], Path]:
+    """Finds a file `folder/name` below a folder of PLACEMENT_PATH; skips where there is none."""
+
+    def find(name: str) -> Path:
+        for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
+            if folder and (Path(folder) / name).exists():
+                return Path(folder) / name
+        pytest.skip(f"{name} is not on PLACEMENT_PATH")
+
+    return find

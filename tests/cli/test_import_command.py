@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -245,3 +246,22 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
     design = load(out)
     theirs = read_placement(tmp_path / "judged/placement.plc", design.netlist)[1]
     np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])
+
+
+@pytest.mark.slow
+def test_published_placements_come_back_bit_for_bit(tmp_path: Path, real: Callable[[str], Path]) -> None:
+    """Through the canvas's coordinates and back, by the commands."""
+    netlist, floorplan = real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
+    design = tmp_path / "ariane"
+    assert run("import", "--protobuf", netlist, "--def", floorplan, "--out", design, "--parts", 8) == 0
+    empty = read_def(floorplan)
+    for path in sorted(floorplan.parent.glob("placed/*.def.gz")):
+        assert run("export", design, path, "--format", "plc", "--out", tmp_path / "a.plc", "--force") == 0
+        assert run("export", design, tmp_path / "a.plc", "--format", "def", "--out", tmp_path / "a.def", "--force") == 0
+        theirs, ours = read_def(path).components, read_def(tmp_path / "a.def")
+        order = [ours.components.names.index(name) for name in theirs.names]
+        for column in ("x", "y", "orientation"):
+            np.testing.assert_array_equal(getattr(ours.components, column)[order], getattr(theirs, column), path.name)
+        assert (ours.components.status == PlacementStatus.FIXED).all()
+        changed = set(empty.data.split(b"\n")) - set(ours.data.split(b"\n"))
+        assert len(changed) == len(theirs.names) == 133
