@@ -137,10 +137,12 @@ class View(NamedTuple):
 
 
 def view_of(design: Design, placement: Placement) -> View:
-    """The canvas with a thin margin, widened (at most by a fifth) to show hard macros that stand outside."""
+    """The canvas with a thin margin, widened (at most by a fifth) to show hard macros and ports that stand outside."""
     width, height = design.canvas.width, design.canvas.height
     corners = outlines(design, placement, design.netlist.hard).reshape(-1, 2)
-    corners = np.concatenate([corners, [[0.0, 0.0], [width, height]]])
+    ports = design.netlist.ports
+    points = np.stack([placement.x[ports], placement.y[ports]], axis=1)
+    corners = np.concatenate([corners, points, [[0.0, 0.0], [width, height]]])
     margin = 0.012 * max(width, height)
     low = np.maximum(corners.min(axis=0), [-0.2 * width, -0.2 * height]) - margin
     high = np.minimum(corners.max(axis=0), [1.2 * width, 1.2 * height]) + margin
