@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from placement.netlist.load import load
 from placement.netlist.user_placement import read_imported_flat
 from tests.support.small_lef_def import DEF, LEF
 
+ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     "netlist.pb.txt.gz",
     "initial.plc",
@@ -153,6 +158,38 @@ def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> No
     monkeypatch.setattr("placement.netlist.importing.write_flat", interrupted)
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d") == 130
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
+    """The partitioner itself hears no Ctrl-C: it runs in a process that is ended."""
+    lef, chip = write_chip(tmp_path / "made", Options(cells=30_000, macros=6, ports=12))
+    words = [
+        "-u",
+        "-m",
+        "placement.netlist",
+        "import",
+        "--lef",
+        str(lef),
+        "--def",
+        str(chip),
+        "--out",
+        "d",
+        "--runs",
+        "99",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("grid and routing capacity"):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (130, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
 def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path: Path) -> None:

@@ -8,24 +8,19 @@ Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 
 from __future__ import annotations
 
-import functools
 import os
-from typing import Any
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
+from placement.netlist.clustering.partition_worker import FAILED
 from placement.netlist.errors import DesignError
 
-
-@functools.cache
-def _mtkahypar() -> tuple[Any, Any]:
-    """The module and its library, which a process starts once, on all processors that it may use."""
-    try:
-        import mtkahypar
-    except ImportError:
-        raise DesignError("clustering needs the package mtkahypar (pip install mtkahypar)") from None
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return mtkahypar, mtkahypar.initialize(usable, False)
+DEADLINE = 6 * 3600.0
+"""Seconds that a partition may take; a million cells take a quarter of an hour."""
 
 
 def partition(
@@ -41,6 +36,8 @@ def partition(
 ) -> tuple[np.ndarray, int]:
     """Splits vertices into parts of about the same weight so that hyperedges join few parts.
 
+    It runs in a process of its own, on all processors that this one may use; Ctrl-C ends it.
+
     Args:
         edge: int64 [M], hyperedges of the pins, rising from 0.
         vertex: int64 [M].
@@ -55,27 +52,33 @@ def partition(
         int32 [V], each vertex's part; and the connectivity (sum of weight × (parts joined - 1)).
 
     Raises:
-        DesignError: Mt-KaHyPar is not installed or finds no such partition.
+        DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
     """
     count = len(vertex_weight)
     if parts < 2 or count <= 1:
         return np.maximum(fixed, 0).astype(np.int32), 0
-    module, library = _mtkahypar()
-    # The seed is taken over by contexts made after it.
-    module.set_seed(seed)
-    context = library.context_from_preset(module.PresetType.DETERMINISTIC_QUALITY)
-    context.set_partitioning_parameters(parts, imbalance, module.Objective.KM1)
-    context.logging = False
-    ends = np.cumsum(np.bincount(edge, minlength=len(edge_weight)))
-    edges = [pins.tolist() for pins in np.split(vertex, ends[:-1])]
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with tempfile.TemporaryDirectory(prefix="partition-") as folder:
+        given, wanted = Path(folder) / "given.npz", Path(folder) / "found.npz"
+        np.savez(
+            given, edge=edge, vertex=vertex, edge_weight=edge_weight, vertex_weight=vertex_weight, fixed=fixed,
+            parts=parts, imbalance=imbalance, seed=seed, threads=usable,
+        )  # fmt: skip
+        _run([str(given), str(wanted)], what=f"{count} vertices into {parts} parts")
+        with np.load(wanted, allow_pickle=False) as file:
+            return file["part"], int(file["cost"])
+
+
+def _run(files: list[str], *, what: str) -> None:
+    """Runs the process that partitions; raises DesignError where it fails."""
+    command = [sys.executable, "-m", "placement.netlist.clustering.partition_worker", *files]
     try:
-        graph = library.create_hypergraph(
-            context, count, len(edges), edges, vertex_weight.tolist(), edge_weight.tolist()
-        )
-        del edges
-        if (fixed >= 0).any():
-            graph.add_fixed_vertices(fixed.tolist(), parts)
-        found = graph.partition(context)
-    except RuntimeError as error:
-        raise DesignError(f"Mt-KaHyPar cannot split {count} vertices into {parts} parts: {error}") from None
-    return np.array(found.get_partition(), dtype=np.int32), int(found.km1())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    except subprocess.TimeoutExpired:
+        raise DesignError(f"splitting {what} took longer than {DEADLINE / 3600:g} hours") from None
+    said = done.stderr.strip().splitlines()
+    if done.returncode == FAILED:
+        raise DesignError(said[-1] if said else f"Mt-KaHyPar cannot split {what}")
+    if done.returncode != 0:
+        last = said[-1] if said else "it said nothing"
+        raise DesignError(f"splitting {what}: the process ended with status {done.returncode}: {last}")
