@@ -38,5 +38,29 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
         return f"{at}: no gcell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
     if verdict == _native.Verdict.outside_canvas:
         return f"{at}: it would reach beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
-    threshold = f"the threshold of {canvas.overlap_threshold:g} µm"
-    return f"{at}: it would overlap macro {names[obstacle]!r} by more than {threshold}"
+    return f"{at}: {_reason(design, int(order[step]), verdict, obstacle)}"
+
+
+def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int) -> str:
+    """Why a macro may not stand on a gcell inside the canvas."""
+    names, constraints = design.netlist.names, design.constraints
+    if verdict == _native.Verdict.on_blockage:
+        return "it would stand on a placement blockage"
+    if verdict == _native.Verdict.near_port:
+        return f"it would stand less than the keep-out of {constraints.port_keepout:g} µm from a port"
+    if verdict == _native.Verdict.off_region:
+        own = [region.name for region in constraints.regions if macro in region.nodes]
+        others = [region.name for region in constraints.regions if region.is_exclusive and macro not in region.nodes]
+        inside = [f"it must stay in region {name!r}" for name in own]
+        outside = [f"it must stay out of the exclusive region {name!r}" for name in others]
+        return " and ".join(inside + outside)
+    if verdict == _native.Verdict.too_close:
+        own_halo, halo = constraints.halo[macro], constraints.halo[obstacle]
+        return (
+            f"it would stand too close to macro {names[obstacle]!r}: their halos are {own_halo[0]:g} and {halo[0]:g} "
+            f"µm in x, {own_halo[1]:g} and {halo[1]:g} µm in y"
+        )
+    return (
+        f"it would overlap macro {names[obstacle]!r} by more than the threshold of "
+        f"{design.canvas.overlap_threshold:g} µm"
+    )

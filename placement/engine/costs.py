@@ -1,4 +1,4 @@
-"""The exact proxy cost of a placement, its maps, and whether the placement is legal.
+"""The exact proxy cost of a placement, its maps, and whether the placement is legal and keeps to its constraints.
 
 Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 """
@@ -69,6 +69,26 @@ class Legality(NamedTuple):
     outside: int
 
 
+class Violations(NamedTuple):
+    """How often a placement breaks the design's constraints; fixed macros count, too.
+
+    Attributes:
+        halos: pairs of hard macros that are closer than their halos let them, without overlapping.
+        blockages: hard macros on a placement blockage.
+        regions: hard macros that are not wholly inside their region, or are in another one's exclusive region.
+        orientations: hard macros turned as they may not be.
+        grid: hard macros whose lower left corner is not on the snapping grid.
+        port_keepout: hard macros too near to a port.
+    """
+
+    halos: int = 0
+    blockages: int = 0
+    regions: int = 0
+    orientations: int = 0
+    grid: int = 0
+    port_keepout: int = 0
+
+
 _THREAD = threading.local()
 
 
@@ -110,6 +130,14 @@ def legality(design: Design, placement: Placement | None = None) -> Legality:
     """How many hard macros overlap or stand outside (the design's own placement when None); raises DesignError."""
     placement = checked_placement(design, placement)
     return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
+
+
+def violations(design: Design, placement: Placement | None = None) -> Violations:
+    """How often the design's constraints are broken (by the design's own placement when None); raises DesignError."""
+    placement = checked_placement(design, placement)
+    return Violations(
+        *_native.check_constraints(native_design(design), placement.x, placement.y, placement.orientation)
+    )
 
 
 def checked_placement(design: Design, placement: Placement | None) -> Placement:

@@ -10,6 +10,7 @@ import numpy as np
 
 from placement.engine import _native
 from placement.netlist.design import Design
+from placement.netlist.keep_outs import keep_outs
 
 _CACHE: weakref.WeakKeyDictionary[Design, _native.Design] = weakref.WeakKeyDictionary()
 
@@ -26,7 +27,7 @@ def _build(design: Design) -> _native.Design:
     netlist, canvas, initial = design.netlist, design.canvas, design.initial
     whole = {"columns": int(canvas.columns), "rows": int(canvas.rows), "smoothing": math.floor(canvas.smoothing)}
     same = ("kind", "pin_node", "pin_dx", "pin_dy", "net_weight", "net_start", "net_pins")
-    return _native.Design(
+    native = _native.Design(
         **{**dataclasses.asdict(canvas), **whole},
         **{name: getattr(netlist, name) for name in same},
         node_width=netlist.width,
@@ -37,4 +38,23 @@ def _build(design: Design) -> _native.Design:
         placed=initial.placed.astype(np.uint8),
         fixed=initial.fixed.astype(np.uint8),
         placing_order=design.placing_order,
+    )
+    if design.constraints.any:
+        _constrain(native, design)
+    return native
+
+
+def _constrain(native: _native.Design, design: Design) -> None:
+    constraints, kept = design.constraints, keep_outs(design)
+    grid = constraints.grid
+    native.constrain(
+        halo_x=np.ascontiguousarray(constraints.halo[:, 0]),
+        halo_y=np.ascontiguousarray(constraints.halo[:, 1]),
+        orientations=constraints.orientations,
+        rectangles=kept.rectangles,
+        kind=kept.kind,
+        keep_set=kept.set_of,
+        set_start=kept.set_start,
+        items=kept.items,
+        grid=[grid.pitch_x, grid.pitch_y, grid.offset_x, grid.offset_y],
     )

@@ -62,6 +62,15 @@ void bind_cost(nb::module_& m) {
         return std::make_tuple(result.overlaps, result.outside);
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+  m.def(
+      "check_constraints",
+      [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
+        require_placement(*design, x, y, orientation);
+        const Violations result = check_constraints(*design, x.data(), y.data(), orientation.data());
+        return std::make_tuple(result.halos, result.blockages, result.regions, result.orientations, result.grid,
+                               result.port_keepout);
+      },
+      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
 }
 
 }  // namespace placement

@@ -1,5 +1,8 @@
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 
@@ -10,6 +13,8 @@ namespace nb = nanobind;
 
 namespace placement {
 namespace {
+
+using Rectangles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // [K, 4]
 
 template <typename T>
 std::vector<T> copied(const InputVector<T>& array) {
@@ -59,6 +64,34 @@ void bind_design(nb::module_& m) {
           nb::arg("net_weight"), nb::arg("net_start"), nb::arg("net_pins"), nb::arg("initial_x"),
           nb::arg("initial_y"), nb::arg("initial_orientation"), nb::arg("placed"), nb::arg("fixed"),
           nb::arg("placing_order"))
+      .def(
+          "constrain",
+          [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,
+             InputVector<std::uint8_t> orientations, Rectangles rectangles, InputVector<std::int8_t> kind,
+             InputVector<std::int32_t> keep_set, InputVector<std::int32_t> set_start, InputVector<std::int32_t> items,
+             std::array<double, 4> grid) {
+            Constraints& to = self.constraints;
+            to.any = true;
+            to.halo_x = copied(halo_x);
+            to.halo_y = copied(halo_y);
+            const auto above = [](double side) { return side > 0; };
+            to.halos = std::any_of(to.halo_x.begin(), to.halo_x.end(), above) ||
+                       std::any_of(to.halo_y.begin(), to.halo_y.end(), above);
+            to.orientations = copied(orientations);
+            to.keep_outs.clear();
+            for (std::size_t i = 0; i < rectangles.shape(0); ++i) {
+              const double *at = rectangles.data() + 4 * i, left = at[0], low = at[1], right = at[2], high = at[3];
+              to.keep_outs.push_back({(left + right) / 2, (low + high) / 2, right - left, high - low,
+                                      static_cast<KeepOutKind>(kind.data()[i])});
+            }
+            to.keep_set = copied(keep_set);
+            to.set_start = copied(set_start);
+            to.items = copied(items);
+            to.grid = {grid[0], grid[1], grid[2], grid[3]};
+          },
+          nb::kw_only(), nb::arg("halo_x"), nb::arg("halo_y"), nb::arg("orientations"), nb::arg("rectangles"),
+          nb::arg("kind"), nb::arg("keep_set"), nb::arg("set_start"), nb::arg("items"), nb::arg("grid"),
+          "Has macros keep to constraints, before anything is made of the design.")
       .def_prop_ro("num_nodes", &Design::nodes)
       .def_prop_ro("num_nets", &Design::nets)
       .def_prop_ro("num_steps", [](const Design& self) { return static_cast<int>(self.placing_order.size()); });

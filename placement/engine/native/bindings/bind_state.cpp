@@ -30,7 +30,11 @@ void bind_state(nb::module_& m) {
       .value("out_of_range", Verdict::out_of_range)
       .value("outside_canvas", Verdict::outside_canvas)
       .value("overlaps", Verdict::overlaps)
-      .value("all_placed", Verdict::all_placed);
+      .value("all_placed", Verdict::all_placed)
+      .value("too_close", Verdict::too_close)
+      .value("on_blockage", Verdict::on_blockage)
+      .value("off_region", Verdict::off_region)
+      .value("near_port", Verdict::near_port);
 
   nb::class_<PlacementState>(m, "PlacementState", "Macros placed one by one; see placement.engine.state.")
       .def("__init__",

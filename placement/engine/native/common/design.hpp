@@ -41,8 +41,49 @@ struct Canvas {
   int row_of(double y) const { return static_cast<int>(std::clamp(y / cell_height(), 0.0, rows - 1.0)); }
 };
 
+// Where hard macros of some sets may not stand; see placement/netlist/keep_outs.py.
+enum class KeepOutKind : std::int8_t { blockage = 0, region = 1, port = 2 };
+struct KeepOut {
+  double x, y, width, height;  // µm, centre and sides
+  KeepOutKind kind;
+};
+
+// Where lower left corners of macros may lie: offset + a whole number of pitches; pitch 0: anywhere. µm.
+struct SnapGrid {
+  double pitch_x = 0, pitch_y = 0, offset_x = 0, offset_y = 0;
+  bool is_set() const { return pitch_x > 0 || pitch_y > 0; }
+};
+
+// What hard macros keep to, see placement/netlist/constraints.py; the vectors are empty where `any` is false.
+struct Constraints {
+  bool any = false;
+  bool halos = false;                         // whether any node has one
+  std::vector<double> halo_x, halo_y;         // [N] µm, in orientation N
+  std::vector<std::uint8_t> orientations;     // [N] bit o: orientation o is allowed
+  std::vector<KeepOut> keep_outs;
+  std::vector<std::int32_t> keep_set;         // [N] which set of keep-outs holds for a hard macro
+  std::vector<std::int32_t> set_start, items; // set s: keep_outs[items[set_start[s]]] …
+  SnapGrid grid;
+
+  bool allows(int node, std::int8_t orientation) const { return !any || ((orientations[node] >> orientation) & 1); }
+  double halo_across(int node, std::int8_t orientation) const {
+    return !halos ? 0 : swaps_sides(orientation) ? halo_y[node] : halo_x[node];
+  }
+  double halo_up(int node, std::int8_t orientation) const {
+    return !halos ? 0 : swaps_sides(orientation) ? halo_x[node] : halo_y[node];
+  }
+  // Calls visit(keep-out) for those that a hard macro keeps off.
+  template <typename Visit>
+  void for_keep_outs(int node, Visit visit) const {
+    if (!any) return;
+    const int set = keep_set[node];
+    for (int i = set_start[set]; i < set_start[set + 1]; ++i) visit(keep_outs[items[i]]);
+  }
+};
+
 struct Design {
   Canvas canvas;
+  Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;
   std::vector<double> node_width, node_height;  // µm, in orientation N

@@ -1,6 +1,9 @@
-// Which hard macros overlap and which stand beyond the canvas: the one rule that everything in the engine shares.
+// Where a hard macro may stand: inside the canvas, clear of other macros by halos and spacing, off what it must keep off,
+// turned as it may be, on the snapping grid. The one rule that everything in the engine shares.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +30,48 @@ inline bool reaches_beyond(double centre, double length, double extent) {
   return centre - length / 2 < -kLengthTolerance || centre + length / 2 > extent + kLengthTolerance;
 }
 
+// µm that two intervals may share where `gap` µm are to lie between them: less than none if there is a gap to keep.
+inline double allowed_share(double gap, double threshold) { return gap > 0 ? -gap : threshold; }
+
+// A hard macro as it stands.
+struct HardBox {
+  double x, y, width, height;  // µm
+  double halo_x, halo_y;       // µm, turned with it
+};
+inline HardBox hard_box(const Design& design, int node, double x, double y, std::int8_t orientation) {
+  return {x, y, design.width_of(node, orientation), design.height_of(node, orientation),
+          design.constraints.halo_across(node, orientation), design.constraints.halo_up(node, orientation)};
+}
+
+// Whether two hard macros are nearer on both axes than their halos, or `spacing`, let them; where neither asks for a
+// gap, whether they overlap by more than `threshold`.
+inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double threshold) {
+  return intervals_overlap(a.x, a.width, b.x, b.width,
+                           allowed_share(std::max(spacing, a.halo_x + b.halo_x), threshold)) &&
+         intervals_overlap(a.y, a.height, b.y, b.height,
+                           allowed_share(std::max(spacing, a.halo_y + b.halo_y), threshold));
+}
+
+// Whether a box stands on a keep-out; `spacing` is kept from blockages only.
+inline bool stands_on(const HardBox& box, const KeepOut& off, double spacing) {
+  const double share = allowed_share(off.kind == KeepOutKind::blockage ? spacing : 0, 0);
+  return intervals_overlap(box.x, box.width, off.x, off.width, share) &&
+         intervals_overlap(box.y, box.height, off.y, off.height, share);
+}
+
+// How many whole pitches a corner is from the grid's offset, downwards.
+inline double pitches_below(double corner, double pitch, double offset) {
+  return std::floor((corner - offset + kLengthTolerance) / pitch);
+}
+inline bool on_grid(double corner, double pitch, double offset) {
+  if (!(pitch > 0)) return true;
+  return std::abs(corner - offset - pitch * std::round((corner - offset) / pitch)) <= kLengthTolerance;
+}
+inline bool on_grid(const HardBox& box, const SnapGrid& grid) {
+  return on_grid(box.x - box.width / 2, grid.pitch_x, grid.offset_x) &&
+         on_grid(box.y - box.height / 2, grid.pitch_y, grid.offset_y);
+}
+
 // x, y [N] µm, orientation [N].
 inline Legality check_legality(const Design& design, const double* x, const double* y,
                                const std::int8_t* orientation) {
@@ -46,6 +91,43 @@ inline Legality check_legality(const Design& design, const double* x, const doub
           intervals_overlap(x[a], width, x[b], design.width_of(b, orientation[b]), canvas.overlap_threshold) &&
           intervals_overlap(y[a], height, y[b], design.height_of(b, orientation[b]), canvas.overlap_threshold);
     }
+  }
+  return result;
+}
+
+// Hard macros, fixed ones too, that break a constraint; of halos, pairs that are too close without overlapping.
+struct Violations {
+  int halos = 0, blockages = 0, regions = 0, orientations = 0, grid = 0, port_keepout = 0;
+};
+
+// x, y [N] µm, orientation [N].
+inline Violations check_constraints(const Design& design, const double* x, const double* y,
+                                    const std::int8_t* orientation) {
+  Violations result;
+  const Constraints& constraints = design.constraints;
+  if (!constraints.any) return result;
+  std::vector<HardBox> boxes;
+  const double threshold = design.canvas.overlap_threshold;
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) != Kind::hard) continue;
+    const HardBox box = hard_box(design, node, x[node], y[node], orientation[node]);
+    bool on[3] = {false, false, false};
+    constraints.for_keep_outs(node, [&](const KeepOut& off) {
+      on[static_cast<int>(off.kind)] |= stands_on(box, off, 0);
+    });
+    result.blockages += on[static_cast<int>(KeepOutKind::blockage)];
+    result.regions += on[static_cast<int>(KeepOutKind::region)];
+    result.port_keepout += on[static_cast<int>(KeepOutKind::port)];
+    result.orientations += !constraints.allows(node, orientation[node]);
+    result.grid += !on_grid(box, constraints.grid);
+    HardBox bare = box;
+    bare.halo_x = bare.halo_y = 0;
+    for (const HardBox& other : boxes) {
+      HardBox bare_other = other;
+      bare_other.halo_x = bare_other.halo_y = 0;
+      result.halos += too_close(box, other, 0, threshold) && !too_close(bare, bare_other, 0, threshold);
+    }
+    boxes.push_back(box);
   }
   return result;
 }

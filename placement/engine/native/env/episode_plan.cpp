@@ -19,6 +19,15 @@ std::pair<int, int> inside(const std::vector<double>& centres, double length, do
   return {first, last};
 }
 
+// Centres at which a macro of `length` µm has its lower corner on the grid, each the nearest below the one given.
+std::vector<double> snapped(std::vector<double> centres, double length, double pitch, double offset) {
+  if (!(pitch > 0)) return centres;
+  for (double& centre : centres) {
+    centre = offset + pitch * pitches_below(centre - length / 2, pitch, offset) + length / 2;
+  }
+  return centres;
+}
+
 }  // namespace
 
 EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
@@ -54,8 +63,18 @@ void EpisodePlan::plan_macro(int node) {
   macro.node = node;
   macro.width = design->width_of(node, orientation);
   macro.height = design->height_of(node, orientation);
-  std::tie(macro.first_column, macro.last_column) = inside(column_x, macro.width, design->canvas.width);
-  std::tie(macro.first_row, macro.last_row) = inside(row_y, macro.height, design->canvas.height);
+  const Constraints& constraints = design->constraints;
+  macro.halo_x = constraints.halo_across(node, orientation);
+  macro.halo_y = constraints.halo_up(node, orientation);
+  macro.keep_set = constraints.any ? constraints.keep_set[node] : -1;
+  if (!constraints.allows(node, orientation)) {
+    throw UnplayableDesign(node, "stands in an orientation that it may not have");
+  }
+  const SnapGrid& grid = constraints.grid;
+  std::tie(macro.first_column, macro.last_column) =
+      inside(snapped(column_x, macro.width, grid.pitch_x, grid.offset_x), macro.width, design->canvas.width);
+  std::tie(macro.first_row, macro.last_row) =
+      inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, design->canvas.height);
   if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
     throw UnplayableDesign(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
   }
@@ -129,42 +148,91 @@ void EpisodePlan::plan_standing() {
 }
 
 void EpisodePlan::plan_shapes() {
-  const Canvas& canvas = design->canvas;
   std::vector<const MacroToPlace*> examples;  // [S]
   for (MacroToPlace& macro : macros) {
     const auto same = std::find_if(examples.begin(), examples.end(), [&macro](const MacroToPlace* other) {
-      return other->width == macro.width && other->height == macro.height;
+      return other->width == macro.width && other->height == macro.height && other->halo_x == macro.halo_x &&
+             other->halo_y == macro.halo_y && other->keep_set == macro.keep_set;
     });
     macro.shape = static_cast<std::int32_t>(same - examples.begin());
     if (same == examples.end()) examples.push_back(&macro);
   }
   shapes = static_cast<int>(examples.size());
-  const auto reach = [&canvas](double own, double other, double size, int count) {
+  if (const SnapGrid& grid = design->constraints.grid; grid.is_set()) {
+    for (const MacroToPlace* macro : examples) {
+      const auto across = snapped(column_x, macro->width, grid.pitch_x, grid.offset_x);
+      const auto up = snapped(row_y, macro->height, grid.pitch_y, grid.offset_y);
+      snapped_x.insert(snapped_x.end(), across.begin(), across.end());
+      snapped_y.insert(snapped_y.end(), up.begin(), up.end());
+    }
+  }
+  plan_reaches(examples);
+  plan_free_cells(examples);
+}
+
+void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples) {
+  const Canvas& canvas = design->canvas;
+  const auto reach = [&canvas](double own, double other, double gap, double size, double pitch, int count) {
+    const double share = allowed_share(gap, canvas.overlap_threshold);
+    const double nearer = pitch > 0 ? pitch + kLengthTolerance : 0;  // snapping may bring them together by so much
     std::int32_t apart = 0;
-    while (apart < count && intervals_overlap(0, own, apart * size, other, canvas.overlap_threshold)) ++apart;
+    while (apart < count && intervals_overlap(0, own, std::max(0.0, apart * size - nearer), other, share)) ++apart;
     return apart - 1;
   };
+  const SnapGrid& grid = design->constraints.grid;
+  for (const MacroToPlace* macro : examples) {
+    for (const MacroToPlace* other : examples) {
+      const CellReach both{
+          reach(macro->width, other->width, macro->halo_x + other->halo_x, cell_width, grid.pitch_x, canvas.columns),
+          reach(macro->height, other->height, macro->halo_y + other->halo_y, cell_height, grid.pitch_y, canvas.rows)};
+      reaches.push_back(std::min(both.columns, both.rows) < 0 ? CellReach{} : both);
+    }
+  }
+}
+
+void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& examples) {
+  const Canvas& canvas = design->canvas;
+  const Constraints& constraints = design->constraints;
   const auto set = static_cast<std::size_t>(canvas.rows) * words;
   free_cells.assign(shapes * set, 0);
   for (int shape = 0; shape < shapes; ++shape) {
     const MacroToPlace& macro = *examples[shape];
-    for (const MacroToPlace* other : examples) {
-      const CellReach both{reach(macro.width, other->width, cell_width, canvas.columns),
-                           reach(macro.height, other->height, cell_height, canvas.rows)};
-      reaches.push_back(std::min(both.columns, both.rows) < 0 ? CellReach{} : both);
-    }
     std::uint64_t* cells = free_cells.data() + shape * set;
     for (int row = macro.first_row; row <= macro.last_row; ++row) {
       for (int word = 0; word < words; ++word) {
         cells[row * words + word] = bits(macro.first_column - 64 * word, macro.last_column - 64 * word);
       }
     }
+    // Gcells where the macro would share more than it may with an interval (centre, length).
+    const auto blocked = [&](bool across, double centre, double length, double share) {
+      const std::vector<double>& centres = across ? column_x : row_y;
+      const double own = across ? macro.width : macro.height;
+      if (snapped_x.empty()) return blocked_by(centres, 1 / (across ? cell_width : cell_height), own, centre, length, share);
+      int first = 0, last = static_cast<int>(centres.size()) - 1;
+      const auto overlaps = [&](int i) {
+        return intervals_overlap(across ? x_of(shape, i) : y_of(shape, i), own, centre, length, share);
+      };
+      while (first <= last && !overlaps(first)) ++first;
+      while (last >= first && !overlaps(last)) --last;
+      return std::pair<int, int>{first, last};
+    };
     for (const Obstacle& fixed : fixed_macros) {
-      const auto [first_row, last_row] = blocked_by(row_y, 1 / cell_height, macro.height, fixed.y, fixed.height,
-                                                    canvas.overlap_threshold);
-      const auto [first_column, last_column] = blocked_by(column_x, 1 / cell_width, macro.width, fixed.x, fixed.width,
-                                                          canvas.overlap_threshold);
+      const std::int8_t orientation = design->initial_orientation[fixed.node];
+      const double gap_x = macro.halo_x + constraints.halo_across(fixed.node, orientation);
+      const double gap_y = macro.halo_y + constraints.halo_up(fixed.node, orientation);
+      const auto [first_row, last_row] =
+          blocked(false, fixed.y, fixed.height, allowed_share(gap_y, canvas.overlap_threshold));
+      const auto [first_column, last_column] =
+          blocked(true, fixed.x, fixed.width, allowed_share(gap_x, canvas.overlap_threshold));
       block_cells(cells, words, first_row, last_row, first_column, last_column);
+    }
+    constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
+      const auto [first_row, last_row] = blocked(false, off.y, off.height, 0);
+      const auto [first_column, last_column] = blocked(true, off.x, off.width, 0);
+      block_cells(cells, words, first_row, last_row, first_column, last_column);
+    });
+    if (constraints.any && std::all_of(cells, cells + set, [](std::uint64_t word) { return word == 0; })) {
+      throw UnplayableDesign(macro.node, "constraints and fixed macros leave it no gcell; a finer grid may");
     }
   }
 }

@@ -47,13 +47,16 @@ struct MacroNet {
 struct MacroToPlace {
   std::int32_t node;
   double width, height;                                        // µm
+  double halo_x, halo_y;                                       // µm
+  std::int32_t keep_set;                                       // of keep-outs, see Constraints
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
   double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0
-  std::int32_t shape;                                          // macros of equal width and height share it
+  std::int32_t shape;                                          // macros that fit in the same places share it
   std::int32_t first_column, last_column, first_row, last_row;  // where it lies inside the canvas
 };
 
-// How many gcells apart, along each axis, two macros on gcell centres still overlap; -1 where they never do.
+// How many gcells apart, along each axis, two macros on gcell centres still overlap or are too close; -1 where they
+// never are. On a snapping grid macros stand up to a pitch off the centres, so that may be one gcell too many.
 struct CellReach {
   std::int32_t columns = -1, rows = -1;
 };
@@ -65,11 +68,20 @@ struct Obstacle {
 };
 
 struct EpisodePlan {
-  // Throws UnplayableDesign where there is no macro to place, one lies inside the
-  // canvas at no gcell's centre, or a port, cell or fixed node stands nowhere.
+  // Throws UnplayableDesign where there is no macro to place, one lies inside the canvas at no gcell's centre, a port,
+  // cell or fixed node stands nowhere, or constraints leave a macro no gcell or forbid it its orientation.
   explicit EpisodePlan(std::shared_ptr<const Design> design);
 
   int steps() const { return static_cast<int>(macros.size()); }
+
+  // Centre, µm, of a macro of some shape on a gcell: the gcell's own, or the nearest below it with the macro's lower
+  // left corner on the snapping grid.
+  double x_of(int shape, int column) const {
+    return snapped_x.empty() ? column_x[column] : snapped_x[shape * column_x.size() + column];
+  }
+  double y_of(int shape, int row) const {
+    return snapped_y.empty() ? row_y[row] : snapped_y[shape * row_y.size() + row];
+  }
 
   std::shared_ptr<const Design> design;
   double cell_width, cell_height;          // µm
@@ -80,10 +92,11 @@ struct EpisodePlan {
   std::vector<Obstacle> fixed_macros;      // fixed hard macros
   std::vector<double> standing_occupancy;  // [R, C] share of the gcell under fixed hard macros
   std::vector<double> standing_density;    // [R, C] the same with fixed soft macros
-  int shapes = 0;                          // S different sizes of macros
+  int shapes = 0;                          // S kinds of macros that fit in different places
+  std::vector<double> snapped_x, snapped_y;  // [S, C], [S, R] µm, or empty without a snapping grid
   int words;                               // 64-bit words in a row of a set of gcells
   std::vector<CellReach> reaches;          // [S, S]
-  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells inside the canvas and clear of fixed macros
+  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells that fixed macros and constraints leave
   Rounder share;                           // keeps sums of shares exact, so that taking away undoes adding
   std::uint64_t fingerprint;               // of the design
 
@@ -93,6 +106,8 @@ struct EpisodePlan {
   void plan_macro(int node);
   void plan_standing();
   void plan_shapes();
+  void plan_reaches(const std::vector<const MacroToPlace*>& examples);
+  void plan_free_cells(const std::vector<const MacroToPlace*>& examples);
 };
 
 // Calls visit(cell, share) for every gcell that the rectangle covers, with the rounded share of it that is covered.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "common/design.hpp"
 
@@ -115,6 +116,13 @@ inline std::uint64_t fingerprint(const Design& design) {
   add(design.pin_dy), add(design.net_weight), add(design.net_start), add(design.net_pins), add(design.initial_x);
   add(design.initial_y), add(design.initial_orientation), add(design.placed), add(design.fixed);
   add(design.placing_order);
+  if (const Constraints& kept = design.constraints; kept.any) {
+    add(kept.halo_x), add(kept.halo_y), add(kept.orientations), add(kept.keep_set), add(kept.set_start), add(kept.items);
+    for (const KeepOut& off : kept.keep_outs) {
+      add(std::vector<double>{off.x, off.y, off.width, off.height, static_cast<double>(off.kind)});
+    }
+    add(std::vector<double>{kept.grid.pitch_x, kept.grid.pitch_y, kept.grid.offset_x, kept.grid.offset_y});
+  }
   const std::string all = bytes.sealed();
   Checksum checksum;
   checksum.add(all.data(), all.size());

@@ -86,7 +86,8 @@ void PlacementState::reset() {
 
 void PlacementState::place(int row, int column) {
   const MacroToPlace& macro = plan_->macros[step_];
-  const Obstacle placed{plan_->column_x[column], plan_->row_y[row], macro.width, macro.height, macro.node};
+  const Obstacle placed{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
+                        macro.node};
   for (int i = macro.first_net; i < macro.last_net; ++i) {
     const MacroNet& pins = plan_->macro_nets[i];
     Box& box = boxes_[pins.net];
@@ -153,18 +154,48 @@ Verdict PlacementState::judge(int row, int column, int* obstacle) const {
   if (row < macro.first_row || row > macro.last_row || column < macro.first_column || column > macro.last_column) {
     return Verdict::outside_canvas;
   }
-  const double x = plan_->column_x[column], y = plan_->row_y[row], threshold = canvas.overlap_threshold;
-  const auto in_the_way = [&](const Obstacle& other) {
-    return intervals_overlap(x, macro.width, other.x, other.width, threshold) &&
-           intervals_overlap(y, macro.height, other.y, other.height, threshold);
+  return why_not(row, column, obstacle);
+}
+
+// Of a gcell inside the canvas that is not legal.
+Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
+  const Design& design = *plan_->design;
+  const MacroToPlace& macro = plan_->macros[step_];
+  const auto box_of = [&design](const Obstacle& at) {
+    return hard_box(design, at.node, at.x, at.y, design.initial_orientation[at.node]);
   };
-  for (const Obstacle& other : plan_->fixed_macros) {
-    if (in_the_way(other)) *obstacle = other.node;
-  }
+  const Obstacle here{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
+                      macro.node};
+  const HardBox box = box_of(here);
+  const double threshold = design.canvas.overlap_threshold;
+  Verdict verdict = Verdict::too_close;
+  const auto in_the_way = [&](const Obstacle& other) {
+    if (!too_close(box, box_of(other), 0, threshold)) return;
+    *obstacle = other.node;
+    const bool apart = !intervals_overlap(here.x, here.width, other.x, other.width, threshold) ||
+                       !intervals_overlap(here.y, here.height, other.y, other.height, threshold);
+    verdict = apart ? Verdict::too_close : Verdict::overlaps;
+  };
+  for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
+  for (int t = 0; t < step_; ++t) in_the_way(placed_[t]);
+  if (*obstacle >= 0) return verdict;
+  design.constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {
+    if (!stands_on(box, off, 0)) return;
+    verdict = off.kind == KeepOutKind::blockage ? Verdict::on_blockage
+              : off.kind == KeepOutKind::region ? Verdict::off_region
+                                                : Verdict::near_port;
+  });
+  if (verdict != Verdict::too_close) return verdict;
+  // The mask is careful by a pitch of the snapping grid: whatever it takes to be in the way.
+  const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
-    if (in_the_way(placed_[t])) *obstacle = placed_[t].node;
+    const CellReach& reach = reach_of[plan_->macros[t].shape];
+    const int columns = design.canvas.columns;
+    if (std::abs(row - cells_[t] / columns) <= reach.rows && std::abs(column - cells_[t] % columns) <= reach.columns) {
+      *obstacle = placed_[t].node;
+    }
   }
-  return Verdict::overlaps;
+  return verdict;
 }
 
 void PlacementState::wire_mask(double* column_wire, double* row_wire) const {

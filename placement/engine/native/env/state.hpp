@@ -13,7 +13,9 @@
 namespace placement {
 
 // Why a macro may not be centred on a gcell.
-enum class Verdict : std::int8_t { legal = 0, out_of_range, outside_canvas, overlaps, all_placed };
+enum class Verdict : std::int8_t {
+  legal = 0, out_of_range, outside_canvas, overlaps, all_placed, too_close, on_blockage, off_region, near_port
+};
 
 class PlacementState {
  public:
@@ -32,8 +34,8 @@ class PlacementState {
   bool complete() const { return step_ == plan_->steps(); }
   const EpisodePlan& plan() const { return *plan_; }
 
-  // Gcells where the current macro may be centred: it lies inside the canvas and overlaps no fixed or placed hard
-  // macro by more than the threshold in both directions at once. None when complete.
+  // Gcells where the current macro may be centred: it lies inside the canvas, overlaps no fixed or placed hard macro by
+  // more than the threshold in both directions at once, and keeps to its constraints. None when complete.
   bool is_legal(int row, int column) const {
     return (legal_[row * words_ + column / 64] >> (column % 64)) & 1;
   }
@@ -41,7 +43,7 @@ class PlacementState {
   // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
   std::pair<int, int> nth_legal(int n) const;
 
-  // Why the current macro may not go there; for Verdict::overlaps, `obstacle` becomes the node in the way.
+  // Why the current macro may not go there; for overlaps and too_close, `obstacle` becomes the node in the way.
   Verdict judge(int row, int column, int* obstacle) const;
 
   // Centre of the t-th macro in placing order, µm; t < step().
@@ -64,6 +66,7 @@ class PlacementState {
   void write_mask(std::uint8_t* mask, int stride) const;
 
  private:
+  Verdict why_not(int row, int column, int* obstacle) const;
   void find_legal();
   void add_area(const Obstacle& macro, double sign);
   void show(std::size_t cell) {

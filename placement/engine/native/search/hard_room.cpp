@@ -10,13 +10,19 @@ namespace placement {
 HardRoom::HardRoom(const Design& design, double spacing, const std::vector<Blockage>& blockages)
     : design_(design),
       slack_((spacing > 0 ? -spacing : design.canvas.overlap_threshold) + kLengthTolerance),
-      index_of_(design.nodes(), -1) {
+      index_of_(design.nodes(), -1),
+      spacing_(spacing),
+      halos_(design.constraints.halos) {
   for (int node = 0; node < design.nodes(); ++node) {
     if (design.kind_of(node) != Kind::hard) continue;
     index_of_[node] = static_cast<std::int32_t>(x_.size());
     for (auto* values : {&x_, &y_, &width_, &height_}) values->push_back(0);
+    for (auto* values : {&halo_x_, &halo_y_}) values->push_back(0);
     movable_.push_back(!design.fixed[node]);
+    orientation_.push_back(0);
+    node_.push_back(node);
   }
+  macros_ = x_.size();
   for (const Blockage& blockage : blockages) {
     x_.push_back((blockage.left + blockage.right) / 2);
     y_.push_back((blockage.low + blockage.high) / 2);
@@ -38,6 +44,65 @@ void HardRoom::stand(const NodeMove& move) {
   y_[i] = box.y;
   width_[i] = box.width;
   height_[i] = box.height;
+  orientation_[i] = move.orientation;
+  if (!halos_) return;
+  halo_x_[i] = design_.constraints.halo_across(move.node, move.orientation);
+  halo_y_[i] = design_.constraints.halo_up(move.node, move.orientation);
+}
+
+// Whether a macro would stand on what its constraints have it keep off.
+bool HardRoom::off_limits(const NodeMove& move) const {
+  const HardBox box = hard_box_of(move);
+  bool found = false;
+  design_.constraints.for_keep_outs(move.node, [&](const KeepOut& off) { found |= stands_on(box, off, spacing_); });
+  return found;
+}
+
+double HardRoom::gap(const NodeMove& a, const NodeMove& b, bool across) const {
+  const Constraints& kept = design_.constraints;
+  const double halos = across ? kept.halo_across(a.node, a.orientation) + kept.halo_across(b.node, b.orientation)
+                              : kept.halo_up(a.node, a.orientation) + kept.halo_up(b.node, b.orientation);
+  return std::max(spacing_, halos);
+}
+
+bool HardRoom::on_blockage(double x, double y) const {
+  const auto on = [&](double at_x, double at_y, double width, double height) {
+    return std::abs(x - at_x) < width / 2 && std::abs(y - at_y) < height / 2;
+  };
+  for (const KeepOut& off : design_.constraints.keep_outs) {
+    if (off.kind == KeepOutKind::blockage && on(off.x, off.y, off.width, off.height)) return true;
+  }
+  return false;
+}
+
+// As `fits`, with each pair's own gap: no macro conflicts with one that stays, with a blockage or with one before it in
+// the move.
+bool HardRoom::fits_with_halos(const NodeMove* moves, int count) const {
+  for (int i = 0; i < count; ++i) {
+    if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
+  }
+  return true;
+}
+
+bool HardRoom::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
+  if (!inside(box_of(move))) return false;
+  const HardBox box = hard_box_of(move);
+  const double threshold = design_.canvas.overlap_threshold;
+  int allowed = 0, found = 0;  // conflicts with where the moving macros stand now, itself included; with all
+  for (int j = 0; j < count; ++j) {
+    const int other = index_of_[moves[j].node];
+    if (other >= 0) allowed += too_close(box, standing(other), spacing_, threshold);
+  }
+  for (std::size_t i = 0; i < macros_; ++i) found += too_close(box, standing(i), spacing_, threshold);
+  if (found != allowed) return false;
+  const Box plain = box_of(move);
+  for (std::size_t i = macros_; i < x_.size(); ++i) {
+    if (conflict(plain, i)) return false;
+  }
+  for (int j = 0; j < before; ++j) {
+    if (index_of_[moves[j].node] >= 0 && too_close(box, hard_box_of(moves[j]), spacing_, threshold)) return false;
+  }
+  return true;
 }
 
 bool HardRoom::inside(const Box& box) const {
@@ -61,6 +126,12 @@ int HardRoom::conflicts(const Box& box) const {
 }
 
 bool HardRoom::fits(const NodeMove* moves, int count) const {
+  if (design_.constraints.any) {
+    for (int i = 0; i < count; ++i) {
+      if (index_of_[moves[i].node] >= 0 && off_limits(moves[i])) return false;
+    }
+    if (halos_) return fits_with_halos(moves, count);
+  }
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] < 0) continue;
     const Box box = box_of(moves[i]);
@@ -83,10 +154,12 @@ bool HardRoom::fits(const NodeMove* moves, int count) const {
 }
 
 bool HardRoom::all_fit() const {
-  for (std::size_t i = 0; i < x_.size(); ++i) {
+  const Constraints& kept = design_.constraints;
+  for (std::size_t i = 0; i < macros_; ++i) {
     if (!movable_[i]) continue;
-    const Box box{x_[i], y_[i], width_[i], height_[i]};
-    if (!inside(box) || conflicts(box) != static_cast<int>(conflict(box, i))) return false;
+    const NodeMove here{node_[i], x_[i], y_[i], orientation_[i]};
+    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(standing(i), kept.grid)) return false;
+    if (!fits(&here, 1)) return false;
   }
   return true;
 }
@@ -96,15 +169,31 @@ double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const 
   const double here = across ? box.x : box.y, length = across ? box.width : box.height;
   const double extent = across ? design_.canvas.width : design_.canvas.height;
   double room = forward ? extent - length / 2 - here : here - length / 2;
-  const double spacing = std::max(0.0, kLengthTolerance - slack_);
-  for (std::size_t i = 0; i < x_.size(); ++i) {
-    const double side = across ? std::abs(y_[i] - box.y) : std::abs(x_[i] - box.x);
-    const double sides = across ? (height_[i] + box.height) / 2 : (width_[i] + box.width) / 2;
-    const double ahead = (across ? x_[i] : y_[i]) - here;
-    if (sides - side <= slack_ || (forward ? ahead <= 0 : ahead >= 0)) continue;
-    const double reach = (length + (across ? width_[i] : height_[i])) / 2 + spacing;
+  // What is in the way: a box at (x, y), `gap` to be kept ahead of it, `slack` to be shared with it aside.
+  const auto meet = [&](double x, double y, double width, double height, double gap, double slack) {
+    const double side = across ? std::abs(y - box.y) : std::abs(x - box.x);
+    const double sides = across ? (height + box.height) / 2 : (width + box.width) / 2;
+    const double ahead = (across ? x : y) - here;
+    if (sides - side <= slack || (forward ? ahead <= 0 : ahead >= 0)) return;
+    const double reach = (length + (across ? width : height)) / 2 + gap;
     room = std::min(room, std::abs(ahead) - reach);
+  };
+  const double spacing = std::max(0.0, kLengthTolerance - slack_);
+  const HardBox own = hard_box_of(at);
+  for (std::size_t i = 0; i < x_.size(); ++i) {
+    if (!halos_ || i >= macros_) {
+      meet(x_[i], y_[i], width_[i], height_[i], spacing, slack_);
+      continue;
+    }
+    const double ahead = across ? own.halo_x + halo_x_[i] : own.halo_y + halo_y_[i];
+    const double aside = across ? own.halo_y + halo_y_[i] : own.halo_x + halo_x_[i];
+    const double share = allowed_share(std::max(spacing_, aside), design_.canvas.overlap_threshold) + kLengthTolerance;
+    meet(x_[i], y_[i], width_[i], height_[i], std::max(spacing, ahead), share);
   }
+  design_.constraints.for_keep_outs(at.node, [&](const KeepOut& off) {
+    const double gap = off.kind == KeepOutKind::blockage ? spacing : 0;
+    meet(off.x, off.y, off.width, off.height, gap, kLengthTolerance - gap);
+  });
   return std::max(0.0, room);
 }
 

@@ -29,6 +29,7 @@ MoveDrawer::MoveDrawer(const IncrementalCost& cost, const MoveOptions& options)
       design_(cost.design()),
       room_(design_, options.spacing, options.blockages),
       rotate_(options.rotate),
+      snaps_(design_.constraints.grid.is_set()),
       cell_width_(design_.canvas.cell_width()),
       cell_height_(design_.canvas.cell_height()) {
   reach.fill(1.0);
@@ -38,6 +39,7 @@ MoveDrawer::MoveDrawer(const IncrementalCost& cost, const MoveOptions& options)
     if (design_.kind_of(node) == Kind::hard) hard_.push_back(node);
     if (design_.kind_of(node) == Kind::soft) soft_.push_back(node);
   }
+  for (const KeepOut& off : design_.constraints.keep_outs) blocks_ |= off.kind == KeepOutKind::blockage;
   reset();
 }
 
@@ -96,7 +98,36 @@ int MoveDrawer::draw(MoveKind kind, Random& random) {
     case MoveKind::soft_swap: found = soft_swap(random); break;
     case MoveKind::soft_hot: found = soft_hot(random); break;
   }
+  if (found && blocks_ && kind >= MoveKind::soft_shift) {
+    for (const NodeMove& move : moves_) {
+      if (room_.on_blockage(move.x, move.y)) return 0;
+    }
+  }
   return found ? static_cast<int>(moves_.size()) : 0;
+}
+
+// Puts hard macros on the snapping grid, if there is one, and says whether they may then stand there.
+bool MoveDrawer::lands(NodeMove* moves, int count) const {
+  if (snaps_) {
+    for (int i = 0; i < count; ++i) snap(moves[i]);
+  }
+  return room_.fits(moves, count);
+}
+
+// To the nearest place inside the canvas with the lower left corner on the grid.
+void MoveDrawer::snap(NodeMove& move) const {
+  const auto onto = [](double at, double length, double extent, double pitch, double offset) {
+    if (!(pitch > 0)) return at;
+    const double first = std::ceil((-offset - kLengthTolerance) / pitch);
+    const double last = pitches_below(extent - length, pitch, offset);
+    const double nearest = std::round((at - length / 2 - offset) / pitch);
+    return offset + pitch * std::max(first, std::min(nearest, last)) + length / 2;
+  };
+  const SnapGrid& grid = design_.constraints.grid;
+  const double width = design_.width_of(move.node, move.orientation);
+  const double height = design_.height_of(move.node, move.orientation);
+  move.x = onto(move.x, width, design_.canvas.width, grid.pitch_x, grid.offset_x);
+  move.y = onto(move.y, height, design_.canvas.height, grid.pitch_y, grid.offset_y);
 }
 
 // Into the canvas, the whole rectangle.
@@ -135,7 +166,7 @@ bool MoveDrawer::hard_shift(Random& random) {
     if (axes != 0) to.x += scale * random.both_ways() * scale_x(MoveKind::hard_shift);
     if (axes != 1) to.y += scale * random.both_ways() * scale_y(MoveKind::hard_shift);
     clamp(to);
-    if (!room_.fits(&to, 1)) continue;
+    if (!lands(&to, 1)) continue;
     moves_.push_back(to);
     return true;
   }
@@ -150,7 +181,7 @@ bool MoveDrawer::hard_slide(Random& random) {
   const double way = random.below(2) != 0 ? clearance : clearance * random.fraction();
   (across ? to.x : to.y) += forward ? way : -way;
   clamp(to);
-  if (!room_.fits(&to, 1)) return false;
+  if (!lands(&to, 1)) return false;
   moves_.push_back(to);
   return true;
 }
@@ -169,7 +200,7 @@ bool MoveDrawer::hard_align(Random& random) {
     if (axes != 0) to.x = centred(to.x, width, cell_width_, scale_x(MoveKind::hard_align));
     if (axes != 1) to.y = centred(to.y, height, cell_height_, scale_y(MoveKind::hard_align));
     clamp(to);
-    if ((to.x == from.x && to.y == from.y) || !room_.fits(&to, 1)) continue;
+    if ((to.x == from.x && to.y == from.y) || !lands(&to, 1)) continue;
     moves_.push_back(to);
     return true;
   }
@@ -182,7 +213,7 @@ bool MoveDrawer::hard_jump(Random& random) {
     to.x = random.fraction() * design_.canvas.width;
     to.y = random.fraction() * design_.canvas.height;
     clamp(to);
-    if (!room_.fits(&to, 1)) continue;
+    if (!lands(&to, 1)) continue;
     moves_.push_back(to);
     return true;
   }
@@ -199,7 +230,7 @@ bool MoveDrawer::hard_pull(Random& random) {
     to.x = x + random.both_ways() * spread * scale_x(MoveKind::hard_pull);
     to.y = y + random.both_ways() * spread * scale_y(MoveKind::hard_pull);
     clamp(to);
-    if (!room_.fits(&to, 1)) continue;
+    if (!lands(&to, 1)) continue;
     moves_.push_back(to);
     return true;
   }
@@ -213,12 +244,14 @@ bool MoveDrawer::hard_abut(Random& random) {
     if (beside.node == from.node) continue;
     NodeMove to = from;
     const std::uint32_t side = random.below(4);
-    const double across = (design_.width_of(to.node, to.orientation) + design_.width_of(beside.node, beside.orientation)) / 2;
-    const double up = (design_.height_of(to.node, to.orientation) + design_.height_of(beside.node, beside.orientation)) / 2;
+    const double across = (design_.width_of(to.node, to.orientation) + design_.width_of(beside.node, beside.orientation)) / 2
+                          + room_.gap(to, beside, true);
+    const double up = (design_.height_of(to.node, to.orientation) + design_.height_of(beside.node, beside.orientation)) / 2
+                      + room_.gap(to, beside, false);
     to.x = beside.x + (side == 0 ? across : side == 1 ? -across : 0.0);
     to.y = beside.y + (side == 2 ? up : side == 3 ? -up : 0.0);
     clamp(to);
-    if (!room_.fits(&to, 1)) continue;
+    if (!lands(&to, 1)) continue;
     moves_.push_back(to);
     return true;
   }
@@ -240,7 +273,7 @@ bool MoveDrawer::hard_ring(Random& random, int count) {
       moves_[j].x = next.x;
       moves_[j].y = next.y;
     }
-    if (room_.fits(moves_.data(), count)) return true;
+    if (lands(moves_.data(), count)) return true;
   }
   return false;
 }
@@ -282,17 +315,19 @@ bool MoveDrawer::hard_roll(Random& random) {
     at += length(comes);
     if (i < last) at += along(line_[i + 1]) - along(line_[i]) - (length(line_[i]) + length(line_[i + 1])) / 2;
   }
-  return room_.fits(moves_.data(), static_cast<int>(moves_.size()));
+  return lands(moves_.data(), static_cast<int>(moves_.size()));
 }
 
 bool MoveDrawer::hard_mirror(Random& random) {
   NodeMove to = cost_.at(random_hard(random));
   const int sides = to.orientation & 4, turn = 1 + static_cast<int>(random.below(3));
   to.orientation = static_cast<std::int8_t>(sides | ((to.orientation & 3) ^ turn));
-  if (rotate_ && random.below(2) != 0) {
-    to.orientation = static_cast<std::int8_t>(to.orientation ^ 4);
+  const bool rotates = rotate_ && random.below(2) != 0;
+  if (rotates) to.orientation = static_cast<std::int8_t>(to.orientation ^ 4);
+  if (!design_.constraints.allows(to.node, to.orientation)) return false;
+  if (rotates) {
     clamp(to);
-    if (!room_.fits(&to, 1)) return false;
+    if (!lands(&to, 1)) return false;
   }
   moves_.push_back(to);
   return true;
@@ -312,7 +347,7 @@ bool MoveDrawer::hard_trade(Random& random) {
       to.y += scale * random.both_ways() * scale_y(MoveKind::hard_trade);
     }
     clamp(to);
-    if (!room_.fits(&to, 1)) continue;
+    if (!lands(&to, 1)) continue;
     moves_.push_back(to);
     bring_back(from, to);
     return true;
@@ -335,6 +370,7 @@ void MoveDrawer::bring_back(const NodeMove& from, const NodeMove& to) {
     back.x = overlap ? from.x + to.x - back.x : back.x + from.x - to.x;
     back.y = overlap ? from.y + to.y - back.y : back.y + from.y - to.y;
     clamp(back);
+    if (blocks_ && room_.on_blockage(back.x, back.y)) continue;
     moves_.push_back(back);
     if (moves_.size() > kMostBrought) return;
   }

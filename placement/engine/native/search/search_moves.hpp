@@ -1,4 +1,5 @@
-// What the search tries: moves of hard macros, legal by construction, and of soft macros, drawn at random.
+// What the search tries: moves of hard macros, legal by construction, and of soft macros, drawn at random. All keep to
+// the design's constraints.
 #pragma once
 
 #include <array>
@@ -36,9 +37,9 @@ inline constexpr int kMoveKinds = 17;
 const std::array<const char*, kMoveKinds>& move_names();
 
 struct MoveOptions {
-  double spacing = 0;     // µm between hard macros
+  double spacing = 0;     // µm between hard macros, where their halos ask for less
   bool rotate = false;    // allow orientations that swap width and height
-  std::vector<Blockage> blockages;
+  std::vector<Blockage> blockages;  // beside those of the design's constraints
 };
 
 // Draws moves around a placement that stands in an IncrementalCost. One per thread; no allocation per move once grown.
@@ -74,6 +75,8 @@ class MoveDrawer {
   std::int32_t random_hard(Random& random) const { return hard_[random.below(static_cast<std::uint32_t>(hard_.size()))]; }
   std::int32_t random_soft(Random& random) const { return soft_[random.below(static_cast<std::uint32_t>(soft_.size()))]; }
   void clamp(NodeMove& move) const;
+  bool lands(NodeMove* moves, int count) const;
+  void snap(NodeMove& move) const;
   // A point of another node on a random net of the node, µm.
   bool neighbour(int node, Random& random, double* x, double* y) const;
 
@@ -102,6 +105,8 @@ class MoveDrawer {
   const Design& design_;
   HardRoom room_;
   bool rotate_;
+  bool snaps_;           // hard macros' corners keep to a grid
+  bool blocks_ = false;  // there are blockages that soft macros' centres keep off
   double cell_width_, cell_height_;
   std::vector<std::int32_t> hard_, soft_;  // movable
   std::vector<NodeMove> moves_;

@@ -41,6 +41,25 @@ PriceMaps::PriceMaps(const Design& design, const Weights& weights)
     map->assign(static_cast<std::size_t>(columns_) * column_stride_ + 2 * kPad, 0.0F);
   }
   scratch_.reserve(2 * static_cast<std::size_t>(canvas.cells()));
+  for (const KeepOut& off : design.constraints.keep_outs) {
+    if (off.kind == KeepOutKind::blockage) block(canvas, off);
+  }
+}
+
+// Takes note of what a blockage leaves no room in.
+void PriceMaps::block(const Canvas& canvas, const KeepOut& off) {
+  blocked_.resize(static_cast<std::size_t>(rows_) * columns_, 0.0F);
+  const auto covered = [](double centre, double length, double cell, int index) {
+    return std::max(0.0, std::min(centre + length / 2, (index + 1) * cell) - std::max(centre - length / 2, index * cell)) /
+           cell;
+  };
+  for (int row = 0; row < rows_; ++row) {
+    const double up = covered(off.y, off.height, canvas.cell_height(), row);
+    for (int column = 0; column < columns_ && up > 0; ++column) {
+      float& share = blocked_[row * columns_ + column];
+      share = std::min(1.0F, share + static_cast<float>(up * covered(off.x, off.width, canvas.cell_width(), column)));
+    }
+  }
 }
 
 void PriceMaps::load(const CostEvaluator& evaluator) {
@@ -51,6 +70,9 @@ void PriceMaps::load(const CostEvaluator& evaluator) {
       horizontal_base_[row * row_stride_ + column] = static_cast<float>(evaluator.horizontal_map()[column * rows_ + row]);
       vertical_base_[column * column_stride_ + row] = static_cast<float>(evaluator.vertical_map()[cell]);
     }
+  }
+  for (std::size_t cell = 0; cell < blocked_.size(); ++cell) {
+    density_row(static_cast<int>(cell) / columns_)[static_cast<int>(cell) % columns_] += blocked_[cell];
   }
   std::fill(horizontal_steps_.begin(), horizontal_steps_.end(), 0.0F);
   std::fill(vertical_steps_.begin(), vertical_steps_.end(), 0.0F);

@@ -36,7 +36,7 @@ class PriceMaps {
   int column_stride() const { return column_stride_; }  // between columns of maps kept column by column
   int row_stride() const { return row_stride_; }        // between rows of maps kept row by row
 
-  // Takes over the maps of an exact evaluation.
+  // Takes over the maps of an exact evaluation; blockages count as full.
   void load(const CostEvaluator& evaluator);
 
   // A route of `weight` tracks (negative: takes it away) along `row` between the columns, then along `to_column`
@@ -73,11 +73,14 @@ class PriceMaps {
   static constexpr int kPad = 32;  // entries before the first and after the last of each row
 
  private:
+  void block(const Canvas& canvas, const KeepOut& off);
+
   int columns_, rows_, column_stride_, row_stride_, largest_;
   float horizontal_capacity_, vertical_capacity_;  // tracks
   float density_price_, congestion_price_;
   float density_threshold_ = 0, congestion_threshold_ = 0;
   std::vector<float> density_;                              // [R, C]
+  std::vector<float> blocked_;                              // [R, C] share under blockages, or empty
   // Demand over capacity as loaded, and since; changes of the latter, in tracks, from one gcell to the next.
   std::vector<float> horizontal_base_, horizontal_, horizontal_steps_;  // [R, C]
   std::vector<float> vertical_base_, vertical_, vertical_steps_;        // [C, R]

@@ -106,6 +106,13 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
     const auto at_x = static_cast<float>(x[node]), at_y = static_cast<float>(y[node]);
     standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
   }
+  for (const KeepOut& off : d.constraints.keep_outs) {
+    if (off.kind != KeepOutKind::blockage) continue;
+    const auto half_width = static_cast<float>(off.width / 2) + margin;
+    const auto half_height = static_cast<float>(off.height / 2) + margin;
+    const auto at_x = static_cast<float>(off.x), at_y = static_cast<float>(off.y);
+    standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
+  }
   way_out_.build(standing_);
 }
 

@@ -1,0 +1,191 @@
+"""Where hard macros may stand, in plain Python, slow and straight from the definitions, to check the engine against.
+
+Nothing is shared with the engine or with `placement.netlist.keep_outs`. Lengths are in µm; a box is
+(left, bottom, right, top).
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from placement.netlist.design import Design, NodeKind, Orientation, Placement
+
+TOUCHING = 1e-6
+"""µm: lengths that differ by no more are equal."""
+Box = tuple[float, float, float, float]
+
+
+class OracleViolations(NamedTuple):
+    """How often each rule is broken, by all hard macros, fixed ones too."""
+
+    overlaps: int
+    outside: int
+    halos: int
+    blockages: int
+    regions: int
+    orientations: int
+    grid: int
+    port_keepout: int
+
+
+def violations(design: Design, placement: Placement) -> OracleViolations:
+    """Counts as `placement.engine.costs.Legality` and `Violations` describe them."""
+    hard = [int(node) for node in design.netlist.hard]
+    pairs = list(itertools.combinations(hard, 2))
+    overlapping = [overlaps(design, placement, a, b) for a, b in pairs]
+    close = [too_close(design, placement, a, b) for a, b in pairs]
+    return OracleViolations(
+        overlaps=sum(overlapping),
+        outside=sum(is_outside(design, placement, node) for node in hard),
+        halos=sum(near and not over for near, over in zip(close, overlapping, strict=True)),
+        blockages=sum(on_blockage(design, placement, node) for node in hard),
+        regions=sum(breaks_region(design, placement, node) for node in hard),
+        orientations=sum(not design.constraints.allows(node, int(placement.orientation[node])) for node in hard),
+        grid=sum(is_off_grid(design, placement, node) for node in hard),
+        port_keepout=sum(near_port(design, placement, node) for node in hard),
+    )
+
+
+def may_stand(design: Design, placement: Placement, node: int) -> bool:
+    """Whether a hard macro keeps to everything that does not concern other macros."""
+    return not (
+        is_outside(design, placement, node)
+        or on_blockage(design, placement, node)
+        or breaks_region(design, placement, node)
+        or is_off_grid(design, placement, node)
+        or near_port(design, placement, node)
+        or not design.constraints.allows(node, int(placement.orientation[node]))
+    )
+
+
+def is_legal(design: Design, placement: Placement, *, spacing: float = 0.0) -> bool:
+    """Whether every movable hard macro keeps to everything, other macros included.
+
+    `spacing`: µm that macros keep from each other and from blockages, beside their halos.
+    """
+    movable = [int(node) for node in design.placing_order]
+    for node in movable:
+        if not may_stand(design, placement, node) or on_blockage(design, placement, node, spacing=spacing):
+            return False
+        for other in design.netlist.hard.tolist():
+            if other != node and too_close(design, placement, node, other, spacing=spacing):
+                return False
+    return True
+
+
+def box_of(design: Design, placement: Placement, node: int) -> Box:
+    """Where a macro stands."""
+    width, height = float(design.netlist.width[node]), float(design.netlist.height[node])
+    if Orientation(int(placement.orientation[node])).swaps_sides:
+        width, height = height, width
+    x, y = float(placement.x[node]), float(placement.y[node])
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
+
+
+def overlaps(design: Design, placement: Placement, first: int, second: int) -> bool:
+    """Whether two macros share more than the canvas's threshold on both axes."""
+    across, up = shared(box_of(design, placement, first), box_of(design, placement, second))
+    return min(across, up) > design.canvas.overlap_threshold + TOUCHING
+
+
+def too_close(design: Design, placement: Placement, first: int, second: int, *, spacing: float = 0.0) -> bool:
+    """Whether two macros are nearer on both axes than they should be."""
+    both = shared(box_of(design, placement, first), box_of(design, placement, second))
+    for axis in (0, 1):
+        gap = max(spacing, _halo(design, placement, first, axis) + _halo(design, placement, second, axis))
+        allowed = -gap if gap > 0 else design.canvas.overlap_threshold
+        if both[axis] <= allowed + TOUCHING:
+            return False
+    return True
+
+
+def shared(first: Box, second: Box) -> tuple[float, float]:
+    """What two boxes share on each axis; below 0: how far they are apart."""
+    return (
+        min(first[2], second[2]) - max(first[0], second[0]),
+        min(first[3], second[3]) - max(first[1], second[1]),
+    )
+
+
+def is_outside(design: Design, placement: Placement, node: int) -> bool:
+    """Whether a macro reaches beyond the canvas."""
+    left, bottom, right, top = box_of(design, placement, node)
+    canvas = design.canvas
+    return min(left, bottom, canvas.width - right, canvas.height - top) < -TOUCHING
+
+
+def on_blockage(design: Design, placement: Placement, node: int, *, spacing: float = 0.0) -> bool:
+    """Whether a macro is nearer to a blockage than `spacing` on both axes."""
+    box = box_of(design, placement, node)
+    return any(
+        min(shared(box, tuple(blockage))) > (-spacing if spacing > 0 else 0) + TOUCHING
+        for blockage in design.constraints.blockages.tolist()
+    )
+
+
+def breaks_region(design: Design, placement: Placement, node: int) -> bool:
+    """Whether a macro leaves a region that it belongs to, or stands in an exclusive one of others."""
+    box = _on_canvas(design, box_of(design, placement, node))
+    if box is None:
+        return False
+    for region in design.constraints.regions:
+        rectangles = [tuple(corners) for corners in region.rectangles.tolist()]
+        if node in region.nodes.tolist():
+            if not _lies_in(box, rectangles):
+                return True
+        elif region.is_exclusive and any(min(shared(box, rectangle)) > TOUCHING for rectangle in rectangles):
+            return True
+    return False
+
+
+def is_off_grid(design: Design, placement: Placement, node: int) -> bool:
+    """Whether a macro's lower left corner lies off the snapping grid."""
+    grid = design.constraints.grid
+    left, bottom, _, _ = box_of(design, placement, node)
+    for corner, pitch, offset in ((left, grid.pitch_x, grid.offset_x), (bottom, grid.pitch_y, grid.offset_y)):
+        if pitch > 0:
+            rest = (corner - offset) % pitch
+            if min(rest, pitch - rest) > TOUCHING:
+                return True
+    return False
+
+
+def near_port(design: Design, placement: Placement, node: int) -> bool:
+    """Whether a macro is nearer to a port than the keep-out, on both axes."""
+    reach, box = design.constraints.port_keepout, _on_canvas(design, box_of(design, placement, node))
+    if reach <= 0 or box is None:
+        return False
+    initial = design.initial
+    squares = [
+        (initial.x[port] - reach, initial.y[port] - reach, initial.x[port] + reach, initial.y[port] + reach)
+        for port in range(design.netlist.num_nodes)
+        if design.netlist.kind[port] == NodeKind.PORT
+    ]
+    return any(min(shared(box, square)) > TOUCHING for square in squares)
+
+
+def _on_canvas(design: Design, box: Box) -> Box | None:
+    """The part of a box on the canvas; the rest is `outside`, and breaks no other rule."""
+    left, bottom, right, top = box
+    cut = max(left, 0.0), max(bottom, 0.0), min(right, design.canvas.width), min(top, design.canvas.height)
+    return cut if cut[0] < cut[2] and cut[1] < cut[3] else None
+
+
+def _halo(design: Design, placement: Placement, node: int, axis: int) -> float:
+    turned = Orientation(int(placement.orientation[node])).swaps_sides
+    return float(design.constraints.halo[node, 1 - axis if turned else axis])
+
+
+def _lies_in(box: Box, rectangles: list[Box]) -> bool:
+    """Whether rectangles cover a box: it is cut at their edges, and each piece must lie in one of them."""
+    left, bottom, right, top = box
+    xs = sorted({left, right, *(edge for one in rectangles for edge in (one[0], one[2]) if left < edge < right)})
+    ys = sorted({bottom, top, *(edge for one in rectangles for edge in (one[1], one[3]) if bottom < edge < top)})
+    for x_low, x_high in itertools.pairwise(xs):
+        for y_low, y_high in itertools.pairwise(ys):
+            x, y = (x_low + x_high) / 2, (y_low + y_high) / 2
+            covered = any(one[0] <= x <= one[2] and one[1] <= y <= one[3] for one in rectangles)
+            if min(x_high - x_low, y_high - y_low) > TOUCHING and not covered:
+                return False
+    return True

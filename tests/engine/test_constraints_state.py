@@ -1,0 +1,219 @@
+"""Constraints in the mask, the state and the counts, against a slow oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.engine.actions import IllegalAction
+from placement.engine.costs import legality, violations
+from placement.engine.pool import make_pool
+from placement.engine.state import PlacementState
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.design import Design, NodeKind, Placement
+from placement.netlist.floorplan import Region
+from placement.testing import legality_oracle as oracle
+from placement.testing.constrained_designs import constrained, randomly_constrained
+from placement.testing.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
+
+
+def node_of(design: Design, name: str) -> int:
+    return design.netlist.names.index(name)
+
+
+def so_far(design: Design, state: PlacementState, centre: tuple[float, float]) -> tuple[Placement, list[int]]:
+    """The macros placed so far and the current one at a centre; and the hard macros that stand, that one left out."""
+    order, centres = design.placing_order, state.centres()
+    placed = design.initial.moved(order[: state.step], centres[:, 0], centres[:, 1])
+    current = order[state.step]
+    fixed = [int(node) for node in design.netlist.hard if design.initial.fixed[node]]
+    whole = placed.moved(np.array([current]), np.array([centre[0]]), np.array([centre[1]]))
+    return whole, [*fixed, *(int(node) for node in order[: state.step])]
+
+
+def legal_by_oracle(design: Design, state: PlacementState, row: int, column: int) -> bool:
+    canvas, grid = design.canvas, design.constraints.grid
+    current = int(design.placing_order[state.step])
+    x, y = (column + 0.5) * canvas.cell_width, (row + 0.5) * canvas.cell_height
+    width, height = (float(side[current]) for side in design.netlist.sides(design.initial.orientation))
+    x = snapped_below(x - width / 2, grid.pitch_x, grid.offset_x) + width / 2
+    y = snapped_below(y - height / 2, grid.pitch_y, grid.offset_y) + height / 2
+    placement, others = so_far(design, state, (x, y))
+    return oracle.may_stand(design, placement, current) and not any(
+        oracle.too_close(design, placement, current, other) for other in others
+    )
+
+
+def snapped_below(corner: float, pitch: float, offset: float) -> float:
+    return corner if pitch == 0 else offset + pitch * np.floor((corner - offset + 1e-6) / pitch)
+
+
+def playable(seed: int) -> Design | None:
+    generator = np.random.default_rng(seed)
+    rows, columns = (int(count) for count in generator.integers(6, 14, 2))
+    canvas = square_canvas(columns, rows, overlap_threshold=float(generator.choice([0.0, 0.5])))
+    design = random_design(seed, hard=6, canvas=dataclasses.replace(canvas, width=canvas.width * 1.37))
+    design = randomly_constrained(design, seed + 1)
+    try:
+        PlacementState(design)
+    except ValueError:
+        return None
+    return design
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), choices=st.lists(st.integers(0, 10_000), min_size=6, max_size=6))
+def test_the_mask_is_what_the_oracle_allows(seed: int, choices: list[int]) -> None:
+    design = playable(seed)
+    if design is None:
+        return
+    state = PlacementState(design)
+    snaps = design.constraints.grid.is_set
+    for choice in choices:
+        if state.step == len(design.placing_order):
+            break
+        mask = state.mask()
+        for row, column in np.ndindex(mask.shape):
+            allowed = legal_by_oracle(design, state, row, column)
+            assert not mask[row, column] or allowed
+            if not snaps or state.step == 0:  # on a grid the mask is careful where placed macros are near
+                assert mask[row, column] == allowed
+        cells = np.argwhere(mask)
+        if not len(cells):
+            break
+        state.place(*(int(value) for value in cells[choice % len(cells)]))
+    order, centres = design.placing_order, state.centres()
+    if state.step == len(order):
+        assert oracle.is_legal(design, design.initial.moved(order, centres[:, 0], centres[:, 1]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_counts_are_the_oracles(seed: int) -> None:
+    design = randomly_constrained(random_design(seed, hard=7), seed)
+    placement = random_placement(design, seed)
+    counted = (*legality(design, placement), *violations(design, placement))
+    assert counted == oracle.violations(design, placement)
+
+
+def test_counts_by_hand() -> None:
+    """Two macros of 10 × 10 µm, 3 µm apart, the left one at a corner."""
+    nodes = [
+        Node("p", NodeKind.PORT, 0.0, 12.0),
+        Node("a", NodeKind.HARD, 5.0, 5.0, 10.0, 10.0),
+        Node("b", NodeKind.HARD, 18.0, 5.0, 10.0, 10.0),
+    ]
+    design = build("two", square_canvas(4, 4), nodes, [Net([("p", 0, 0), ("a", 0, 0)])])
+    a, b = node_of(design, "a"), node_of(design, "b")
+
+    def counts(**changes: object) -> dict[str, int]:
+        found = violations(constrained(design, **changes))._asdict()
+        return {name: count for name, count in found.items() if count}
+
+    def halos(of_a: float, of_b: float) -> np.ndarray:
+        halo = np.zeros((3, 2))
+        halo[a], halo[b] = (of_a, 0.0), (of_b, 0.0)
+        return halo
+
+    assert counts() == {}
+    assert counts(halo=halos(1.5, 1.5)) == {}
+    assert counts(halo=halos(1.5, 1.6)) == {"halos": 1}
+    assert counts(blockages=np.array([[10.0, 0, 13, 40]])) == {}
+    assert counts(blockages=np.array([[9.0, 0, 14, 40]])) == {"blockages": 2}
+    left = np.array([[0.0, 0, 12, 40]])
+    assert counts(regions=(Region("r", left, np.array([a])),)) == {}
+    assert counts(regions=(Region("r", left, np.array([b])),)) == {"regions": 1}
+    assert counts(regions=(Region("r", left, np.array([b]), is_exclusive=True),)) == {"regions": 2}
+    two_halves = np.array([[0.0, 0, 6, 40], [6, 0, 12, 40]])
+    assert counts(regions=(Region("r", two_halves, np.array([a])),)) == {}
+    assert counts(grid=SnapGrid(13.0, 0.0)) == {}
+    assert counts(grid=SnapGrid(13.0, 0.0, 1.0)) == {"grid": 2}
+    assert counts(grid=SnapGrid(10.0, 0.0)) == {"grid": 1}
+    assert counts(port_keepout=2.0) == {}
+    assert counts(port_keepout=2.5) == {"port_keepout": 1}
+    only_e = np.full(3, 255)
+    only_e[b] = 1 << 4
+    assert counts(orientations=only_e) == {"orientations": 1}
+
+
+def test_halos_turn_with_the_macro() -> None:
+    nodes = [
+        Node("p", NodeKind.PORT, 0.0, 0.0),
+        Node("a", NodeKind.HARD, 5.0, 5.0, 10.0, 10.0),
+        Node("b", NodeKind.HARD, 18.0, 5.0, 10.0, 10.0),
+    ]
+    design = build("two", square_canvas(4, 4), nodes, [Net([("p", 0, 0), ("a", 0, 0)])])
+    halo = np.zeros((3, 2))
+    halo[1] = 0.0, 4.0
+    design = constrained(design, halo=halo)
+    assert violations(design).halos == 0
+    turned = design.initial.orientation.copy()
+    turned[1] = 4
+    assert violations(design, dataclasses.replace(design.initial, orientation=turned)).halos == 1
+
+
+def refusal(design: Design, row: int, column: int, *, before: tuple[tuple[int, int], ...] = ()) -> str:
+    state = PlacementState(design)
+    for place in before:
+        state.place(*place)
+    with pytest.raises(IllegalAction) as raised:
+        state.place(row, column)
+    return str(raised.value)
+
+
+def test_refusals_say_which_rule() -> None:
+    design = four_macros()  # places large (20 × 10), middle (10 × 16), small (6 × 8, turned) on gcells of 10 µm
+    large, middle = node_of(design, "large"), node_of(design, "middle")
+    blocked = constrained(design, blockages=np.array([[0.0, 0, 20, 20]]))
+    assert "macro 'large' (step 0 of 'four_macros'): it would stand on a placement blockage" in refusal(blocked, 1, 1)
+    near = constrained(design, port_keepout=6.0)
+    assert "it would stand less than the keep-out of 6 µm from a port" in refusal(near, 2, 1)
+    kept_in = constrained(design, regions=(Region("low", np.array([[0.0, 0, 50, 20]]), np.array([large])),))
+    assert "it must stay in region 'low'" in refusal(kept_in, 3, 2)
+    kept_out = constrained(
+        design, regions=(Region("high", np.array([[0.0, 20, 50, 50]]), np.array([middle]), is_exclusive=True),)
+    )
+    assert "it must stay out of the exclusive region 'high'" in refusal(kept_out, 3, 2)
+    halo = np.zeros((design.netlist.num_nodes, 2))
+    halo[large] = 1.0, 2.0
+    apart = constrained(design, halo=halo)
+    # large covers (5, 5) to (25, 15); middle, 16 high, would begin at 17 on the gcell two rows up
+    message = refusal(apart, 2, 1, before=((1, 1),))
+    assert "it would stand too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 2 µm in y" in message
+    assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
+
+
+def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
+    design = four_macros()
+    large = node_of(design, "large")
+    tiny = constrained(design, regions=(Region("tiny", np.array([[0.0, 0, 21, 11]]), np.array([large])),))
+    with pytest.raises(ValueError, match="constraints and fixed macros leave it no gcell"):
+        PlacementState(tiny)
+    only_e = np.full(design.netlist.num_nodes, 255)
+    only_e[large] = 1 << 4
+    with pytest.raises(ValueError, match="stands in an orientation that it may not have"):
+        PlacementState(constrained(design, orientations=only_e))
+
+
+def test_corners_are_snapped_below_the_gcells_centre() -> None:
+    design = constrained(four_macros(), grid=SnapGrid(7.0, 0.0, 1.0, 0.0))
+    state = PlacementState(design)
+    state.place(1, 2)  # large, 20 µm wide, centred at 25: its corner at 15 comes to 1 + 14
+    assert state.centres().tolist() == [[25.0, 15.0]]
+    state.undo()
+    state.place(1, 3)  # its corner at 25 comes to 22
+    assert state.centres().tolist() == [[32.0, 15.0]]
+
+
+def test_snapshots_of_other_constraints_are_refused() -> None:
+    design = four_macros()
+    pool = make_pool(design, 1)
+    other = make_pool(constrained(design, port_keepout=1.0), 1)
+    pool.reset()
+    other.reset()
+    with pytest.raises(ValueError, match="of another design"):
+        other.restore(0, pool.snapshot(0))
