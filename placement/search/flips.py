@@ -38,7 +38,8 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     """Gives every movable hard macro in turn its cheapest orientation, until no macro has a cheaper one.
 
     Only the three orientations with the same sides as a macro's own are tried (the two mirrorings and the turn by half
-    a circle), so nothing moves and what was legal stays legal. The result is never dearer than `placement`.
+    a circle), if the macro may have them, so nothing moves and what was legal stays legal. The result is never dearer
+    than `placement`.
 
     Args:
         design: whose macros.
@@ -55,7 +56,7 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     while improved and sweeps < MOST_SWEEPS:
         improved = False
         for node in macros:
-            improved |= _turned(cost, node)
+            improved |= _turned(design, cost, node)
         sweeps += 1
     found = cost.placement
     flipped = int((found.orientation != before).sum())
@@ -63,12 +64,14 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     return Flipped(result, proxy_cost(design, result, weights=weights), flipped, sweeps)
 
 
-def _turned(cost: IncrementalCost, node: int) -> bool:
+def _turned(design: Design, cost: IncrementalCost, node: int) -> bool:
     """Turns a macro to its cheapest orientation of the same sides; whether that is another than before."""
     before = cost.orientation(node)
     best, lowest = before, cost.costs.proxy_cost - LEAST_GAIN
     for mirror in _MIRRORS:
         other = before ^ mirror  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
+        if not design.constraints.allows(node, other):
+            continue
         found = cost.orient(node, other).proxy_cost
         if found < lowest:
             best, lowest = other, found

@@ -27,7 +27,8 @@ Centres = tuple[np.ndarray, np.ndarray]
 def tightened(boxes: Boxes, centres: Centres) -> Centres:
     """The least total displacement while every two boxes at `centres` stay apart on the axis on which they are."""
     now, pairs = boxes.moved_to(*centres), boxes.pairs()
-    can_x, can_y = (gap >= boxes.spacing - 2 * TOLERANCE for gap in now.gaps(pairs))
+    needed = boxes.needed(*pairs)
+    can_x, can_y = (gap >= least - 2 * TOLERANCE for gap, least in zip(now.gaps(pairs), needed, strict=True))
     wish_x, wish_y = boxes.gaps(pairs)  # apart on the axis on which they were to begin with, if they now are
     solved = _both_axes(boxes, now, pairs, can_x & (~can_y | (wish_x >= wish_y)), soft=False)
     return centres if solved is None else solved
@@ -39,17 +40,21 @@ def in_order(boxes: Boxes) -> Centres | None:
     Begins with the boxes that are near each other, lets constraints be broken at a price, and has the boxes that then
     still overlap be apart on the other axis. None where that does not end.
     """
-    spacing, pairs = boxes.spacing, boxes.pairs()
-    wish_x, wish_y = boxes.gaps(pairs)
+    pairs = boxes.pairs()
+    needed_x, needed_y = boxes.needed(*pairs)
+    # A macro's order among the others is that of the nearest place in its regions.
+    begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
+    wish_x, wish_y = begin.gaps(pairs)
     on_x = wish_x >= wish_y
-    active = np.maximum(wish_x, wish_y) < spacing + 0.25 * max(boxes.width.max(), boxes.height.max())
+    near = 0.25 * max(boxes.width.max(), boxes.height.max())
+    active = np.maximum(wish_x, wish_y) < np.maximum(needed_x, needed_y) + near
     flips = np.zeros(len(on_x), dtype=np.int32)
     for _ in range(ROUNDS):
-        solved = _both_axes(boxes, boxes, pairs[:, active], on_x[active], soft=True)
+        solved = _both_axes(boxes, begin, pairs[:, active], on_x[active], soft=True)
         if solved is None:
             return None
         gap_x, gap_y = boxes.moved_to(*solved).gaps(pairs)
-        overlap = (gap_x < spacing - TOLERANCE) & (gap_y < spacing - TOLERANCE)
+        overlap = (gap_x < needed_x - TOLERANCE) & (gap_y < needed_y - TOLERANCE)
         if not overlap.any():
             return solved
         broken = overlap & active & (flips < MOST_FLIPS)
@@ -64,25 +69,28 @@ def in_order(boxes: Boxes) -> Centres | None:
 def _both_axes(boxes: Boxes, now: Boxes, pairs: np.ndarray, on_x: np.ndarray, *, soft: bool) -> Centres | None:
     """Centres that keep the order of `now` on the axis chosen for each pair, and are nearest to `boxes`."""
     found = []
-    for (start, size, extent), (at, _, _), chosen in zip(boxes.axes, now.axes, (on_x, ~on_x), strict=True):
-        axis = _Axis(at, start, size, extent, boxes.movable)
-        found.append(_least_moves(axis, pairs[:, chosen], boxes.spacing, soft))
+    needed = boxes.needed(*pairs)
+    for axis, chosen in enumerate((on_x, ~on_x)):
+        (start, size), (at, _) = boxes.axes[axis], now.axes[axis]
+        held = _Axis(at, start, size, boxes.low[axis], boxes.high[axis], boxes.movable)
+        found.append(_least_moves(held, pairs[:, chosen], needed[axis][chosen], soft))
     x, y = found
     return None if x is None or y is None else (x, y)
 
 
 class _Axis(NamedTuple):
-    """One axis of the boxes: centres now and to begin with, sizes, all [B]; the canvas's extent; how many may move."""
+    """One axis: centres now and to begin with, sizes, all [B]; limits of centres [M]; how many may move."""
 
     now: np.ndarray
     start: np.ndarray
     size: np.ndarray
-    extent: float
+    low: np.ndarray
+    high: np.ndarray
     movable: int
 
 
-def _least_moves(axis: _Axis, pairs: np.ndarray, spacing: float, soft: bool) -> np.ndarray | None:
-    """Centres [M] that keep the order of `axis.now` for each pair and are nearest to `axis.start` in sum.
+def _least_moves(axis: _Axis, pairs: np.ndarray, needed: np.ndarray, soft: bool) -> np.ndarray | None:
+    """Centres [M] that keep the order of `axis.now` for each pair, `needed` apart, and are nearest to `axis.start`.
 
     `soft`: pairs may come nearer than they should, at a price. None where there is no solution.
     """
@@ -91,7 +99,7 @@ def _least_moves(axis: _Axis, pairs: np.ndarray, spacing: float, soft: bool) -> 
     # Variables: centres [M], distances from the start [M], then, if soft, what each pair lacks.
     number = np.arange(len(low))
     rows, columns, values = [], [], []
-    bound = -(axis.size[low] + axis.size[high]) / 2 - spacing
+    bound = -(axis.size[low] + axis.size[high]) / 2 - needed
     for nodes, sign in ((low, 1.0), (high, -1.0)):
         moves = nodes < count
         rows.append(number[moves])
@@ -112,8 +120,9 @@ def _least_moves(axis: _Axis, pairs: np.ndarray, spacing: float, soft: bool) -> 
         bound = np.concatenate([bound, sign * axis.start[:count]])
     shape = (len(bound), 2 * count + lacking)
     matrix = coo_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape).tocsr()
-    half = axis.size[:count] / 2
-    limits = [*zip(half, axis.extent - half, strict=True), *[(0, None)] * (count + lacking)]
+    if (axis.low > axis.high).any():
+        return None
+    limits = [*zip(axis.low, axis.high, strict=True), *[(0, None)] * (count + lacking)]
     price = np.repeat([0.0, 1.0, PRICE], [count, count, lacking])
     solved = linprog(price, A_ub=matrix, b_ub=bound, bounds=limits, method="highs")
     return solved.x[:count] if solved.status == 0 else None

@@ -14,7 +14,8 @@ from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.boxes import TOLERANCE, Blockage, Boxes, boxes_of
+from placement.netlist.feasibility import turned_as_allowed
+from placement.search.boxes import TOLERANCE, Blockage, Boxes, boxes_of, joined_grid, snapped
 from placement.search.least_displacement import Centres, in_order, tightened
 
 ATTEMPTS = 300
@@ -37,14 +38,15 @@ def legalise(
 ) -> Placement:
     """`placement` with its movable hard macros moved as little as can be, so that they are legal.
 
-    Macros keep their orientations. A placement that is legal, and on the grid, comes back as it is. Soft macros stay.
+    They keep to the design's constraints. Macros keep their orientations, where they may have them. A placement that
+    is legal, and on the grid, comes back as it is. Soft macros stay.
 
     Args:
         design: whose placement it is.
         placement: every hard macro placed, anywhere.
-        spacing: least distance of hard macros from each other and from blockages.
-        blockages: rectangles to keep off.
-        grid: lower left corners of movable macros lie on multiples of this; 0: anywhere.
+        spacing: least distance of hard macros from each other and from blockages, where their halos ask for less.
+        blockages: rectangles to keep off, beside the design's.
+        grid: lower left corners of movable macros lie on multiples of this; 0: where the design has them.
 
     Example:
         >>> design = placement.load("toy6")
@@ -52,7 +54,7 @@ def legalise(
 
     Raises:
         NoRoom: no legal placement was found; there may be one.
-        DesignError: a hard macro is not placed, or spacing or grid is below 0.
+        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid does not go with the design's.
     """
     for name, value in (("spacing", spacing), ("grid", grid)):
         if not (math.isfinite(value) and value >= 0):
@@ -60,22 +62,26 @@ def legalise(
     nodes = design.placing_order
     if not placement.placed[design.netlist.hard].all():
         raise DesignError(f"{design.name}: every hard macro must be placed before the placement is made legal")
+    placement = turned_as_allowed(design, placement)
     if grid == 0 and fits(design, placement, spacing=spacing, blockages=blockages):
         return placement
-    boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=grid)
+    onto = joined_grid(design, grid)
+    boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     found = _least_displaced(boxes)
     if found is None:
         raise NoRoom(f"{design.name}: found no room for all hard macros with spacing {spacing:g} µm")
     x, y = found
-    if grid > 0:
+    if onto.is_set:
         width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
-        x, y = _snapped(x - width / 2, grid) + width / 2, _snapped(y - height / 2, grid) + height / 2
+        x = snapped(x - width / 2, onto.pitch_x, onto.offset_x) + width / 2
+        y = snapped(y - height / 2, onto.pitch_y, onto.offset_y) + height / 2
         own_width, own_height = design.netlist.sides(placement.orientation)
         # the lower left corner stays
         x, y = x - (width - own_width[nodes]) / 2, y - (height - own_height[nodes]) / 2
     result = placement.moved(nodes, x, y)
     if not fits(design, result, spacing=spacing, blockages=blockages):
-        raise NoRoom(f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {grid:g} µm")
+        pitches = f"{onto.pitch_x:g} × {onto.pitch_y:g}" if onto.pitch_x != onto.pitch_y else f"{onto.pitch_x:g}"
+        raise NoRoom(f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {pitches} µm")
     return result
 
 
@@ -111,7 +117,10 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
 
 
 def fits(design: Design, placement: Placement, *, spacing: float = 0.0, blockages: tuple[Blockage, ...] = ()) -> bool:
-    """Whether every movable hard macro stands inside the canvas, clear of the others and of blockages by `spacing`."""
+    """Whether every movable hard macro stands inside the canvas, clear of the others and of blockages by `spacing`.
+
+    And as the design's constraints have it.
+    """
     native = native_design(design)
     return _native.placement_fits(
         native, placement.x, placement.y, placement.orientation, spacing, [list(blockage) for blockage in blockages]
@@ -129,19 +138,21 @@ def _orders(boxes: Boxes) -> list[np.ndarray]:
 
 def _overlapped(boxes: Boxes, index: int) -> int:
     """How many other boxes a box overlaps."""
-    gap_x = np.abs(boxes.x - boxes.x[index]) - (boxes.width + boxes.width[index]) / 2 - boxes.spacing
-    gap_y = np.abs(boxes.y - boxes.y[index]) - (boxes.height + boxes.height[index]) / 2 - boxes.spacing
-    meets = (gap_x < -TOLERANCE) & (gap_y < -TOLERANCE)
+    every = np.arange(len(boxes.x))
+    needed_x, needed_y = boxes.needed(index, every)
+    gap_x = np.abs(boxes.x - boxes.x[index]) - (boxes.width + boxes.width[index]) / 2 - needed_x
+    gap_y = np.abs(boxes.y - boxes.y[index]) - (boxes.height + boxes.height[index]) / 2 - needed_y
+    meets = (gap_x < -TOLERANCE) & (gap_y < -TOLERANCE) & boxes.concerns[index]
     meets[index] = False
     return int(meets.sum())
 
 
 def _beyond(boxes: Boxes) -> np.ndarray:
-    """Bool [M]: whether a box reaches beyond the canvas."""
+    """Bool [M]: whether a box reaches beyond the canvas or its regions."""
     beyond = np.zeros(boxes.movable, dtype=bool)
-    for at, size, extent in boxes.axes:
-        at, half = at[: boxes.movable], size[: boxes.movable] / 2
-        beyond |= (at < half - TOLERANCE) | (at > extent - half + TOLERANCE)
+    for (at, _), low, high in zip(boxes.axes, boxes.low, boxes.high, strict=True):
+        at = at[: boxes.movable]
+        beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
     return beyond
 
 
@@ -154,10 +165,13 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> 
     standing = np.ones(len(now.x), dtype=bool)
     standing[order] = False
     for index in order:
-        at = np.flatnonzero(standing)
+        at = np.flatnonzero(standing & boxes.concerns[index])
+        needed = boxes.needed(index, at)
         candidates = [
-            _candidates(start[index], size[index], current[at], size[at], extent, boxes.spacing)
-            for (start, size, extent), (current, _, _) in zip(boxes.axes, now.axes, strict=True)
+            _candidates(start[index], current[at], (size[at] + size[index]) / 2 + needed[axis], low[index], high[index])
+            for axis, ((start, size), (current, _), low, high) in enumerate(
+                zip(boxes.axes, now.axes, boxes.low, boxes.high, strict=True)
+            )
         ]
         found = _first_free(boxes, now, index, at, candidates)
         if found is None:
@@ -167,15 +181,10 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> 
     return now.x[: boxes.movable], now.y[: boxes.movable]
 
 
-def _candidates(
-    start: float, size: float, at: np.ndarray, sizes: np.ndarray, extent: float, spacing: float
-) -> np.ndarray:
-    """Centres on an axis: where it was, at the edges, and touching each standing box; the nearest to `start` first."""
-    reach = (sizes + size) / 2 + spacing
-    places = np.concatenate(
-        [[min(max(start, size / 2), extent - size / 2), size / 2, extent - size / 2], at - reach, at + reach]
-    )
-    places = places[(places >= size / 2 - TOLERANCE) & (places <= extent - size / 2 + TOLERANCE)]
+def _candidates(start: float, at: np.ndarray, reach: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Centres on an axis: where it was, at its limits, and touching each standing box; the nearest to `start` first."""
+    places = np.concatenate([[min(max(start, low), high), low, high], at - reach, at + reach])
+    places = places[(places >= low - TOLERANCE) & (places <= high + TOLERANCE)]
     places = np.unique(places)
     return places[np.argsort(np.abs(places - start), kind="stable")]
 
@@ -185,16 +194,14 @@ def _first_free(
 ) -> tuple[float, float] | None:
     """The place nearest to where a box was, of all pairs of candidate coordinates, that the boxes `at` leave free."""
     across, up = candidates
+    if not len(across) or not len(up):
+        return None
     meets_x, meets_y = (
-        np.abs(places[:, None] - centres[at]) - (size[at] + size[index]) / 2 - boxes.spacing < -TOLERANCE
-        for places, (centres, size, _) in zip(candidates, now.axes, strict=True)
+        np.abs(places[:, None] - centres[at]) - (size[at] + size[index]) / 2 - needed < -TOLERANCE
+        for places, (centres, size), needed in zip(candidates, now.axes, boxes.needed(index, at), strict=True)
     )
     taken = meets_x.astype(np.float32) @ meets_y.astype(np.float32).T > 0
     distance = np.abs(across - boxes.x[index])[:, None] + np.abs(up - boxes.y[index])[None, :]
     distance[taken] = np.inf
     i, j = np.unravel_index(int(np.argmin(distance)), distance.shape)
     return None if not np.isfinite(distance[i, j]) else (float(across[i]), float(up[j]))
-
-
-def _snapped(corner: np.ndarray, grid: float) -> np.ndarray:
-    return np.floor(corner / grid + TOLERANCE) * grid

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from placement.engine import _native
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
 from placement.search.config import STARTS, AnnealConfig
 from placement.search.legaliser import Blockage, NoRoom, legalise
 
@@ -37,8 +39,9 @@ def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
     Where none of them finds room, the other kinds are tried.
 
     Raises:
-        DesignError: none found room for all macros.
+        DesignError: none found room for all macros, or the design's constraints cannot be met.
     """
+    design = ready(design)
     generator = np.random.default_rng(seed)
     found: list[Start] = []
     for kind in config.starts:
@@ -144,21 +147,21 @@ def pack_rows(
     Returns:
         None where they do not fit, or what they must keep off is in the way.
     """
-    spacing = config.spacing
+    across, up = _row_gaps(design, config)
     canvas, initial = design.canvas, design.initial
     order = generator.permutation(design.placing_order)
     height = design.netlist.sides(design.initial.orientation)[1]
     order = order[np.argsort(-height[order], kind="stable")]
-    rows = list(_rows_of(design, order, stretch, spacing))
-    heights = [float(height[row].max()) + spacing for row in rows]
+    rows = list(_rows_of(design, order, stretch, across))
+    heights = [float(height[row].max()) + up for row in rows]
     whole = [np.ceil(tall / canvas.cell_height - 1e-9) * canvas.cell_height for tall in heights]
     heights = whole if sum(whole) <= canvas.height else heights  # on whole gcells where there is room
-    if sum(heights) > canvas.height + spacing:
+    if sum(heights) > canvas.height + up:
         return None
     x, y = initial.x.copy(), initial.y.copy()
     low, high = 0.0, canvas.height
     for number, (row, tall) in enumerate(zip(rows, heights, strict=True)):
-        _spread(design, row, x, spacing)
+        _spread(design, row, x, across)
         y[row] = low + tall / 2 if number % 2 == 0 else high - tall / 2
         low, high = (low + tall, high) if number % 2 == 0 else (low, high - tall)
     if like is not None:
@@ -169,6 +172,13 @@ def pack_rows(
         )
     except NoRoom:
         return None
+
+
+def _row_gaps(design: Design, config: AnnealConfig) -> tuple[float, float]:
+    """µm between macros of a row, and between rows."""
+    halos = design.constraints.sides(design.initial.orientation)
+    across, up = (2 * float(halo[design.placing_order].max(initial=0.0)) for halo in halos)
+    return max(config.spacing, across), max(config.spacing, up)
 
 
 def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
@@ -207,7 +217,12 @@ def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
     """A kind of start that puts macro after macro on the legal gcell of least score."""
 
     def make(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
-        state = PlacementState(design)
+        try:
+            state = PlacementState(design)
+        except _native.UnplayableDesign:
+            if not design.constraints.any:
+                raise
+            return  # gcells are too coarse for the constraints: only places between them will do
         score = _SCORES[name]
         while state.step < len(design.placing_order):
             if state.legal_cells == 0:

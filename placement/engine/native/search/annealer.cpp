@@ -39,7 +39,8 @@ Annealer::Annealer(std::shared_ptr<const Design> design, const double* x, const 
 
 void Annealer::require_legal() const {
   if (!drawer_.room().all_fit()) {
-    throw std::invalid_argument("a hard macro overlaps another or stands beyond the canvas; legalise the placement first");
+    throw std::invalid_argument("a hard macro overlaps another or stands beyond the canvas, or breaks a constraint; "
+                                "legalise the placement first");
   }
 }
 
