@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from placement.engine.costs import legality, violations
 from placement.engine.incremental import IncrementalCost
-from placement.netlist.constraints import SnapGrid
+from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.floorplan import Region
-from placement.netlist.load import load
+from placement.netlist.generators.clustered import clustered
 from placement.search.annealer import Annealer
 from placement.search.boxes import joined_grid
 from placement.search.config import MOVES, AnnealConfig, Budget
@@ -85,14 +85,14 @@ def test_no_move_breaks_a_constraint(seed: int, rotate: bool) -> None:
 
 
 def everything() -> Design:
-    """clustered40 with constraints of each kind; it has room for them."""
-    design = load("clustered40")
+    """A clustered design with constraints of each kind; it has room for them."""
+    design = clustered(seed=5, hard=12, soft=40, ports=20, name="clustered12")
     canvas, netlist = design.canvas, design.netlist
     halo = np.zeros((netlist.num_nodes, 2))
-    halo[netlist.hard] = 0.01 * canvas.width, 0.005 * canvas.height
+    halo[netlist.hard] = 0.006 * canvas.width, 0.004 * canvas.height
     upright = np.full(netlist.num_nodes, 0xFF)
     upright[netlist.hard[::2]] = 1 << Orientation.S | 1 << Orientation.FS
-    left = Region("left", np.array([[0.0, 0, 0.6 * canvas.width, canvas.height]]), netlist.hard[:6])
+    left = Region("left", np.array([[0.0, 0, 0.6 * canvas.width, canvas.height]]), netlist.hard[:3])
     corner = np.array([[0.9 * canvas.width, 0.9 * canvas.height, canvas.width, canvas.height]])
     return constrained(
         design,
@@ -140,8 +140,9 @@ def test_a_search_ends_without_violations(design: Design) -> None:
 
 
 def test_soft_macros_stay_off_blockages_when_they_move(design: Design) -> None:
-    middle = np.array([[0.3, 0.3, 0.6, 0.6]]) * design.canvas.width
-    blocked = constrained(load("clustered40"), blockages=middle)
+    middle = np.array([[0.4, 0.4, 0.6, 0.6]]) * design.canvas.width
+    plain = clustered(seed=5, hard=12, soft=40, ports=20, name="clustered12")
+    blocked = constrained(plain, blockages=middle)
     start = make_starts(blocked, AnnealConfig(), 0)[0].placement
     annealer = Annealer(blocked, start, config=AnnealConfig(), seed=1)
     annealer.run(40_000, 0.01)
@@ -156,11 +157,11 @@ def test_soft_macros_stay_off_blockages_when_they_move(design: Design) -> None:
 
 
 def test_flips_keep_to_allowed_orientations(design: Design) -> None:
-    free = load("clustered40")
+    free = clustered(seed=5, hard=12, soft=40, ports=20, name="clustered12")
     found = flip_macros(free, free.initial)
     turned = found.placement.orientation != free.initial.orientation
-    assert turned.sum() > 5
-    held = np.flatnonzero(turned)[:5]
+    assert turned.sum() >= 3
+    held = np.flatnonzero(turned)[:3]
     allowed = np.full(free.netlist.num_nodes, 255)
     allowed[held] = 1 << free.initial.orientation[held].astype(np.int64)
     kept = flip_macros(constrained(free, orientations=allowed), free.initial).placement.orientation
@@ -181,7 +182,7 @@ def test_constraints_that_cannot_be_met_are_refused_before_the_search(design: De
 def test_options_of_the_search_join_those_of_the_design(design: Design) -> None:
     canvas = design.canvas
     blockage = Blockage(0.0, 0.0, canvas.width / 6, canvas.height / 6)
-    spacing = 0.012 * canvas.width  # more than the halos in y, less than those in x
+    spacing = 0.01 * canvas.width  # more than the halos in y, less than those in x
     legal = legalise(design, random_placement(design, 5), spacing=spacing, blockages=(blockage,), grid=0.4)
     assert oracle.is_legal(design, legal, spacing=spacing)
     also = dataclasses.replace(design.constraints, blockages=np.array([[*blockage]]), grid=SnapGrid(0.4, 0.4, 0.05, 0))
@@ -206,4 +207,5 @@ def test_a_region_of_two_rectangles() -> None:
 
 
 def test_a_cost_knows_nothing_of_constraints(design: Design) -> None:
-    assert IncrementalCost(design, design.initial).costs == IncrementalCost(load("clustered40")).costs
+    plain = dataclasses.replace(design, constraints=Constraints.none(design.netlist.num_nodes))
+    assert IncrementalCost(design).costs == IncrementalCost(plain).costs
