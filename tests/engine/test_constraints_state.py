@@ -17,8 +17,8 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Region
 from placement.testing import legality_oracle as oracle
-from placement.testing.constrained_designs import constrained, randomly_constrained
-from placement.testing.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
+from tests.support.constrained_designs import constrained, randomly_constrained
+from tests.support.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
 
 
 def node_of(design: Design, name: str) -> int:
@@ -179,11 +179,11 @@ def test_refusals_say_which_rule() -> None:
     )
     assert "it must stay out of the exclusive region 'high'" in refusal(kept_out, 3, 2)
     halo = np.zeros((design.netlist.num_nodes, 2))
-    halo[large] = 1.0, 2.0
+    halo[large] = 1.0, 8.0
     apart = constrained(design, halo=halo)
-    # large covers (5, 5) to (25, 15); middle, 16 high, would begin at 17 on the gcell two rows up
-    message = refusal(apart, 2, 1, before=((1, 1),))
-    assert "it would stand too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 2 µm in y" in message
+    # large covers (5, 10) to (25, 20); middle, 16 high, would begin at 27 on the gcell two rows up
+    message = refusal(apart, 3, 1, before=((1, 1),))
+    assert "it would stand too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
     assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
 
 

@@ -15,8 +15,8 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints, ready, turned_as_allowed
 from placement.netlist.floorplan import Region
 from placement.testing import legality_oracle as oracle
-from placement.testing.constrained_designs import constrained, randomly_constrained
-from placement.testing.designs import Net, Node, build, random_design, random_placement, square_canvas
+from tests.support.constrained_designs import constrained, randomly_constrained
+from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
 
 
 def chip(*macros: tuple[str, float, float], fixed: tuple[str, ...] = ()) -> Design:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from placement.netlist.floorplan import Region
 from placement.netlist.keep_outs import KeepOutKind, keep_outs, port_surroundings
 from placement.netlist.rectangles import clipped, complement, grown, merged_in_line, union_area
-from placement.testing.constrained_designs import constrained
-from placement.testing.designs import four_macros
+from tests.support.constrained_designs import constrained
+from tests.support.designs import four_macros
 
 SIDE = 12
 

@@ -25,8 +25,8 @@ from placement.search.legaliser import Blockage, NoRoom, fits, legalise
 from placement.search.search import search
 from placement.search.starts import make_starts
 from placement.testing import legality_oracle as oracle
-from placement.testing.constrained_designs import constrained, randomly_constrained
-from placement.testing.designs import random_design, random_placement, square_canvas
+from tests.support.constrained_designs import constrained, randomly_constrained
+from tests.support.designs import random_design, random_placement, square_canvas
 
 
 def drawn(seed: int, *, hard: int = 6) -> Design | None:
