@@ -8,7 +8,7 @@ TEST_ARGS ?=
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
-.PHONY: help install train evaluate test sanitize lint reference docs format clean
+.PHONY: help install train evaluate test test-cluster sanitize lint reference docs format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -38,16 +38,16 @@ train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=.
 evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
 	$(BIN)/python evaluate.py $(ARGS)
 
-# Without TEST_ARGS in two parts side by side: the tests of tests/runtimes/ray share one run, and mostly wait for processes.
-test: install  ## Run all tests (TEST_ARGS="-k name")
+test: install  ## Run all tests but those of test-cluster (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
-	@mkdir -p build; echo "tests/runtimes/ray runs beside the others; what it says follows at the end (build/ray-tests.log)"; \
-	$(BIN)/python -m pytest tests/runtimes/ray >build/ray-tests.log 2>&1 & ray=$$!; trap "kill $$ray" INT TERM; \
-	$(BIN)/python -m pytest --ignore tests/runtimes/ray --numprocesses 2 --dist loadfile --no-loadscope-reorder; others=$$?; \
-	wait $$ray; status=$$?; cat build/ray-tests.log; exit $$((others + status))
+	$(BIN)/python -m pytest -m "not cluster" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
+
+# In one process: they share one run, and mostly wait for its processes.
+test-cluster: install  ## Kill, starve and attack the processes of real runs on Ray
+	$(BIN)/python -m pytest -m cluster tests/runtimes/ray
 
 sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
 	for kind in address,undefined thread; do \

@@ -15,16 +15,22 @@ from placement.evaluation.settings import CompareConfig, EvaluateConfig, SampleC
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.search.legaliser import Blockage, fits
+from tests.support.command import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = ["wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
 SECONDS = 300
 
 
-def run(*arguments: str, folder: Path, script: str = "evaluate.py") -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return run_here("evaluate.py", *arguments, folder=folder)
+
+
+def run_alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
-    command = [sys.executable, str(ROOT / script), *arguments]
+    command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
 
 
@@ -34,7 +40,7 @@ def last_json(result: subprocess.CompletedProcess[str]) -> dict:
 
 
 def test_shipped_design_prints_the_exact_costs_and_writes_nothing(tmp_path):
-    values = last_json(run("design=toy6", "json=true", "cost.density=2", folder=tmp_path))
+    values = last_json(run_alone("design=toy6", "json=true", "cost.density=2", folder=tmp_path))
     costs = proxy_cost(load("toy6"))
     assert list(values) == KEYS
     assert [values[key] for key in KEYS[:4]] == list(costs[:4]), "to the last bit"

@@ -14,12 +14,18 @@ import pytest
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
+from tests.support.command import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 480
 
 
 def train(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return run_here("train.py", *arguments, folder=folder)
+
+
+def train_alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
     command = [sys.executable, str(ROOT / "train.py"), *arguments]
@@ -33,7 +39,7 @@ def rows(run_dir: Path) -> list[dict[str, str]]:
 
 def test_trains_and_the_same_command_has_nothing_left_to_do(tmp_path):
     command = ("--config-name", "test", "run_dir=run", "replay.name=memory")
-    result = train(*command, folder=tmp_path)
+    result = train_alone(*command, folder=tmp_path)
     assert result.returncode == 0, result.stderr
     run_dir = tmp_path / "run"
     assert [row["iteration"] for row in rows(run_dir)] == ["1", "2", "3"]
@@ -68,7 +74,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
     sweep = ("-m", "--config-name", "test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
-    result = train(*sweep, folder=tmp_path)
+    result = train_alone(*sweep, folder=tmp_path)  # its jobs write where its process does
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
     assert len(rows(folder)) == 1

@@ -5,9 +5,6 @@ import dataclasses
 import functools
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -29,6 +26,7 @@ from placement.policy.agent import Agent
 from placement.training.checkpoint import Checkpoints
 from placement.training.run_record import plain
 from placement.training.saving import FOLDER_NAME
+from tests.support.command import run_here
 
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 ITERATION = 7
@@ -143,10 +141,7 @@ def test_every_episode_a_dead_end_is_told(run_folder, monkeypatch):
 
 def test_evaluate_py_refuses_the_checkpoint_of_another_network(tmp_path):
     make_run(tmp_path / "other", policy=dataclasses.replace(POLICY, grid_width=16))
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, str(root / "evaluate.py"), "checkpoint=other", "design=toy6", "json=true"]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    result = run_here("evaluate.py", "checkpoint=other", "design=toy6", "json=true", folder=tmp_path)
     assert result.returncode == 2
     assert "another network" in result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr

@@ -1,4 +1,4 @@
-"""A run compiles in its first iteration, and never again: actors, evaluator and learner, on one design and on two."""
+"""A run compiles in its first iteration, and never again: actors, evaluator and learner, on two designs and on one."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ class Traces:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("designs", [("toy6",), ("toy6", "planted20")], ids=len)
+@pytest.mark.parametrize(
+    ("policy", "designs"), zip(POLICIES, [("toy6", "planted20"), ("toy6",)], strict=True), ids=["edge_gnn", "stepwise"]
+)
 def test_traces_stop_growing_after_the_first_iteration(
-    designs: tuple[str, ...], policy: PolicyConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: PolicyConfig, designs: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     traces = Traces(monkeypatch)
     config = TrainConfig(

@@ -45,9 +45,7 @@ class Process:
 
     def __init__(self, *command: str) -> None:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        # One device; unoptimised code, which compiles faster.
-        flags = "--xla_backend_optimization_level=0"
-        environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(REPOSITORY)}
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         self.process = subprocess.Popen([sys.executable, *command], cwd=REPOSITORY, env=environment, **pipes)
         self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
         self._deadline.start()

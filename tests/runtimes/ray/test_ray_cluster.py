@@ -21,7 +21,7 @@ pytest.importorskip("reverb")
 from placement.runtimes.ray import processes
 from tests.support.ray_run import FAKES, LONG, RayRun, toy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 TOKEN = secrets.token_hex(16)
 VARIABLES = {
     "RAY_AUTH_MODE": "token",

@@ -22,7 +22,7 @@ from placement.training.episode_identity import INCARNATION_BITS
 from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
 from tests.support.recording import RECORD
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 ACTORS = 3
 RUNTIME = {"learners": 2, "shards": 2, "caches": 1, "actors": ACTORS}
 

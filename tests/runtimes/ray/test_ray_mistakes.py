@@ -16,7 +16,7 @@ pytest.importorskip("reverb")
 from placement.runtimes.ray import processes
 from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 
 @pytest.mark.parametrize("missing", ["ray", "reverb"])

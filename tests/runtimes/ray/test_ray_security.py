@@ -20,7 +20,7 @@ from placement.netlist.load import load
 from placement.ppo.trajectory import signature
 from tests.support.ray_run import LONG, RayRun
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 CONNECT = """
 import os, sys
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"

@@ -18,7 +18,7 @@ from placement.netlist.load import load
 from placement.runtimes.ray import processes
 from tests.support.ray_run import EPISODES, LONG, RayRun, endless, recorded, told
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 
 def _check(folder: Path) -> None:

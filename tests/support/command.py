@@ -1,0 +1,41 @@
+"""The programs of the command line, run within this process: starting another one costs seconds of imports.
+
+A few tests of each program start a process of its own all the same: they see what only a whole process does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest import mock
+
+from placement.cli import evaluate
+from placement.cli.command import FULL_ERROR, execute
+from placement.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
+    "evaluate.py": lambda words: evaluate.main(words, program=str(ROOT / "evaluate.py")),
+    "train.py": lambda words: execute(COMMANDS["train"], words, [str(ROOT / "train.py")]),
+    "macro-placement": main,
+}
+
+
+def run_here(program: str, *arguments: str, folder: Path) -> CompletedProcess[str]:
+    """What `program` with `arguments` does in `folder`: its exit status and what it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    with _environment(), contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = PROGRAMS[program](list(arguments))
+    return CompletedProcess([program, *arguments], status, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """A user's environment; what the program changes in it is taken back."""
+    with mock.patch.dict(os.environ):
+        os.environ.pop(FULL_ERROR, None)
+        yield
