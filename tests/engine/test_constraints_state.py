@@ -16,7 +16,7 @@ from placement.engine.state import PlacementState
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Region
-from placement.testing import legality_oracle as oracle
+from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import constrained, randomly_constrained
 from tests.support.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
 

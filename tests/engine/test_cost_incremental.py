@@ -15,7 +15,7 @@ from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.testing import oracle
+from tests.support import oracle
 from tests.support.designs import Net, Node, build, four_macros, random_design, random_placement, square_canvas
 
 WEIGHTS = CostWeights(1.0, 0.7, 0.3)

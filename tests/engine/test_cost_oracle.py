@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.engine.costs import CostWeights, cost_maps, proxy_cost
 from placement.netlist.design import Design, Placement
-from placement.testing import oracle
+from tests.support import oracle
 from tests.support.designs import four_macros, random_design, random_placement
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from placement.engine.costs import CostMaps, cost_maps, proxy_cost
 from placement.netlist.design import Canvas, Design, NodeKind, Orientation
-from placement.testing import oracle
+from tests.support import oracle
 from tests.support.designs import Net, Node, build, square_canvas
 
 HORIZONTAL, VERTICAL = 20.0, 40.0  # tracks of a gcell

@@ -14,7 +14,7 @@ from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints, ready, turned_as_allowed
 from placement.netlist.floorplan import Region
-from placement.testing import legality_oracle as oracle
+from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import constrained, randomly_constrained
 from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
 

@@ -24,7 +24,7 @@ from placement.search.flips import flip_macros
 from placement.search.legaliser import Blockage, NoRoom, fits, legalise
 from placement.search.search import search
 from placement.search.starts import make_starts
-from placement.testing import legality_oracle as oracle
+from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import constrained, randomly_constrained
 from tests.support.designs import random_design, random_placement, square_canvas
 
