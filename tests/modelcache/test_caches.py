@@ -24,6 +24,7 @@ from placement.modelcache.source import Source
 from placement.modelcache.store import RootStore
 from placement.transport.addresses import PortTaken, split
 from placement.transport.loopback import count_listeners
+from tests.support.waiting import wait_until
 
 grpc = pytest.importorskip("grpc", reason="gRPC is not installed")
 from placement.modelcache import connection, service  # noqa: E402
@@ -331,18 +332,9 @@ def test_a_dead_parents_children_go_on_with_the_grandparent(make: Make, caplog: 
     with caplog.at_level(logging.WARNING):
         root.close()
         served = reader.wait_for(2, timeout=LONG)  # a cache without parents serves what it has
-        _wait_until(lambda: bool(caplog.messages))
+        wait_until(lambda: bool(caplog.messages))
     assert served.version == 2 and leaf.version == 2
     assert len(caplog.messages) == 1 and "goes on with version 2" in caplog.messages[0]
-
-
-def _wait_until(done: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(int(LONG / 0.02)):
-        if done():
-            return
-        pause.wait(0.02)
-    raise AssertionError("did not come about")
 
 
 def test_who_finds_nobody_looks_again_at_once(make: Make) -> None:

@@ -15,6 +15,7 @@ from placement.replay.base import Replay, ReplayClosed, ReplayTimeout
 from placement.replay.memory import MemoryReplay
 from placement.replay.validation import MalformedEpisode
 from tests.support.episodes import STEPS, counts, episode
+from tests.support.waiting import wait_until
 
 CAPACITY = 4
 PREFETCH = {"memory": 0, "reverb": 2}  # episodes held beyond the capacity once reading has begun
@@ -131,7 +132,7 @@ def test_a_read_past_its_deadline_says_who_waits_for_what_and_loses_nothing(repl
 
 def test_close_wakes_a_waiting_reader(replay: Replay) -> None:
     reader = Thread(lambda: replay.read(1, timeout=LONG), name="learner")
-    _wait_until(lambda: getattr(replay, "_reading", replay)._delivery.wanted == 1)
+    wait_until(lambda: getattr(replay, "_reading", replay)._delivery.wanted == 1)
     start = time.monotonic()
     replay.close()
     with pytest.raises(ReplayClosed, match="learner cannot read"):
@@ -145,7 +146,7 @@ def test_close_wakes_a_waiting_writer(replay: Replay, kind: str) -> None:
             replay.write(episode(count), timeout=LONG)
 
     writer = Thread(write, name="actor 3")
-    _wait_until(lambda: replay.size() >= CAPACITY)
+    wait_until(lambda: replay.size() >= CAPACITY)
     replay.close()
     with pytest.raises(ReplayClosed, match="actor 3 cannot write"):
         writer.result()
@@ -205,10 +206,3 @@ def test_a_malformed_episode_is_refused_at_the_writer(replay: Replay, field: str
     with pytest.raises(MalformedEpisode, match=rf"^{field}|^actions: .*past the length"):
         replay.write(episode(0)._replace(**{field: value}), timeout=LONG)
     assert replay.size() == 0
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < deadline, "the awaited state did not come"
-        threading.Event().wait(0.005)

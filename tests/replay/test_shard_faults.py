@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.support.shard_process import ShardProcess
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.sharded import ShardedReplay, ShardWriter
+from tests.support.waiting import wait_until
 
 LONG = 120.0
 
@@ -68,11 +69,11 @@ def test_a_killed_shard_is_written_round_and_returns(shards: Shards, replay: Sha
     assert [mine.shard for mine in writers] == [1, 1]
     assert [mine.moves for mine in writers] == [1, 0]
     taken += replay.read(6, timeout=LONG)  # shard 1 alone has as many left
-    _wait_until(lambda: replay.statistics()[0].failures == 1 and not replay.statistics()[0].connected)
+    wait_until(lambda: replay.statistics()[0].failures == 1 and not replay.statistics()[0].connected)
     shards.restart(0, same_port=same_port)
     assert shards.processes[0].ask("nothing")["restored"] >= kept
-    _wait_until(lambda: writers[0].shard == 0 or _write_another(writers[0]))
-    _wait_until(lambda: replay.statistics()[0].connected)
+    wait_until(lambda: writers[0].shard == 0 or _write_another(writers[0]))
+    wait_until(lambda: replay.statistics()[0].connected)
     _drain(replay, taken)
     identities = [tuple(item.identity.tolist()) for item in taken]
     assert len(identities) == len(set(identities))
@@ -109,7 +110,7 @@ def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedRe
         process.kill()
     with pytest.raises(ReplayTimeout, match=r"waited 3 s to write an episode: no replay shard answers \(0: 127"):
         mine.write(episode(1), timeout=3)
-    _wait_until(lambda: not any(shard.connected for shard in replay.statistics()))
+    wait_until(lambda: not any(shard.connected for shard in replay.statistics()))
     with pytest.raises(ReplayTimeout, match=r"0 came.*; shard 0 \(127.*\) is down: .*; shard 1 \(127.*\) is down"):
         replay.read(1, timeout=0.2)
     shards.restart(1, same_port=False)
@@ -127,18 +128,9 @@ def test_a_shard_that_hangs_is_written_round_and_returns(shards: Shards) -> None
         try:
             mine.write(episode(1), timeout=LONG)
             assert mine.shard == 1
-            _wait_until(lambda: not replay.statistics()[0].connected)
+            wait_until(lambda: not replay.statistics()[0].connected)
             assert counts(replay.read(1, timeout=LONG)) == [1]
         finally:
             shards.processes[0].hang(on=False)
-        _wait_until(lambda: replay.statistics()[0].connected)
-        _wait_until(lambda: mine.shard == 0 or _write_another(mine))
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    waiting = threading.Event()
-    for _ in range(int(LONG / 0.05)):
-        if condition():
-            return
-        waiting.wait(0.05)
-    raise AssertionError("the awaited state did not come")
+        wait_until(lambda: replay.statistics()[0].connected)
+        wait_until(lambda: mine.shard == 0 or _write_another(mine))

@@ -19,6 +19,7 @@ pytest.importorskip("placement.replay.shard_items", reason="Reverb is not instal
 from placement.replay.shard import ReplayShard
 from placement.replay.sharded import ShardedReplay, ShardMismatch, ShardWriter
 from tests.support.by_hand import write_item
+from tests.support.waiting import wait_until
 
 LONG = 90.0
 Make = Callable[..., tuple[list[ReplayShard], Addresses]]
@@ -168,7 +169,7 @@ def test_what_was_not_taken_is_not_seen(shards: Make, reader) -> None:
     for count in range(4):
         mine.write(episode(count), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]
-    _wait_until(lambda: replay.statistics()[0].ready == 3)
+    wait_until(lambda: replay.statistics()[0].ready == 3)
     assert replay.intervals().tolist() == [[0, 0, 0]]
 
 
@@ -229,7 +230,7 @@ def test_close_wakes_reader_and_writer(shards: Make, reader) -> None:
         wait_for(lambda: replay.read(1, timeout=LONG)),
         wait_for(lambda: mine.write(episode(1), timeout=LONG)),
     ]
-    _wait_until(lambda: replay._delivery.wanted == 1 and mine._pending is not None)
+    wait_until(lambda: replay._delivery.wanted == 1 and mine._pending is not None)
     replay.close()
     mine.close()
     for thread in threads:
@@ -251,12 +252,3 @@ def test_nobody_there_is_said_by_both_sides(reader) -> None:
         replay.read(1, timeout=0.3)
     with pytest.raises(ReplayTimeout, match=r"waited 0\.1 s for the shards; shard 0"):
         replay.wait_until_connected(timeout=0.1)
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    waiting = threading.Event()
-    for _ in range(int(LONG / 0.01)):
-        if condition():
-            return
-        waiting.wait(0.01)
-    raise AssertionError("the awaited state did not come")

@@ -18,6 +18,7 @@ from placement.replay.memory import MemoryReplay
 from placement.training.input_pipeline import InputPipeline
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import counts, played_episodes
+from tests.support.waiting import wait_until
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
 PPO = PPOConfig(iterations=10, epochs=2, minibatch_size=40)
@@ -82,9 +83,9 @@ def test_it_reads_one_batch_ahead_and_no_more(learner: Learner, replay: MemoryRe
         replay.write(episode, timeout=LONG)
     with InputPipeline(replay, learner, episodes=6) as pipeline:
         assert _pull(pipeline) == list(range(6))
-        _wait_until(lambda: replay.size() == 3 * 6)
+        wait_until(lambda: replay.size() == 3 * 6)
         assert _pull(pipeline) == list(range(6, 12))
-        _wait_until(lambda: replay.size() == 2 * 6)
+        wait_until(lambda: replay.size() == 2 * 6)
 
 
 def test_a_well_formed_episode_with_an_illegal_action_is_refused_and_counted(
@@ -111,7 +112,7 @@ def test_too_few_episodes_end_the_wait_and_stay_for_the_next(
     with InputPipeline(replay, learner, episodes=12) as pipeline:
         for episode in episodes[:9]:
             replay.write(episode, timeout=LONG)
-        _wait_until(lambda: replay.size() == 1)  # a chunk of eight was read
+        wait_until(lambda: replay.size() == 1)  # a chunk of eight was read
         with pytest.raises(ReplayTimeout, match=r"the learner waited 0\.05 s for 12 episodes and 8 came.*actors"):
             pipeline.next(timeout=0.05)
         for episode in episodes[9:]:
@@ -140,12 +141,3 @@ def test_an_error_of_the_thread_reaches_the_learner_and_the_thread_ends(
     ):
         pipeline.next(timeout=LONG)
     assert not any(thread.name.startswith("input pipeline") for thread in threading.enumerate())
-
-
-def _wait_until(condition) -> None:
-    waiting = threading.Event()
-    for _ in range(int(LONG / 0.01)):
-        if condition():
-            return
-        waiting.wait(0.01)
-    raise AssertionError("the awaited state did not come")

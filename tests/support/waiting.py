@@ -1,0 +1,15 @@
+"""Waiting for a state that other threads or processes bring about."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+def wait_until(condition: Callable[[], bool], *, timeout: float = 120.0) -> None:
+    """Asks every hundredth of a second; fails where the condition does not hold within `timeout` seconds."""
+    deadline, pause = time.monotonic() + timeout, threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "the awaited state did not come"
+        pause.wait(0.01)
