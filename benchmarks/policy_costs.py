@@ -36,7 +36,7 @@ class EncoderAtEveryStep(Network):
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
         """Nothing that is kept."""
-        return Embeddings(jnp.zeros((*inputs.order.shape, 0)))
+        return jnp.zeros((*inputs.order.shape, 0))
 
     def decide(
         self, params: Params, embeddings: Embeddings, inputs: GraphInputs, observation: Observation

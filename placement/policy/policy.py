@@ -10,7 +10,7 @@ B samples, K pulls, R grid rows, C grid columns, H = 2·W + M² + 5 + S, the con
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -30,15 +30,9 @@ _CONTEXT_HIDDEN = 64
 _RANK_WAVES = 6
 
 
-class Embeddings(NamedTuple):
-    """What the network made of each design for one set of parameters.
-
-    Attributes:
-        contexts: float32 [G, T, H], the context of the step that places each macro; H is 0 in a network that makes
-            everything anew at every step.
-    """
-
-    contexts: jax.Array
+Embeddings: TypeAlias = jax.Array
+"""What the network made of each design for one set of parameters: float32 [G, T, H], the context of the step that
+places each macro; H is 0 in a network that makes everything anew at every step."""
 
 
 class Policy(nnx.Module):
@@ -84,7 +78,7 @@ class Policy(nnx.Module):
         )
         hidden = nnx.relu(self.context_hidden(features))
         heads = [self.modulation(hidden), self.location(hidden), self.guide(hidden), self.summary(hidden)]
-        return Embeddings(jnp.concatenate(heads, axis=2))
+        return jnp.concatenate(heads, axis=2)
 
     def decide(
         self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation
@@ -93,7 +87,7 @@ class Policy(nnx.Module):
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
         features = grid_features(observation, situation(inputs, observation), self.config)
-        return self.decoder(features, self._context(embeddings.contexts[design, step]))
+        return self.decoder(features, self._context(embeddings[design, step]))
 
     def _context(self, numbers: jax.Array) -> Context:
         """float32 [B, H] → its parts."""
@@ -159,7 +153,7 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
 
 
 def guide_bias(config: PolicyConfig) -> nnx.Initializer:
-    """The prior: how strongly the untrained policy leans on each guide."""
+    """The prior: the untrained policy's weight of each guide."""
 
     def initial(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> jax.Array:
         del key

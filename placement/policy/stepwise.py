@@ -51,7 +51,7 @@ class StepwisePolicy(nnx.Module):
 
     def embed(self, inputs: GraphInputs) -> Embeddings:
         """Nothing, [G, T, 0]: there is nothing that would hold for more than one step."""
-        return Embeddings(jnp.zeros((*inputs.order.shape, 0)))
+        return jnp.zeros((*inputs.order.shape, 0))
 
     def decide(
         self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation

@@ -52,7 +52,6 @@ class ReplayShard:
         number: its stable number, for messages.
         capacity: episodes held at most; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
-        port: TCP port; 0 = any free one.
         bind: address by which others reach it; other than a loopback address it listens on all interfaces.
         checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is put aside, with
             a warning.
@@ -67,7 +66,6 @@ class ReplayShard:
         number: int,
         capacity: int,
         steps: int,
-        port: int = 0,
         bind: str = "127.0.0.1",
         checkpoint_folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -77,11 +75,11 @@ class ReplayShard:
         self._folder = None if checkpoint_folder is None else Path(checkpoint_folder)
         self._checkpoints = 0
         self._saving = threading.Lock()
-        self._server = self._start(port, bind)
+        self._server = self._start(bind)
         self._restored = 0
         self._restored = self.size()
 
-    def _start(self, port: int, bind: str) -> ReverbServer:
+    def _start(self, bind: str) -> ReverbServer:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             for folder in self._saved(self._folder):
@@ -90,7 +88,7 @@ class ReplayShard:
         while True:
             table = make_table(self._schema, capacity=self._capacity)
             try:
-                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder)
+                return start_server([table], bind=bind, checkpoint_folder=self._folder)
             except RuntimeError as error:
                 if not self._put_aside(error):
                     raise
@@ -125,7 +123,7 @@ class ReplayShard:
         """Episodes held."""
         return self.statistics().size
 
-    def checkpoint(self, *, timeout: float = CHECKPOINT_SECONDS) -> Path:
+    def checkpoint(self) -> Path:
         """Saves what is held, whole or not at all; writers and readers wait meanwhile. Only the newest is kept.
 
         Returns:
@@ -139,9 +137,9 @@ class ReplayShard:
         if self._folder is None:
             raise ValueError(f"replay shard {self.number} has no checkpoint folder: give it one when it is made")
         try:
-            saved = within(timeout, self._save, name="shard checkpoint")
+            saved = within(CHECKPOINT_SECONDS, self._save, name="shard checkpoint")
         except TimeoutError:
-            message = f"replay shard {self.number} waited {timeout:g} s for its checkpoint in {self._folder}"
+            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint in {self._folder}"
             raise ReplayTimeout(message) from None
         self._checkpoints += 1
         return Path(saved)

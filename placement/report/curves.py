@@ -25,7 +25,6 @@ PARTS = {
 }
 LEFT = 0.8  # inches
 REQUIRED = ("episodes", "proxy_cost_mean", "proxy_cost_best")
-STEPS = {"episodes": "episodes", "iteration": "iterations", "seconds": "seconds"}
 
 Columns = dict[str, np.ndarray]
 
@@ -69,19 +68,16 @@ def best_so_far(columns: Columns) -> np.ndarray:
     return np.fmin.accumulate(columns["proxy_cost_best"])
 
 
-def plot_training(
-    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, against: str = "episodes"
-) -> Figure:
+def plot_training(columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None) -> Figure:
     """Mean, spread and best of the proxy cost, and each cost's part in a panel of its own.
 
     Args:
         columns: as `read_metrics` gives them.
         title: the heading.
         baselines: proxy costs to draw as named horizontal lines in the first panel.
-        against: the horizontal axis: `episodes`, `iteration` or `seconds`.
     """
-    figure, panels = _four_panels(title, against)
-    steps = columns[against]
+    figure, panels = _four_panels(title)
+    steps = columns["episodes"]
     for axes, name in zip(panels, PARTS, strict=True):
         if name not in columns:
             continue
@@ -115,7 +111,7 @@ def _summary(columns: Columns) -> str:
     return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
 
 
-def _four_panels(title: str, against: str) -> tuple[Figure, list[Axes]]:
+def _four_panels(title: str) -> tuple[Figure, list[Axes]]:
     """A figure of two by two panels, one for each of `PARTS`."""
     width, height = 9.6, 7.1
     figure = style.new_figure(width, height)
@@ -128,7 +124,7 @@ def _four_panels(title: str, against: str) -> tuple[Figure, list[Axes]]:
         style.dress(axes, grid=True)
         axes.set_title(name, loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
         if row == 1:
-            axes.set_xlabel(STEPS[against])
+            axes.set_xlabel("episodes")
         panels.append(axes)
     style.head(figure, title, left=LEFT)
     return figure, panels

@@ -31,7 +31,7 @@ def page(title: str, line: str, sections: Iterable[tuple[str, Sequence[str]]]) -
     Args:
         title: the heading.
         line: a line below it.
-        sections: a heading and parts, each as `table`, `picture`, `paragraph` or `folded` give them.
+        sections: a heading and parts, each as `table`, `picture` or `folded` give them.
     """
     body = [f"<h1>{html.escape(title)}</h1>", f'<p class="line">{html.escape(line)}</p>']
     for heading, parts in sections:
@@ -55,11 +55,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     lines = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
-
-
-def paragraph(text: str) -> str:
-    """A paragraph of plain text."""
-    return f"<p>{html.escape(text)}</p>"
 
 
 def picture(path: str | os.PathLike[str], caption: str) -> str:

@@ -62,7 +62,6 @@ def write_report(
     *,
     weights: CostWeights = DEFAULT_WEIGHTS,
     animated: bool = True,
-    baselines: Mapping[str, float] | None = None,
 ) -> RunReport:
     """Draws the training curves and each design's best placement, and writes `report.html`.
 
@@ -71,7 +70,6 @@ def write_report(
         designs: that the run trained on.
         weights: of the proxy cost.
         animated: whether the best placement's episode is drawn as a GIF.
-        baselines: proxy costs to draw as named lines among the curves.
 
     Raises:
         DesignError: a placement file cannot be read.
@@ -85,7 +83,7 @@ def write_report(
     columns = curves.read_metrics(folder / "metrics.csv") if (folder / "metrics.csv").exists() else None
     training = []
     if columns is not None:
-        figure = curves.plot_training(columns, title=title, baselines=baselines)
+        figure = curves.plot_training(columns, title=title)
         training.append(style.save_figure(figure, folder / "plots" / "training.png"))
     drawn = []
     for design in designs:

@@ -13,26 +13,17 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
 
+from placement.ppo.learner import Learner
 from placement.training import run_record
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Checkpoints, is_random_key
 
 FOLDER_NAME = "checkpoints"
-
-
-class HasState(Protocol):
-    """A learner, as far as saving goes.
-
-    Attributes:
-        state: pytree of arrays, all that it needs to go on.
-    """
-
-    state: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +97,7 @@ class Saver:
             self._checkpoints.save(iteration, tree, {**record, "learned": self.learned().tolist()})
             self._saved = iteration
 
-    def restore(self, learner: HasState, best: BestTracker) -> Counters:
+    def restore(self, learner: Learner, best: BestTracker) -> Counters:
         """Puts the newest checkpoint into `learner` and `best`, if there is one.
 
         Raises:

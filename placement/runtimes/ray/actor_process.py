@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from placement.runtimes.ray import host_assignment
-from placement.runtimes.ray.rollout_worker import RolloutParts, RolloutWorker
+from placement.runtimes.ray.coordinator_client import CoordinatorClient
+from placement.runtimes.ray.rollout_worker import RolloutWorker
 
 
 class ActorProcess(RolloutWorker):
     """An actor: reads parameters from a cache, writes episodes to a shard, and asks nobody how many."""
 
-    def play(self, parts: RolloutParts) -> None:
+    def play(self, coordinator: CoordinatorClient) -> None:
         """Plays until told to stop."""
         import jax
 
@@ -20,23 +21,23 @@ class ActorProcess(RolloutWorker):
         from placement.training.seeds import SeedRole, role_key
 
         config, runtime, number = self.config, self.config.runtime, self.who.number
-        coordinator, incarnation = parts.coordinator, parts.coordinator.incarnation
+        incarnation = coordinator.incarnation
         credits = EpisodeCredits(
             episodes_per_iteration=host_assignment.share(config), max_staleness=runtime.max_staleness
         )
         schedule = CreditedSchedule(
-            parts.store,
+            self.store,
             credits if runtime.staleness == "wait" else None,
             actors=lambda: coordinator.reply.actors,
             shortfall=lambda: coordinator.reply.shortfall,
         )
-        pool = make_pool(parts.designs, runtime.envs_per_actor, config=config.env, num_threads=1)
+        pool = make_pool(self.designs, runtime.envs_per_actor, config=config.env, num_threads=1)
         key = role_key(config.seed, SeedRole.ACTOR, number)
         # No two starts draw the same: an episode that is played again after a restart would be counted twice.
         for part in (incarnation >> 20, incarnation & (2**20 - 1)):
             key = jax.random.fold_in(key, part)
         # Nobody is told of good placements: they travel with the episodes, and the learner finds them.
-        context = ActorContext(parts.agent, schedule, parts.store, parts.writer, best=None)
+        context = ActorContext(self.agent, schedule, self.store, self.writer, best=None)
         actor = Actor((number << INCARNATION_BITS) | incarnation, context, pool, key=key)
         coordinator.ready()
         actor.run(self._stop)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placement.runtimes.ray.rollout_worker import RolloutParts, RolloutWorker
+from placement.runtimes.ray.coordinator_client import CoordinatorClient
+from placement.runtimes.ray.rollout_worker import RolloutWorker
 
 LOOK_SECONDS = 0.5
 WRITE_SECONDS = 3600.0
@@ -11,7 +12,7 @@ WRITE_SECONDS = 3600.0
 class EvaluatorProcess(RolloutWorker):
     """The evaluator. What it finds travels like any episode, so that nothing can be claimed that was not played."""
 
-    def play(self, parts: RolloutParts) -> None:
+    def play(self, coordinator: CoordinatorClient) -> None:
         """Evaluates until told to stop."""
         from placement.engine.pool import make_pool
         from placement.modelcache.base import StoreTimeout
@@ -20,14 +21,14 @@ class EvaluatorProcess(RolloutWorker):
         from placement.training.rollout import EmbeddedParameters, play
         from placement.training.seeds import SeedRole, role_key
 
-        config, agent, designs = self.config, parts.agent, parts.designs
+        config, agent, designs = self.config, self.agent, self.designs
         pool = make_pool(designs, len(designs), config=config.env, num_threads=1)
-        key, start = role_key(config.seed, SeedRole.EVALUATOR), parts.coordinator.incarnation
+        key, start = role_key(config.seed, SeedRole.EVALUATOR), coordinator.incarnation
         wanted, count = 0, 0
-        parts.coordinator.ready()
+        coordinator.ready()
         while not self._stop.is_set():
             try:
-                snapshot = parts.store.wait_for(wanted, timeout=LOOK_SECONDS)
+                snapshot = self.store.wait_for(wanted, timeout=LOOK_SECONDS)
             except StoreTimeout:
                 continue
             wanted = snapshot.version + config.runtime.evaluate_every
@@ -39,4 +40,4 @@ class EvaluatorProcess(RolloutWorker):
                 identity = (EVALUATOR << INCARNATION_BITS) | start, count
                 count += 1
                 episode = whole_episode(played, env, identity=identity, version=snapshot.version)
-                parts.writer.write(episode, timeout=WRITE_SECONDS)
+                self.writer.write(episode, timeout=WRITE_SECONDS)

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from placement.runtimes.ray import host_assignment, telemetry
 from placement.runtimes.ray.coordinator_client import CoordinatorClient, nearest
 from placement.runtimes.ray.role_process import RoleProcess, find, keep_off_accelerators
 
 if TYPE_CHECKING:
+    from placement.modelcache.reader import CacheReader
     from placement.netlist.design import Design
     from placement.replay.sharded import ShardWriter
 
 WAIT_SECONDS = 0.1
 
 
-class RolloutParts(NamedTuple):
-    """What the process plays with.
+class RolloutWorker(RoleProcess):
+    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard.
 
     Attributes:
-        coordinator: connection to it.
         designs: the run's.
         agent: picks actions.
         store: reads parameters.
         writer: of episodes.
     """
 
-    coordinator: CoordinatorClient
     designs: list[Design]
     agent: Any
-    store: Any
+    store: CacheReader
     writer: ShardWriter
-
-
-class RolloutWorker(RoleProcess):
-    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -55,15 +50,15 @@ class RolloutWorker(RoleProcess):
         from placement.training.designs import load_designs
 
         keep_compilations()
-        designs = load_designs(self.config)
+        self.designs = load_designs(self.config)
         try:
             if self._wait_for_servers(coordinator):
-                agent = find(self.makers.agent)(self.config.policy, designs)
-                store, writer = self._store(coordinator, agent.init(0)), self._writer(coordinator, designs)
-                self._closing = (store.close, writer.close)
-                written = telemetry.WriterMeasures(writer)
-                coordinator.measure = lambda: {**telemetry.reader(store.source), **written()}
-                self.play(RolloutParts(coordinator, designs, agent, store, writer))
+                self.agent = find(self.makers.agent)(self.config.policy, self.designs)
+                self.store, self.writer = self._store(coordinator), self._writer(coordinator)
+                self._closing = (self.store.close, self.writer.close)
+                written = telemetry.WriterMeasures(self.writer)
+                coordinator.measure = lambda: {**telemetry.reader(self.store.source), **written()}
+                self.play(coordinator)
         except (StoreClosed, ReplayClosed):
             if not self._stop.is_set():
                 raise
@@ -71,7 +66,7 @@ class RolloutWorker(RoleProcess):
             self.stop()
             coordinator.close()
 
-    def play(self, parts: RolloutParts) -> None:
+    def play(self, coordinator: CoordinatorClient) -> None:
         """Plays until told to stop; may end with StoreClosed or ReplayClosed then."""
         raise NotImplementedError
 
@@ -81,8 +76,8 @@ class RolloutWorker(RoleProcess):
         for close in self._closing:
             close()
 
-    def _store(self, coordinator: CoordinatorClient, like: Any) -> Any:
-        """The reading side of the parameter store, for parameters like `like`."""
+    def _store(self, coordinator: CoordinatorClient) -> CacheReader:
+        """The reading side of the parameter store."""
         from placement.modelcache.layout import Layout
         from placement.modelcache.reader import CacheReader
         from placement.modelcache.tree import plan_tree
@@ -94,9 +89,9 @@ class RolloutWorker(RoleProcess):
             tree = plan_tree(coordinator.cache_hosts(), runtime.fan_out)
             return coordinator.cache_addresses(tree.readable(coordinator.host, number))
 
-        return CacheReader(addresses, Layout(like), poll_seconds=runtime.poll_seconds)
+        return CacheReader(addresses, Layout(self.agent.init(0)), poll_seconds=runtime.poll_seconds)
 
-    def _writer(self, coordinator: CoordinatorClient, designs: list[Design]) -> ShardWriter:
+    def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
         from placement.replay.sharded import ShardWriter
         from placement.training.designs import steps
@@ -106,8 +101,8 @@ class RolloutWorker(RoleProcess):
         return ShardWriter(
             lambda: coordinator.shards(mine),
             home=home,
-            steps=steps(designs),
-            designs=len(designs),
+            steps=steps(self.designs),
+            designs=len(self.designs),
             key=number,
             silence=self.config.runtime.shard_silence_seconds,
         )
