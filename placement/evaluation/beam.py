@@ -1,7 +1,7 @@
-"""Beam search with a policy: of many beginnings of an episode, the most promising are gone on with.
+"""Beam search with a policy: the most promising beginnings of an episode are extended.
 
-Each of the W beginnings that are kept is continued in its K likeliest ways; of these W · K the W best are kept, by the
-logarithm of their probability and the value that the network expects of them.
+Each of the W kept beginnings is extended by its K likeliest actions. Of these W · K, the W best are kept. The score is
+the log-probability plus the predicted value.
 
 Axis legend: W beginnings, K branches, B = W · K environments, A = rows · columns gcells.
 """
@@ -71,11 +71,11 @@ class BeamSearch:
         self._look = jax.jit(functools.partial(_look, agent))
 
     def search(self, parameters: Any) -> list[Evaluation]:
-        """The episodes of all beginnings that were kept to the end; one that is a dead end if all of them were."""
+        """The episodes of the beginnings that were kept to the end. If all came to dead ends: one of those."""
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
         with make_pool(self._design, self._width * BRANCHES, config=self._env) as pool:
             pool.reset(timeout=STEP_SECONDS)
-            choices, _ = self._seen(network, pool)
+            choices, _ = self._decisions(network, pool)
             kept = [Beginning((), 0.0, pool.snapshot(0), choices[0])]
             for _ in range(len(self._design.placing_order) - 1):
                 kept, last = self._advanced(network, pool, _continued(kept)), kept
@@ -86,9 +86,9 @@ class BeamSearch:
     def _advanced(
         self, network: EmbeddedParameters, pool: EnvironmentPool, continued: list[Continued]
     ) -> list[Beginning]:
-        """Takes the actions and keeps the W best of what comes of them; nothing where all are dead ends."""
+        """Takes the actions and keeps the W best results; nothing where all are dead ends."""
         dead_end, _ = _step(pool, continued)
-        choices, values = self._seen(network, pool)
+        choices, values = self._decisions(network, pool)
         score = np.array([one.log_probability for one in continued]) + self._value_weight * values[: len(continued)]
         score[dead_end] = -np.inf
         best = np.argsort(-score, kind="stable")[: self._width]
@@ -103,8 +103,8 @@ class BeamSearch:
             if not dead_end[index]
         ]
 
-    def _seen(self, network: EmbeddedParameters, pool: EnvironmentPool) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities float32 [B, A] and values float32 [B] of what all environments show."""
+    def _decisions(self, network: EmbeddedParameters, pool: EnvironmentPool) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities float32 [B, A] and values float32 [B] in the present states of all environments."""
         observation = Observation(**pool.observe()[0])
         choices, values = self._look(*network, self._agent.network.inputs, observation)
         return np.asarray(choices), np.asarray(values)

@@ -56,8 +56,8 @@ class Entry(NamedTuple):
 def compare(config: CompareConfig, console: Console) -> Metrics:
     """Runs every placer with every seed; prints and writes the table and the pictures.
 
-    What has been run before with the same settings is read from its folder, so that a comparison that was stopped goes
-    on, and placers can be added.
+    Runs with the same settings that are on disk are not repeated. So a comparison that was stopped goes on, and placers
+    can be added.
 
     Returns:
         The metrics of the best placement of all.

@@ -86,7 +86,7 @@ def _best_of(
 
 
 def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
-    """A placer that makes one start after another and keeps the best."""
+    """A placer that makes starts until the time is up, and keeps the best."""
 
     def place(job: Job) -> PlacerOutcome:
         config = dataclasses.replace(job.config.anneal, starts=(kind,))
@@ -127,7 +127,7 @@ def _anneal(job: Job) -> PlacerOutcome:
 
 
 def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
-    """Placements drawn from the policy for so long; loading and compiling it does not count."""
+    """Placements drawn from the policy within the CPU time; loading and compiling do not count."""
     # late: JAX takes seconds to import
     from placement.evaluation.policy_evaluation import load_policy
 
@@ -148,7 +148,7 @@ def _policy(job: Job) -> PlacerOutcome:
 
 
 def _policy_and_refine(job: Job) -> PlacerOutcome:
-    """Draws for a part of the time, and anneals the best draws for what is left of it."""
+    """Draws for a part of the time, then anneals the best draws for the rest."""
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
     spent = outcome.curve[-1][0]
     left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads

@@ -26,7 +26,7 @@ from placement.search.starts import Start, blockages, legal, refinement_starts
 from placement.training.interruption import Interruption
 
 MOST_SAMPLES = 4
-"""Of a policy's samples, the best that are raced against each other; the search refines the winner."""
+"""The best of a policy's samples that race against each other; the search refines the winner."""
 
 
 def evaluate_search(config: SearchConfig, console: Console) -> Metrics:

@@ -308,7 +308,7 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Design:
-    """A netlist on a canvas with the placement it came with.
+    """A netlist, its canvas and its initial placement.
 
     Attributes:
         name: for people and file names.

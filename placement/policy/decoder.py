@@ -25,12 +25,12 @@ REGIONS = 6
 
 
 class Context(NamedTuple):
-    """What the current macro asks of the decoder; depends on design and step only, so made once per parameters.
+    """The decoder's input for the current macro. It depends on design and step only, so it is made once per parameters.
 
     Attributes:
         scale, shift: float32 [B, W], feature-wise modulation of the first layer.
-        location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): where this macro of this design wants to be.
-        guide: float32 [B, 5], how strongly it leans on each guide.
+        location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position.
+        guide: float32 [B, 5], the weight of each guide.
         summary: float32 [B, S], for the value head.
     """
 

@@ -1,4 +1,4 @@
-"""From what a network thinks of every cell to the logits that actions are drawn by.
+"""From a network's score of every cell to the logits that actions are drawn with.
 
 Axis legend: B samples, R grid rows, C grid columns.
 """
@@ -16,8 +16,8 @@ def masked_logits(logits: jax.Array, valid: jax.Array, legal: jax.Array, *, floo
     """The logits with illegal cells ruled out.
 
     With a floor, the published recipe's order: a softmax over all cells, illegal ones too, plus the floor, and only
-    then the mask. What the network gave to illegal cells is lost, and the less it left for the legal ones the nearer
-    to uniform these become.
+    then the mask. The probability of illegal cells is lost. The less is left for the legal cells, the nearer they are
+    to uniform.
 
     Args:
         logits: float32 [B, R, C].

@@ -18,7 +18,7 @@ from placement.engine.observation import Observation
 CHANNELS = 21
 """L, the number of channels of `GridFeatures.channels`."""
 GUIDES = ("wire", "direct", "sequential", "edge", "room")
-"""What a macro may lean on, cell by cell: wire mask, squared distance to the direct and to the sequential target,
+"""Priors that a macro may follow, cell by cell: wire mask, squared distance to the direct and to the sequential target,
 distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
 GLOBALS = 14
 """V, the number of `GridFeatures.globals`."""

@@ -1,9 +1,9 @@
-"""Where each macro is pulled: the netlist as springs, with everything that an episode does not place solved away.
+"""Where each macro is pulled: nets are springs, and nodes that an episode does not place are eliminated.
 
-Most nets of a clustered design join a hard macro to soft macros, so the nets between what is placed say little. The
-springs' energy, minimised over the soft macros (a Schur complement of the graph Laplacian), leaves an *effective*
-coupling between the hard macros and to what stands fixed. Minimised over the macros not yet placed as well (a
-Cholesky factor in reverse placing order), it gives the spot where the current macro would do least harm.
+Most nets of a clustered design join a hard macro to soft macros, so nets between placed macros say little. Minimising
+the springs' energy over the soft macros (a Schur complement of the graph Laplacian) leaves an *effective* coupling of
+the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
+reverse placing order) gives the position of least energy for the current macro.
 
 Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
 K (direct, sequential). Coordinates are fractions of the canvas.
@@ -36,8 +36,8 @@ class Influence(NamedTuple):
     Attributes:
         pull: float64 [K, T, T], strictly lower triangular; the target of macro t is
             `pull[k, t] @ x + pull_fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
-            K = 0 takes the springs to what is placed or fixed (soft macros solved away); K = 1 solves the macros
-            not yet placed away too.
+            K = 0 takes the springs to placed and fixed nodes (soft macros eliminated); K = 1 eliminates the
+            unplaced macros too.
         pull_fixed: float64 [K, T, 2], the fixed nodes' part of the target.
         stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
         relaxed: float64 [M, 2], every movable node's place when all springs are at rest.
@@ -161,7 +161,7 @@ def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _sequential(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `_direct`, with the macros placed later solved away: matrix = Lᵀ·D·L in placing order, L unit lower."""
+    """As `_direct`, with the macros placed later eliminated: matrix = Lᵀ·D·L in placing order, L unit lower."""
     if not len(matrix):
         return np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0)
     factor = np.linalg.cholesky(matrix[::-1, ::-1])

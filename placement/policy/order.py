@@ -17,8 +17,8 @@ def ordered(design: Design, order: str) -> Design:
 
     Args:
         design: any.
-        order: `area`, the largest first, ties by name; `connected`, first the most connected macro, then always the one
-            that is joined most strongly to what is placed, directly or by way of a soft macro (ties: the larger).
+        order: `area`, the largest first, ties by name; `connected`, the most connected macro first, then always the
+            macro with the strongest connection to the placed ones, directly or through a soft macro (ties: the larger).
 
     Raises:
         ValueError: there is no such order.

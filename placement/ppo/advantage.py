@@ -29,7 +29,7 @@ _MEMORY = 20
 _LEAST_DEVIATION = 1e-4
 """Costs that differ by less than this are equal for every purpose."""
 REWARD_LIMIT = 5.0
-"""Normalised rewards are clipped to ± this: a dead end teaches, but does not drown everything else."""
+"""Normalised rewards are clipped to ± this, so that a dead end does not outweigh all other episodes."""
 
 
 def initial_statistics(designs: int) -> RewardStatistics:
@@ -40,7 +40,7 @@ def initial_statistics(designs: int) -> RewardStatistics:
 def updated_statistics(
     statistics: RewardStatistics, design: np.ndarray, reward: np.ndarray, dead_end: np.ndarray
 ) -> RewardStatistics:
-    """Takes in one iteration's episodes. Dead ends do not count: their penalty is no cost.
+    """The statistics with one iteration's episodes added. Dead ends do not count: their penalty is no cost.
 
     Args:
         statistics: so far.

@@ -37,7 +37,7 @@ def no_elites(designs: int, kept: int, steps: int) -> Elites:
 
 
 def updated_elites(elites: Elites, batch: Episode) -> Elites:
-    """Takes in episodes (stacked, axis B before each field's own) that placed every macro."""
+    """The elites with new episodes added (stacked, axis B before each field's own); dead ends are left out."""
     actions, length, reward = (array.copy() for array in elites)
     for which in np.unique(batch.design):
         mine = (batch.design == which) & ~batch.dead_end

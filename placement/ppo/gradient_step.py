@@ -22,7 +22,7 @@ from placement.ppo.loss import Coefficients, Samples, Terms, ppo_terms
 
 
 class Trained(NamedTuple):
-    """What gradient steps change.
+    """The state that gradient steps change.
 
     Attributes:
         params: the network's parameters.
@@ -96,7 +96,7 @@ def gradient_step(
     coefficients: Coefficients,
     rates: Rates,
 ) -> tuple[Trained, StepMetrics]:
-    """One step of Adam on one minibatch; keeps everything but the counts as it was if anything is not finite."""
+    """One step of Adam on one minibatch. If loss or gradient is not finite, only the counts change."""
     terms, gradient = minibatch_gradient(network, trained.params, inputs, data, minibatch, coefficients)
     norm = global_norm(gradient)
     clipped = jnp.minimum(1.0, rates.max_gradient_norm / jnp.maximum(norm, 1e-12))

@@ -1,8 +1,8 @@
 """Several learner hosts that act as one: each reads episodes of its own, all learn from all of them.
 
-Episodes travel as actions (about 2 kB each), so the hosts simply give each other theirs before an iteration; from then
-on every host holds the same batch, and the gradient step, jitted over the mesh of all hosts' devices, shares the work
-out and averages the gradients. Parameters are the same everywhere: one host publishes and saves.
+Episodes travel as actions (about 2 kB each). Before an iteration the hosts exchange theirs, so every host holds the
+same batch. The gradient step is jitted over the mesh of all hosts' devices: each device computes a part, and the
+gradients are averaged. Parameters are the same everywhere; one host publishes and saves.
 
 Axis legend: H hosts, B episodes of one host.
 """

@@ -61,7 +61,7 @@ class LearnerState(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An iteration's input, as far as it does not depend on the learner's state.
+    """The part of an iteration's input that does not depend on the learner's state.
 
     Attributes:
         batch: the episodes stacked: axis B before each field's own.
@@ -147,7 +147,7 @@ class Learner:
         return self.learn(self.prepare(episodes), iteration=iteration)
 
     def prepare(self, episodes: list[Episode]) -> Prepared:
-        """Plays episodes again and puts what was seen on the devices, where it stays until the next such call.
+        """Plays episodes again and puts their observations on the devices. They stay there until the next call.
 
         Args:
             episodes: this host's, at least one; any number, the same on every host. Another number than before may
@@ -174,7 +174,7 @@ class Learner:
         return self._hosts.count == 1
 
     def buffer(self, episodes: int) -> Observation:
-        """Host arrays for what is seen in so many episodes, [B, T, …]."""
+        """Host arrays for the observations of so many episodes, [B, T, …]."""
         return self._renderer.arrays(episodes, self._steps)
 
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
@@ -185,7 +185,7 @@ class Learner:
         self._renderer.render(batch.design, batch.actions, batch.length, out=rows)
 
     def load(self, episodes: list[Episode], buffer: Observation) -> Prepared:
-        """Moves the rendered buffer to the devices; it must stay as it is until `learn` is done with it."""
+        """Moves the rendered buffer to the devices; the buffer must not change until `learn` returns."""
         flat = jax.tree.map(_joined, Observation(*buffer))
         return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)))
 
@@ -195,7 +195,8 @@ class Learner:
         Args:
             prepared: of this learner.
             iteration: from 0, sets learning rate and entropy bonus.
-            elapsed: share of the run's time that has passed, in [0, 1]; they follow it where it is ahead.
+            elapsed: share of the run's time that has passed, in [0, 1]; the rates follow it where it is ahead of the
+                iterations.
 
         Returns:
             Metrics, means over the gradient steps: policy_loss, value_loss, entropy, approx_kl, clip_fraction,
@@ -277,7 +278,7 @@ class Learner:
         return self._wirelength_weight * added * self._wire_shares[batch.design]
 
     def _data(self, prepared: Prepared, goals: Targets, imitation: np.ndarray | None = None) -> IterationData:
-        """What the gradient steps draw from, on every device; `imitation` is float32 [B]."""
+        """The samples that minibatches are drawn from, on every device; `imitation` is float32 [B]."""
         batch = prepared.batch
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         weights = np.zeros_like(goals.advantages)

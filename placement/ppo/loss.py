@@ -28,7 +28,7 @@ class Coefficients(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """What the loss needs to know of each sample.
+    """The inputs of the loss for each sample.
 
     Attributes:
         actions: int32 [B].

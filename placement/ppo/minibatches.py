@@ -18,7 +18,7 @@ CHUNK_ON_CPU = 32
 
 
 def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh) -> list[Minibatch]:
-    """Minibatches of one shape on the mesh's devices; what little is left over is left out.
+    """Minibatches of one shape on the mesh's devices; a remainder is left out.
 
     Args:
         order: int32 [samples], shuffled indices into S.

@@ -1,4 +1,4 @@
-"""What an iteration's samples are to teach: advantages and the value head's targets. NumPy, on the host.
+"""The targets of an iteration's samples: advantages for the policy, returns for the value head. NumPy, on the host.
 
 Axis legend: B episodes, T steps (padded), G designs.
 """
@@ -23,7 +23,7 @@ class Targets(NamedTuple):
 
     Attributes:
         advantages, returns: float32 [B, T], 0 past `lengths`.
-        lengths: int [B], steps to be learned from: 0 where an episode is left out.
+        lengths: int [B], steps that are learned from; 0 where an episode is left out.
         explained_variance: of the episodes' values.
     """
 

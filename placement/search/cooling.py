@@ -39,8 +39,8 @@ class Geometric:
 class Adaptive:
     """Steers the temperature so that the share of accepted moves falls evenly, from that at `hot` to a tenth of it.
 
-    After Lam and Delosme (1988), who found that this wastes the least effort. The temperature stays between the
-    two given; a tenth of the way is left at the end for `cold`.
+    After Lam and Delosme (1988), who found this schedule most efficient. The temperature stays between the two given;
+    the last tenth of the budget is at `cold`.
     """
 
     GAIN = 0.05  # change of the temperature's logarithm in a round, for each halving of the acceptance to be made up

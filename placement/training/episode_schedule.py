@@ -17,7 +17,7 @@ class ScheduleClosed(RuntimeError):
 
 
 class Turn(NamedTuple):
-    """Leave to begin some episodes together.
+    """Permission to begin some episodes together.
 
     Attributes:
         iteration: that the first of them is for.

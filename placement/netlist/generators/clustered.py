@@ -1,4 +1,4 @@
-"""Made-up designs with the statistics of real ones; `planted` designs are in `placement.netlist.generators.planted`.
+"""Generated designs with the statistics of real ones; `planted` designs are in `placement.netlist.generators.planted`.
 
 The figures below are those of the Ariane core as the MacroPlacement project clusters it (NanGate45: 133 hard and 782
 soft macros, 12,422 nets), measured with `python -m placement.netlist describe`.
@@ -155,7 +155,7 @@ class _Hierarchy:
         return [below - above for below, above in itertools.pairwise(leaving)]
 
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
-        """`count` distinct leaves within one drawn scope around `leaf`, one of them beyond the next smaller block.
+        """`count` distinct leaves of a randomly drawn scope around `leaf`, one of them outside the next smaller block.
 
         Without `itself`, `leaf` is not among them. Fewer come where the hierarchy has fewer leaves.
         """
@@ -312,7 +312,7 @@ class _Maker:
         return [row[: bank.data_bits] for row in pins], [row[bank.data_bits :] for row in pins]
 
     def connect_soft_macros(self) -> None:
-        """Nets among soft macros; the bits of a bus go the same way."""
+        """Nets among soft macros; the bits of a bus join the same macros."""
         for leaf, count in enumerate(self.nets_driven):
             earlier: list[list[int]] = []
             for _ in range(count):

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.5
 
 
 class EpisodeCredits:
-    """Counts an actor's credits: episodes that it may begin; what is below 0 was begun ahead.
+    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant.
 
     Args:
         episodes_per_iteration: whole episodes that one iteration learns from.
@@ -53,7 +53,7 @@ class EpisodeCredits:
                 self._credit = max(self._credit, math.ceil(shortfall.missing / max(actors, 1)))
 
     def take(self, count: int) -> bool:
-        """Takes `count` episodes out, if there is anything in it; returns whether there was."""
+        """Spends `count` credits if there is any credit left; returns whether there was."""
         if self._credit <= 1e-9:
             return False
         self._credit -= count
@@ -61,11 +61,11 @@ class EpisodeCredits:
 
 
 class CreditedSchedule:
-    """Leave to begin episodes, as an `EpisodeSchedule` gives it, for an actor in a process of its own.
+    """Permission to begin episodes, as an `EpisodeSchedule` gives it, for an actor in a process of its own.
 
     Args:
         store: where new versions show.
-        credits: what may be begun; None = always as much as one likes.
+        credits: how many episodes may be begun; None = no limit.
         actors: how many live.
         shortfall: what the learner said last.
     """
@@ -85,7 +85,7 @@ class CreditedSchedule:
         """Waits until `count` episodes may be begun together.
 
         Raises:
-            TimeoutError: neither parameters nor leave came within `timeout` seconds.
+            TimeoutError: neither parameters nor credits came within `timeout` seconds.
             ScheduleClosed: `close` was called.
         """
         deadline = time.monotonic() + timeout
