@@ -38,11 +38,10 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
     """The root: publishes every `period` seconds from the first line of standard input until its end."""
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.layout import Layout
-    from placement.modelcache.store import RootStore
 
     parameters = _parameters(megabytes)
     cache = ModelCache(bind=bind)
-    store = RootStore(cache, Layout(parameters))
+    layout = Layout(parameters)
     _say(address=cache.address)
     sys.stdin.readline()
     ended = threading.Event()
@@ -52,7 +51,7 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
         began = time.monotonic()
         for leaf in parameters.values():
             leaf += np.float32(0.001)
-        store.publish(version, parameters)
+        cache.publish(layout.pack(version, parameters))
         at = time.monotonic()
         _say(version=version, at=at, seconds=at - began)
         version += 1

@@ -26,10 +26,14 @@ class ModelCache:
     """One cache of the tree.
 
     Args:
+        port: TCP port; 0 = any free one.
         bind: the address by which others reach it (see `SnapshotServer`).
         parents: where snapshots come from, nearest first; None = this is the root, which is published to.
         poll_seconds: between two questions for the parent's version.
         timeouts: how long to wait for the parents.
+
+    Raises:
+        PortTaken: something listens on `port` already.
 
     Attributes:
         version: of the snapshot that it holds; -1 = none yet.
@@ -42,13 +46,14 @@ class ModelCache:
     def __init__(
         self,
         *,
+        port: int = 0,
         bind: str = "127.0.0.1",
         parents: Addresses | None = None,
         poll_seconds: float = 0.2,
         timeouts: Timeouts | None = None,
     ) -> None:
         self.version, self.published = -1, 0
-        self._server = SnapshotServer(port=0, bind=bind)
+        self._server = SnapshotServer(port=port, bind=bind)
         self.address, self.port = self._server.address, self._server.port
         self._publishing = threading.Lock()
         self._closed = threading.Event()

@@ -1,18 +1,14 @@
-"""The learner's parameter stores: in this process's memory, and at the root of the tree of caches."""
+"""The parameter store of one process: between its learner and its actors."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
 from placement.modelcache.base import ParameterPublisher, ParameterStore, Snapshot, StoreClosed, StoreTimeout
-
-if TYPE_CHECKING:
-    from placement.modelcache.cache import ModelCache
-    from placement.modelcache.layout import Layout
 
 
 class MemoryStore(ParameterPublisher, ParameterStore):
@@ -59,23 +55,6 @@ class MemoryStore(ParameterPublisher, ParameterStore):
     def _raise_if_closed(self) -> None:
         if self._closed:
             raise StoreClosed(f"{threading.current_thread().name} cannot go on: the parameter store is closed")
-
-
-class RootStore(ParameterPublisher):
-    """The root of the tree of caches, as the learner publishes to it.
-
-    Args:
-        cache: the root; it is the caller's to close.
-        layout: of the parameters.
-        wire_dtype: "float32", or "bfloat16" for half the bytes.
-    """
-
-    def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str = "float32") -> None:
-        self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
-
-    def publish(self, version: int, parameters: Any) -> None:
-        """As the base; raises SnapshotMismatch too, where the parameters are not of the layout."""
-        self._cache.publish(self._layout.pack(version, parameters, wire_dtype=self._wire_dtype))
 
 
 def _read_only_copy(leaf: Any) -> np.ndarray:

@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 _LISTEN = "0A"
 """The state of a listening socket in /proc/net/tcp."""
 _redirected = threading.RLock()
@@ -58,25 +60,11 @@ def count_listeners(port: int) -> int:
 def own_listeners(port: int) -> list[socket.socket]:
     """Further handles, which the caller closes, of this process's sockets that listen on TCP `port`."""
     found = []
-    for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):  # closed by another thread meanwhile
-            descriptor = os.dup(int(entry.name))
-            try:
-                candidate = socket.socket(fileno=descriptor)
-            except OSError:  # no socket
-                os.close(descriptor)
-                continue
-            if _listens_on(candidate, port):
-                found.append(candidate)
-            else:
-                candidate.close()
+    for connection in psutil.Process().net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+            with contextlib.suppress(OSError):  # closed by another thread meanwhile
+                found.append(socket.socket(fileno=os.dup(connection.fd)))
     return found
-
-
-def _listens_on(candidate: socket.socket, port: int) -> bool:
-    if candidate.family not in (socket.AF_INET, socket.AF_INET6) or candidate.type != socket.SOCK_STREAM:
-        return False
-    return bool(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)) and candidate.getsockname()[1] == port
 
 
 @contextlib.contextmanager

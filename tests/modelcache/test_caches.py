@@ -21,7 +21,6 @@ from placement.modelcache.base import StoreClosed, StoreTimeout
 from placement.modelcache.header import SnapshotDamaged, SnapshotMismatch
 from placement.modelcache.layout import Layout
 from placement.modelcache.source import Source
-from placement.modelcache.store import RootStore
 from placement.transport.addresses import PortTaken, split
 from placement.transport.loopback import count_listeners
 from tests.support.waiting import wait_until
@@ -549,14 +548,14 @@ def test_readers_in_many_threads_get_whole_snapshots_in_order_while_the_learner_
 @pytest.mark.parametrize("wire_dtype", ["float32", "bfloat16"])
 def test_the_learner_publishes_what_actors_read(make: Make, wire_dtype: str) -> None:
     root = make("cache")
-    store = RootStore(root, LAYOUT, wire_dtype)
+    publish = lambda version, value: root.publish(LAYOUT.pack(version, _parameters(value), wire_dtype=wire_dtype))  # noqa: E731
     third = np.float32(1) / np.float32(3)
-    store.publish(2, _parameters(third))
+    publish(2, third)
     assert root.version == 2
     read = make("reader", root).wait_for(2, timeout=LONG)
     assert (_value(read.parameters) == third) == (wire_dtype == "float32")
     with pytest.raises(ValueError, match="versions must rise"):
-        store.publish(2, _parameters(1))
+        publish(2, 1)
     root.close()
     with pytest.raises(StoreClosed):
-        store.publish(3, _parameters(1))
+        publish(3, 1)

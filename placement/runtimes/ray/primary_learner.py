@@ -11,13 +11,12 @@ from pathlib import Path
 
 from placement.modelcache.cache import ModelCache
 from placement.modelcache.layout import Layout
-from placement.modelcache.store import RootStore
 from placement.replay.sharded import ShardedReplay
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.episode_collector import EpisodeCollector
 from placement.runtimes.ray.learner_host import LearnerHost
 from placement.runtimes.ray.peer_episodes import PeerEpisodes
-from placement.runtimes.ray.publications import NumberedStore, Publications
+from placement.runtimes.ray.publications import Publications, RootStore
 from placement.runtimes.ray.rendezvous import InitialState, agree
 from placement.runtimes.ray.role_process import find
 from placement.training import run_record
@@ -72,13 +71,13 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         saver.learned = lambda: peers.learned(shards.intervals())
         # Parameters go to the root of the caches.
         root = opening.enter_context(contextlib.closing(ModelCache(bind=host.bind, parents=None)))
-        root_store = RootStore(root, Layout(learner.parameters()), config.runtime.wire_dtype)
+        store = RootStore(root, Layout(learner.parameters()), config.runtime.wire_dtype, publications)
         # The loop. Where evaluations have a process of their own, it does only the last one.
         runtime, agent = config.runtime, find(host.makers.agent)(config.policy, designs)
         parts = LearnerParts(
             learner=learner,
             replay=replay,
-            store=NumberedStore(root_store, publications),
+            store=store,
             evaluator=Evaluator(agent, designs, env=config.env),
             best=best,
             evaluation_key=role_key(config.seed, SeedRole.EVALUATOR),

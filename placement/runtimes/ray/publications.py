@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from placement.modelcache.base import ParameterPublisher
+from placement.modelcache.cache import ModelCache
+from placement.modelcache.layout import Layout
 from placement.netlist.files import write_whole
 
 FILE_NAME = "publications.json"
@@ -73,20 +75,24 @@ class Publications(PublicationNumbers):
         write_whole(self._path, json.dumps({"reserved": self._reserved}) + "\n")
 
 
-class NumberedStore:
-    """The learner's side of the parameter store: publishes iterations under their numbers.
+class RootStore(ParameterPublisher):
+    """Publishes iterations under their numbers, at the root of the tree of caches.
 
     Args:
-        store: that the actors read, in the end.
+        cache: the root; it is the caller's to close.
+        layout: of the parameters.
+        wire_dtype: "float32", or "bfloat16" for half the bytes.
         publications: the numbers.
     """
 
-    def __init__(self, store: ParameterPublisher, publications: Publications) -> None:
-        self._store, self._publications = store, publications
+    def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str, publications: Publications) -> None:
+        self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
+        self._publications = publications
 
     def publish(self, iteration: int, parameters: Any) -> None:
-        """Makes the parameters after `iteration` iterations the newest."""
-        self._store.publish(self._publications.number(iteration), parameters)
+        """Makes the parameters after `iteration` iterations the newest; SnapshotMismatch if not of the layout."""
+        number = self._publications.number(iteration)
+        self._cache.publish(self._layout.pack(number, parameters, wire_dtype=self._wire_dtype))
 
 
 def _read(path: Path) -> int:

@@ -5,27 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from placement.runtimes.ray.publications import BLOCK, NumberedStore, Publications
+from placement.runtimes.ray.publications import BLOCK, Publications, RootStore
 
 
 class Kept:
+    """A root cache, and a layout, that keep versions only."""
+
     def __init__(self) -> None:
         self.versions: list[int] = []
 
-    def publish(self, version: int, parameters: Any) -> None:
-        self.versions.append(version)
+    def pack(self, version: int, parameters: Any, *, wire_dtype: str) -> int:
+        return version
+
+    def publish(self, buffer: int) -> None:
+        self.versions.append(buffer)
 
 
 def test_numbers_rise_through_a_fall_back_and_tell_whose_they_are(tmp_path: Path) -> None:
-    kept = Kept()
+    kept: Any = Kept()
     first = Publications(tmp_path, iteration=0)
-    store = NumberedStore(kept, first)
+    store = RootStore(kept, kept, "float32", first)
     for iteration in range(3):
         store.publish(iteration, None)
     assert first.newest == 2
     second = Publications(tmp_path, iteration=1)  # it died and fell back to iteration 1
     assert second.newest == -1
-    store = NumberedStore(kept, second)
+    store = RootStore(kept, kept, "float32", second)
     for iteration in range(1, 4):
         store.publish(iteration, None)
     assert kept.versions == sorted(set(kept.versions))
