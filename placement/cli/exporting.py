@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from placement.config import ConfigError
-from placement.engine.costs import legality
+from placement.engine.costs import legality, violations
 from placement.evaluation.given_placement import has_macro_places, placed_by_def
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -112,7 +112,11 @@ def _faults(design: Design, placement: Placement) -> list[str]:
     """What is not legal, in words."""
     found = legality(design, placement)
     notes = [f"{found.overlaps} pairs of macros overlap"] if found.overlaps else []
-    return [*notes, *([f"{found.outside} macros stand outside of the core"] if found.outside else [])]
+    notes += [f"{found.outside} macros stand outside of the core"] if found.outside else []
+    broken = {name.replace("_", " "): count for name, count in violations(design, placement)._asdict().items() if count}
+    if broken:
+        notes.append("constraints are broken: " + ", ".join(f"{name} {count} times" for name, count in broken.items()))
+    return notes
 
 
 def _off_grid(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[str]:

@@ -126,6 +126,14 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
         x[order[:placed]] = (columns + 0.5) * self.design.canvas.cell_width
         y[order[:placed]] = (rows + 0.5) * self.design.canvas.cell_height
+        grid, (width, height) = self.design.constraints.grid, self.design.netlist.sides(initial.orientation)
+        for at, seen, extent, side, pitch, offset in (
+            (x, "x", self.design.canvas.width, width, grid.pitch_x, grid.offset_x),
+            (y, "y", self.design.canvas.height, height, grid.pitch_y, grid.offset_y),
+        ):
+            if pitch > 0:  # the observation has the place to single precision; its corner is on the grid
+                corner = self._batch[seen][0, :placed].astype(np.float64) * extent - side[order[:placed]] / 2
+                at[order[:placed]] = offset + np.round((corner - offset) / pitch) * pitch + side[order[:placed]] / 2
         standing[order[:placed]] = True
         x[unplaced], y[unplaced], standing[unplaced] = 0.0, 0.0, False
         return Placement(x=x, y=y, orientation=initial.orientation, placed=standing, fixed=initial.fixed)

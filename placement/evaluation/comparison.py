@@ -20,6 +20,7 @@ from placement.evaluation.search_evaluation import progress_bar
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import OPTIMUM_NAME
@@ -95,7 +96,7 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
 
 def _design(config: CompareConfig) -> Design:
     if config.design is not None:
-        return load(config.design, config.initial)
+        return ready(load(config.design, config.initial))
     # late: JAX takes seconds to import
     from placement.evaluation.policy_evaluation import load_policy
 

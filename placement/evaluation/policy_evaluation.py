@@ -26,6 +26,7 @@ from placement.evaluation.policy_results import (
 )
 from placement.evaluation.settings import CheckpointSettings, SampleConfig
 from placement.netlist.design import Design
+from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -85,7 +86,8 @@ def load_policy(config: CheckpointSettings) -> TrainedPolicy:
     logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
     run = Path(config.checkpoint)
     trained = read_settings(run, key="checkpoint")
-    design = ordered(load(config.design or _only_design(run, trained), config.initial), trained.env.order)
+    loaded = ready(load(config.design or _only_design(run, trained), config.initial))
+    design = ordered(loaded, trained.env.order)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=config.soft_placer or trained.env.soft_placer)

@@ -15,6 +15,7 @@ from placement.evaluation.given_placement import has_macro_places, load_placemen
 from placement.evaluation.placement_evaluation import Found, write_results
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
+from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
@@ -72,6 +73,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
         OSError: a file cannot be written.
     """
     design, given, file = load_placement(config)
+    _tell_fixed(design, console)
     rules, name = config.rules, Path(file).stem
     clear = placement = _cleared(design, given, file, rules, console)
     if config.grid > 0:
@@ -89,7 +91,9 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
     """What the search begins with (nothing: its own starts), and a name for that."""
     if config.method == "anneal":
         assert config.design is not None
-        return load(config.design, config.initial), [], "own"
+        design = load(config.design, config.initial)
+        _tell_fixed(design, console)
+        return design, [], "own"
     if config.checkpoint is not None:
         # late: JAX takes seconds to import
         from placement.evaluation.policy_evaluation import complete, load_policy
@@ -106,7 +110,14 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
             console.print(f"the macros of {design.name} have no places: the search begins with its own", soft_wrap=True)
             return design, [], "own"
     design, placement, name = load_placement(config)
+    _tell_fixed(design, console)
     return design, [Start(name, _cleared(design, placement, name, config.anneal, console))], Path(name).stem
+
+
+def _tell_fixed(design: Design, console: Console) -> None:
+    """Refuses constraints that cannot be met, before anything starts; says what fixed macros break."""
+    for notice in check_constraints(design):
+        console.print(f"note: {notice}", soft_wrap=True)
 
 
 def _cleared(design: Design, placement: Placement, name: str, rules: AnnealConfig, console: Console) -> Placement:

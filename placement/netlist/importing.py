@@ -31,6 +31,7 @@ from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import umask, write_whole
 from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
@@ -98,7 +99,8 @@ def import_design(
         phase: is told what is done.
 
     Raises:
-        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design` and `constraints_of`; the design has no macro.
+        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `constraints_of` and `check_constraints`; the
+            design has no macro.
     """
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
@@ -117,7 +119,8 @@ def import_design(
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *capacity.notices, *clustering.notices)
+    broken = check_constraints(design)
+    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices, *clustering.notices)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
 

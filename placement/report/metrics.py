@@ -12,10 +12,36 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, Legality, legality, proxy_cost
+from placement.engine.costs import (
+    DEFAULT_WEIGHTS,
+    Costs,
+    CostWeights,
+    Legality,
+    Violations,
+    legality,
+    proxy_cost,
+    violations,
+)
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 
+VIOLATION_KEYS = {
+    "halo_violations": "halos",
+    "blockage_violations": "blockages",
+    "region_violations": "regions",
+    "orientation_violations": "orientations",
+    "grid_violations": "grid",
+    "port_keepout_violations": "port_keepout",
+}
+"""What programs read where a design has constraints → the field of `placement.engine.costs.Violations`."""
 JSON_KEYS = (*Costs._fields, *Legality._fields)
+_RULES = {
+    "halos": "pairs of hard macros closer than their halos",
+    "blockages": "hard macros on blockages",
+    "regions": "hard macros off their region, or in another's",
+    "orientations": "hard macros turned as they may not be",
+    "grid": "hard macros off the snapping grid",
+    "port_keepout": "hard macros too near to a port",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +52,8 @@ class Metrics:
         costs: the exact costs under `weights`.
         weights: of the proxy cost's parts.
         legality: overlapping pairs of hard macros, and hard macros beyond the canvas edge.
+        violations: how often the design's constraints are broken.
+        is_constrained: whether the design has any constraints.
         canvas: that the placement was measured on.
         hard, soft, ports: how many nodes of each kind.
         hard_utilization: area of the hard macros over the canvas's.
@@ -35,6 +63,8 @@ class Metrics:
     costs: Costs
     weights: CostWeights
     legality: Legality
+    violations: Violations
+    is_constrained: bool
     canvas: Canvas
     hard: int
     soft: int
@@ -52,6 +82,8 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
         costs=proxy_cost(design, placement, weights=weights),
         weights=weights,
         legality=legality(design, placement),
+        violations=violations(design, placement),
+        is_constrained=design.constraints.any,
         canvas=canvas,
         hard=len(netlist.hard),
         soft=len(netlist.soft),
@@ -62,8 +94,17 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
-    """The seven values that programs read: wirelength (µm), the four costs, overlaps, outside."""
-    return {**metrics.costs._asdict(), **metrics.legality._asdict()}
+    """What programs read: wirelength (µm), the four costs, overlaps, outside.
+
+    Where the design has constraints, how often each kind is broken, too.
+    """
+    broken = metrics.violations._asdict()
+    keys = VIOLATION_KEYS if metrics.is_constrained else {}
+    return {
+        **metrics.costs._asdict(),
+        **metrics.legality._asdict(),
+        **{key: broken[field] for key, field in keys.items()},
+    }
 
 
 def json_line(metrics: Metrics) -> str:
@@ -85,6 +126,10 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row("proxy cost", f"{costs.proxy_cost:.6f}", "their weighted sum", style="bold", end_section=True)
     table.add_row("overlaps", str(metrics.legality.overlaps), "pairs of hard macros", style=_alarm(metrics, "overlaps"))
     table.add_row("outside", str(metrics.legality.outside), "hard macros off canvas", style=_alarm(metrics, "outside"))
+    if metrics.is_constrained:
+        for field, meaning in _RULES.items():
+            count = getattr(metrics.violations, field)
+            table.add_row(field.replace("_", " "), str(count), meaning, style="bold red" if count else "")
     table.add_section()
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")

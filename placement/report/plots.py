@@ -74,9 +74,11 @@ def costs_line(metrics: Metrics) -> str:
 
 
 def _mark_faults(figure: Figure, metrics: Metrics) -> None:
-    """Says at the top right how many hard macros overlap or stand outside, if any do."""
+    """Says at the top right how many hard macros overlap, stand outside or break constraints, if any do."""
     overlaps, outside = metrics.legality
     faults = [f"{overlaps} overlapping"] * bool(overlaps) + [f"{outside} outside"] * bool(outside)
+    broken = sum(metrics.violations)
+    faults += [f"{broken} constraints broken"] * bool(broken)
     width, height = figure.get_size_inches()
     figure.text(
         1 - 0.2 / width,

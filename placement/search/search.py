@@ -15,6 +15,7 @@ import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
 from placement.netlist.design import Design, Placement
+from placement.netlist.feasibility import check_constraints
 from placement.search import search_checkpoint
 from placement.search.annealer import Annealer, Tally
 from placement.search.config import AnnealConfig, Budget
@@ -115,10 +116,11 @@ def search(
         watch: what is done beside.
 
     Raises:
-        DesignError: no start could be made, one of `starts` is not legal, or what was found cannot be put on
-            `config.grid` (it is in the folder, with the search's state).
+        DesignError: the design's constraints cannot be met, no start could be made, one of `starts` is not legal, or
+            what was found cannot be put on `config.grid` (it is in the folder, with the search's state).
         OSError: the folder cannot be written.
     """
+    check_constraints(design)
     about = _about(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
     folder = watch.folder
     keep = None if folder is None else partial(search_checkpoint.save, folder, design, about=about)

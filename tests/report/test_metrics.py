@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.engine.costs import CostWeights, legality, proxy_cost, violations
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
-from placement.report.metrics import JSON_KEYS, json_line, measure, metrics_table
+from placement.report.metrics import JSON_KEYS, VIOLATION_KEYS, json_line, measure, metrics_table
+from tests.support.constrained_designs import constrained
 from tests.support.designs import four_macros, random_design, random_placement
 
 
@@ -81,3 +83,21 @@ def test_faults_are_counted():
     on_top = design.initial.moved(np.array([3, 4]), np.array([15.0, 60.0]), np.array([15.0, 60.0]))
     metrics = measure(design, on_top)
     assert metrics.legality == (1, 1)
+
+
+def test_violations_are_told_where_there_are_constraints():
+    design = four_macros()
+    assert set(json.loads(json_line(measure(design)))) == set(JSON_KEYS)
+    assert "halos" not in _printed(metrics_table(measure(design), "four"))
+    # "small" covers (11, 32) to (19, 38), "kept" (40, 0) to (50, 10)
+    blocked = constrained(design, blockages=np.array([[0.0, 30, 12, 40]]), grid=SnapGrid(10.0, 0.0), port_keepout=0.5)
+    metrics = measure(blocked)
+    assert metrics.violations == violations(blocked)
+    values = json.loads(json_line(metrics))
+    assert tuple(values) == (*JSON_KEYS, *VIOLATION_KEYS)
+    assert values["blockage_violations"] == 1
+    assert values["grid_violations"] == 2  # large begins at 5 and small at 11; middle at 30 and kept at 40 fit
+    assert values["halo_violations"] == values["port_keepout_violations"] == values["region_violations"] == 0
+    text = _printed(metrics_table(metrics, "four"))
+    for words in ("hard macros on blockages", "hard macros off the snapping grid", "closer than their halos"):
+        assert words in text
