@@ -55,8 +55,8 @@ def train(config: TrainConfig) -> float:
     if result.interrupted:
         raise SystemExit(INTERRUPTED)
     weights = CostWeights(**dataclasses.asdict(config.env.cost))
-    report = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
-    print(f"plots: {result.run_dir / 'plots'}\nreport: {report.page}")
+    page = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
+    print(f"plots: {result.run_dir / 'plots'}\nreport: {page}")
     return result.best_cost
 
 

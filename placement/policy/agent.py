@@ -6,7 +6,7 @@ Axis legend: B environments, G designs, R grid rows, C grid columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,18 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
-from placement.policy.networks import AnyPolicy, build_policy
-from placement.policy.policy import Embeddings
+from placement.policy.policy import Embeddings, Policy
+from placement.policy.stepwise import StepwisePolicy
 
 Params = dict[str, Any]
 """The network's parameters: nested dictionaries of arrays, keys are strings."""
+AnyPolicy: TypeAlias = Policy | StepwisePolicy
+_NETWORKS: dict[str, type[Policy] | type[StepwisePolicy]] = {"edge_gnn": Policy, "edge_gnn_stepwise": StepwisePolicy}
+
+
+def build_policy(config: PolicyConfig, rngs: nnx.Rngs) -> AnyPolicy:
+    """The network that `config.name` names, with fresh parameters."""
+    return _NETWORKS[config.name](config, rngs=rngs)
 
 
 class Decision(NamedTuple):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,33 +37,14 @@ SUMMARY = {
 COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
-class RunReport(NamedTuple):
-    """What was written.
-
-    Attributes:
-        page: the HTML report.
-        pictures: PNG and GIF files.
-    """
-
-    page: Path
-    pictures: tuple[Path, ...]
-
-
-class _Drawn(NamedTuple):
-    """The pictures of one design's best placement, each with a caption."""
-
-    design: str
-    pictures: tuple[tuple[Path, str], ...]
-
-
 def write_report(
     folder: str | os.PathLike[str],
     designs: Sequence[Design],
     *,
     weights: CostWeights = DEFAULT_WEIGHTS,
     animated: bool = True,
-) -> RunReport:
-    """Draws the training curves and each design's best placement, and writes `report.html`.
+) -> Path:
+    """Draws the training curves and each design's best placement, and writes `report.html`; returns its path.
 
     Args:
         folder: the run folder.
@@ -80,23 +61,39 @@ def write_report(
     (folder / "plots").mkdir(parents=True, exist_ok=True)
     best = _json(folder / "best.json")
     title = f"{' and '.join(design.name for design in designs)}, {folder.name}"
-    columns = curves.read_metrics(folder / "metrics.csv") if (folder / "metrics.csv").exists() else None
-    training = []
-    if columns is not None:
-        figure = curves.plot_training(columns, title=title)
-        training.append(style.save_figure(figure, folder / "plots" / "training.png"))
-    drawn = []
+    found = html.table(
+        ("design", "proxy", "wirelength", "density", "congestion", "file"),
+        [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
+    )
+    sections = [("Training", _draw_training(folder, title)), ("Best placements", [found] if best else [])]
     for design in designs:
         if design.name in best:
             suffix = "" if len(designs) == 1 else f"-{design.name}"
-            drawn.append(_draw_best(folder, design, best[design.name]["file"], suffix, weights, animated))
+            file = best[design.name]["file"]
+            sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
+    settings = [
+        html.folded(name, (folder / name).read_text(encoding="utf-8"))
+        for name in ("config.yaml", "versions.json")
+        if (folder / name).exists()
+    ]
     page = folder / "report.html"
-    write_whole(page, _page(folder, title, columns, best, training, drawn))
-    pictures = [path for design in drawn for path, _ in design.pictures]
-    return RunReport(page, (*training, *pictures))
+    write_whole(page, html.page(title, f"run folder {folder.name}", [*sections, ("Settings and versions", settings)]))
+    return page
 
 
-def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> _Drawn:
+def _draw_training(folder: Path, title: str) -> list[str]:
+    """The table and the picture of the run's progress; nothing before its first iteration."""
+    if not (folder / "metrics.csv").exists():
+        return []
+    columns = curves.read_metrics(folder / "metrics.csv")
+    picture = style.save_figure(curves.plot_training(columns, title=title), folder / "plots" / "training.png")
+    return [
+        html.table(("", "first iteration", "last iteration"), _progress_rows(columns)),
+        html.picture(picture, "costs of the sampled episodes, by iteration"),
+    ]
+
+
+def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> list[str]:
     """The pictures of the best placement of one design."""
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
     title = f"{design.name}: best of {folder.name}"
@@ -108,35 +105,7 @@ def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: Co
     if animated:
         path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)
         pictures.append((path, "its macros in the order in which they are placed"))
-    return _Drawn(design.name, tuple(pictures))
-
-
-def _page(
-    folder: Path,
-    title: str,
-    columns: curves.Columns | None,
-    best: Mapping[str, Any],
-    training: Sequence[Path],
-    drawn: Sequence[_Drawn],
-) -> str:
-    progress = [html.table(("", "first iteration", "last iteration"), _progress_rows(columns))] if columns else []
-    progress += [html.picture(path, "costs of the sampled episodes, by iteration") for path in training]
-    found = [
-        html.table(
-            ("design", "proxy", "wirelength", "density", "congestion", "file"),
-            [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
-        )
-    ]
-    sections = [("Training", progress), ("Best placements", found if best else [])]
-    for design in drawn:
-        sections.append((design.design, [html.picture(path, caption) for path, caption in design.pictures]))
-    settings = [
-        html.folded(name, (folder / name).read_text(encoding="utf-8"))
-        for name in ("config.yaml", "versions.json")
-        if (folder / name).exists()
-    ]
-    sections.append(("Settings and versions", settings))
-    return html.page(title, f"run folder {folder.name}", sections)
+    return [html.picture(path, caption) for path, caption in pictures]
 
 
 def _progress_rows(columns: curves.Columns) -> list[tuple[str, str, str]]:

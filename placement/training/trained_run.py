@@ -11,7 +11,7 @@ import numpy as np
 from flax import nnx
 
 from placement.config import ConfigError, PolicyConfig, TrainConfig
-from placement.policy.networks import build_policy
+from placement.policy.agent import build_policy
 from placement.training.checkpoint import CheckpointError
 from placement.training.run_record import read_settings
 from placement.training.saving import has_checkpoint, read_parameters

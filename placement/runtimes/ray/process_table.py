@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from placement.report.tables import make_table
 from placement.runtimes.ray.coordinator import summarise
 from placement.runtimes.ray.messages import Heartbeat, RoleName
 
@@ -27,9 +28,7 @@ def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]
         heartbeats: the newest of each process that lives.
         restarts: how often each process (by its name) was restarted.
     """
-    table = Table(caption="latencies: mean / median / 99th percentile", caption_justify="left")
-    for title in ("processes", "live", *COLUMNS, "restarts"):
-        table.add_column(title, justify="left" if title == "processes" else "right")
+    rows: list[list[str]] = []
     numbers = summarise(list(heartbeats))
     for role in RoleName:
         count = sum(one.ready for one in heartbeats if one.who.role is role)
@@ -37,8 +36,9 @@ def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]
         members = sum(name.split()[0] == role for name in restarts)
         if members:
             cells = [" / ".join(_texts(numbers, role, names)) for names in COLUMNS.values()]
-            table.add_row(role.value, f"{count} of {members}", *cells, str(anew))
-    return table
+            rows.append([role.value, f"{count} of {members}", *cells, str(anew)])
+    columns = ("processes", "live", *COLUMNS, "restarts")
+    return make_table(columns, rows, caption="latencies: mean / median / 99th percentile")
 
 
 def _texts(numbers: Mapping[str, float], role: RoleName, names: Sequence[str]) -> list[str]:
