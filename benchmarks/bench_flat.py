@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from placement.distributed.compilation import keep_compilations
 from scipy.stats import kendalltau
 
 from placement.flat import density
@@ -36,6 +35,7 @@ from placement.flat.wirelength import half_perimeter
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.files import read_text
 from placement.netlist.formats.protobuf import read_netlist
+from placement.training.compilation import keep_compilations
 
 _UNITS = 100  # coloquinte's length units per µm
 _ROW = 1.4  # µm, a row of NanGate45

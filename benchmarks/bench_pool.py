@@ -152,7 +152,7 @@ def pool_asynchronous(
 
 
 def raw_engine(design: Design, config: EnvConfig, threads: int = THREADS) -> Iterator[Callable[[], int]]:
-    weights = (config.cost.wirelength, config.cost.density, config.cost.congestion)
+    weights = tuple(config.cost.weights())
     steps = len(design.placing_order) + 1
 
     def alone(seed: int) -> None:

@@ -92,8 +92,12 @@ def _rules(hint: Any) -> Sequence[Rule]:
     return getattr(hint, "__metadata__", ())
 
 
+COSTS = ("proxy", "chip")
+"""The costs that can be asked for; docs/explanation/flat-check.md says how they differ."""
+
+
 class CostWeights(NamedTuple):
-    """The weight of each part in the proxy cost (no unit).
+    """The weight of each part in a cost (no unit), and which cost it is: one of `COSTS`.
 
     Example:
         >>> placement.proxy_cost(placement.load("toy6"), weights=placement.CostWeights(density=1.0)).proxy_cost
@@ -103,24 +107,26 @@ class CostWeights(NamedTuple):
     wirelength: float = 1.0
     density: float = 0.5
     congestion: float = 0.5
+    name: str = "proxy"
 
 
 @dataclasses.dataclass(frozen=True)
 class CostConfig(Settings, group="env.cost."):
-    """Weights of the proxy cost's parts (no unit).
+    """Which cost, and the weights of its parts (no unit).
 
     Example:
         >>> placement.CostConfig(density=1.0).weights()
-        CostWeights(wirelength=1.0, density=1.0, congestion=0.5)
+        CostWeights(wirelength=1.0, density=1.0, congestion=0.5, name='proxy')
     """
 
     wirelength: Amount = 1.0
     density: Amount = 0.5
     congestion: Amount = 0.5
+    name: Annotated[str, one_of(COSTS)] = "proxy"
 
     def weights(self) -> CostWeights:
         """The weights as the engine takes them."""
-        return CostWeights(self.wirelength, self.density, self.congestion)
+        return CostWeights(self.wirelength, self.density, self.congestion, self.name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,6 +327,8 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
 def _convert(hint: Any, value: Any, key: str) -> Any:
     """`value` as the annotated type `hint`, without guessing (no string becomes a number)."""
     if dataclasses.is_dataclass(hint):
+        if isinstance(value, str) and hint is CostConfig:  # `cost=chip`: which one, its weights as they are
+            value = {"name": value}
         if not isinstance(value, Mapping):
             raise ConfigError(f"{key}={value!r}: must be a group of settings")
         return build(typing.cast(type, hint), value, f"{key}.")

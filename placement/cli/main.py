@@ -23,6 +23,7 @@ _COMMANDS = (
     Command("describe", "placement.cli.netlists:describe", "describe", words=("design",)),
     Command("mirror", "placement.cli.netlists:mirror", "mirror", words=("design",)),
     Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", words=("out",)),
+    Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
     Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
     Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
     Command("plan", "placement.cli.plan:plan", "plan"),

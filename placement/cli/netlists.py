@@ -9,8 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from placement.netlist.generators.clustered import clustered
+from placement.netlist.generators.flat import FlatOptions
+from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
+from placement.netlist.importing import import_design, write_design
 from placement.netlist.load import load
 from placement.netlist.mirrored import mirrored
 
@@ -48,6 +51,20 @@ class ClusteredConfig(ShippedConfig):
     hard: int
     soft: int
     ports: int
+    seed: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FlatConfig(ShippedConfig):
+    """Of `generate flat`."""
+
+    cells: int
+    macros: int
+    ports: int
+    macro_pins: int
+    macro_utilization: float
+    cell_utilization: float
+    rent_exponent: float
     seed: int
 
 
@@ -91,6 +108,17 @@ def generate_shipped(config: ShippedConfig, console: Console) -> None:
 def generate_clustered(config: ClusteredConfig, console: Console) -> None:
     """Writes a clustered design."""
     save(Path(config.out), clustered(**_options(config)))
+    console.print(config.out, soft_wrap=True)
+
+
+def generate_flat(config: FlatConfig, console: Console) -> None:
+    """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
+    values = _options(config)
+    name, seed = values.pop("name"), values.pop("seed")
+    imported = import_design(flat_on_floorplan(name, FlatOptions(**values), seed=seed))
+    write_design(config.out, imported)
+    for notice in imported.notices:
+        console.print(f"note: {notice}", soft_wrap=True)
     console.print(config.out, soft_wrap=True)
 
 

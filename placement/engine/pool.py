@@ -95,7 +95,7 @@ class EnvironmentPool:
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
                 design_of_env=list(config.design_of_env),
-                weights=(env.cost.wirelength, env.cost.density, env.cost.congestion),
+                weights=tuple(env.cost.weights()),
                 dead_end_penalty=env.dead_end_penalty,
                 soft_placer=env.soft_placer,
                 batch_size=config.batch_size,

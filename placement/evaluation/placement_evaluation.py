@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +60,8 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             f"proxy cost {cost:.6f} → {found.costs.proxy_cost:.6f}"
         )
     metrics = measure(design, placement, weights=config.weights)
+    if config.flat:
+        metrics = _with_flat(metrics, config, Found(design, placement, metrics, title, {"placement": name}), console)
     console.print(metrics_table(metrics, title))
     if config.out is not None or config.draws_plots or config.draws_animation or config.flips:
         folder = config.folder(design, Path(name).stem)
@@ -86,3 +89,15 @@ def write_results(folder: Path, found: Found, config: JudgingSettings, console: 
 
         animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights)
     console.print(f"written to {folder}", soft_wrap=True)
+
+
+def _with_flat(metrics: Metrics, config: EvaluateConfig, found: Found, console: Console) -> Metrics:
+    """The metrics with the flat check's."""
+    from placement.evaluation import flat_evaluation  # JAX takes seconds to import
+
+    assert config.design is not None
+    checked = flat_evaluation.check_placement(config.design, found.design, found.placement, console)
+    if config.draws_plots:
+        folder = config.folder(found.design, Path(found.origin["placement"]).stem)
+        flat_evaluation.draw(checked, found.design, found.placement, folder, found.title)
+    return dataclasses.replace(metrics, flat=checked.metrics)

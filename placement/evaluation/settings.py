@@ -73,6 +73,7 @@ class EvaluateConfig(JudgingSettings):
 
     placement: str | None = None
     soft_placer: SoftPlacer | None = None
+    flat: bool = False
     flips: bool = False
     animation: bool | None = None
 

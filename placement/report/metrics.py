@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -44,6 +44,26 @@ _RULES = {
 }
 
 
+class FlatMetrics(NamedTuple):
+    """What a placement is worth with all standard cells placed (`placement.flat`).
+
+    Attributes:
+        flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins.
+        density_overflow: share of the cells' area in bins beyond their free area.
+        routed_wirelength: µm, estimated, detours included.
+        overflow: share of the routing demand beyond capacity.
+        hot_spots: gcells with more demand than capacity in either direction.
+        flat_seconds: CPU seconds of the check.
+    """
+
+    flat_wirelength: float
+    density_overflow: float
+    routed_wirelength: float
+    overflow: float
+    hot_spots: int
+    flat_seconds: float
+
+
 @dataclasses.dataclass(frozen=True)
 class Metrics:
     """A placement's costs, its legality and how full its canvas is.
@@ -58,6 +78,7 @@ class Metrics:
         hard, soft, ports: how many nodes of each kind.
         hard_utilization: area of the hard macros over the canvas's.
         utilization: area of hard and soft macros and standard cells over the canvas's.
+        flat: what the flat check found, where it was asked for.
     """
 
     costs: Costs
@@ -71,6 +92,7 @@ class Metrics:
     ports: int
     hard_utilization: float
     utilization: float
+    flat: FlatMetrics | None = None
 
 
 def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
@@ -96,14 +118,16 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
 def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: wirelength (µm), the four costs, overlaps, outside.
 
-    Where the design has constraints, how often each kind is broken, too.
+    Where the design has constraints, how often each kind is broken, too; what the flat check found, where it was run.
     """
     broken = metrics.violations._asdict()
     keys = VIOLATION_KEYS if metrics.is_constrained else {}
+    flat = {} if metrics.flat is None else metrics.flat._asdict()
     return {
         **metrics.costs._asdict(),
         **metrics.legality._asdict(),
         **{key: broken[field] for key, field in keys.items()},
+        **flat,
     }
 
 
@@ -123,7 +147,9 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row("wirelength cost", f"{costs.wirelength_cost:.6f}", f"weight {metrics.weights.wirelength:g}")
     table.add_row("density cost", f"{costs.density_cost:.6f}", f"weight {metrics.weights.density:g}")
     table.add_row("congestion cost", f"{costs.congestion_cost:.6f}", f"weight {metrics.weights.congestion:g}")
-    table.add_row("proxy cost", f"{costs.proxy_cost:.6f}", "their weighted sum", style="bold", end_section=True)
+    table.add_row(
+        f"{metrics.weights.name} cost", f"{costs.proxy_cost:.6f}", "their weighted sum", style="bold", end_section=True
+    )
     table.add_row("overlaps", str(metrics.legality.overlaps), "pairs of hard macros", style=_alarm(metrics, "overlaps"))
     table.add_row("outside", str(metrics.legality.outside), "hard macros off canvas", style=_alarm(metrics, "outside"))
     if metrics.is_constrained:
@@ -131,6 +157,8 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
             count = getattr(metrics.violations, field)
             table.add_row(field.replace("_", " "), str(count), meaning, style="bold red" if count else "")
     table.add_section()
+    if metrics.flat is not None:
+        _add_flat(table, metrics.flat)
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
     table.add_row("macros", f"{metrics.hard} + {metrics.soft}", f"hard + soft; {metrics.ports} ports")
@@ -138,6 +166,15 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         "utilization", f"{metrics.utilization:.1%}", f"of the canvas; hard macros {metrics.hard_utilization:.1%}"
     )
     return table
+
+
+def _add_flat(table: Table, flat: FlatMetrics) -> None:
+    table.add_row("flat wirelength", f"{flat.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed")
+    table.add_row("density overflow", f"{flat.density_overflow:.1%}", "of the cells' area beyond its bins' room")
+    table.add_row("routed wirelength", f"{flat.routed_wirelength:,.0f}", "µm, estimated, detours included")
+    table.add_row("overflow", f"{flat.overflow:.3%}", "of the routing demand, beyond capacity")
+    table.add_row("hot spots", str(flat.hot_spots), "gcells with more demand than capacity")
+    table.add_row("flat check", f"{flat.flat_seconds:.1f}", "CPU seconds", end_section=True)
 
 
 def _alarm(metrics: Metrics, what: str) -> str:

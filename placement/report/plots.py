@@ -5,6 +5,7 @@ Axis legend: R grid rows, C grid columns. Lengths are in µm, figures in inches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def costs_line(metrics: Metrics) -> str:
         f"{weights.density:g} · {costs.density_cost:.4f} density",
         f"{weights.congestion:g} · {costs.congestion_cost:.4f} congestion",
     )
-    return f"proxy cost {costs.proxy_cost:.4f} = {' + '.join(parts)}"
+    return f"{weights.name} cost {costs.proxy_cost:.4f} = {' + '.join(parts)}"
 
 
 def _mark_faults(figure: Figure, metrics: Metrics) -> None:
@@ -131,7 +132,7 @@ def _key(label: str, face: str, marker: MarkerStyle, size: float) -> Line2D:
     )
 
 
-class _Panel(NamedTuple):
+class MapPanel(NamedTuple):
     """One map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
 
     name: str
@@ -155,10 +156,15 @@ def plot_maps(design: Design, placement: Placement | None = None, *, title: str 
     maps = cost_maps(design, placement)
     busiest = float(max(maps.horizontal.max(), maps.vertical.max()))
     panels = (
-        _Panel("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
-        _Panel("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
-        _Panel("vertical congestion", maps.vertical, busiest, "demand / capacity"),
+        MapPanel("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
+        MapPanel("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
+        MapPanel("vertical congestion", maps.vertical, busiest, "demand / capacity"),
     )
+    return plot_panels(design, placement, panels, title=title)
+
+
+def plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], *, title: str = "") -> Figure:
+    """Maps of the canvas side by side, each with its colour bar and the hard macros' outlines; `title` as plot_maps."""
     plot_width, left, gap = 3.3, style.MARGIN, 0.42
     plot_height = min(max(plot_width * design.canvas.height / design.canvas.width, 1.2), 2 * plot_width)
     width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.1
@@ -178,7 +184,7 @@ def plot_maps(design: Design, placement: Placement | None = None, *, title: str 
     return figure
 
 
-def _draw_map(axes: Axes, design: Design, panel: _Panel) -> AxesImage:
+def _draw_map(axes: Axes, design: Design, panel: MapPanel) -> AxesImage:
     """Colours the gcells by a map's values."""
     canvas = design.canvas
     style.dress(axes)

@@ -93,7 +93,7 @@ class Annealer:
                 self._start.x,
                 self._start.y,
                 self._start.orientation,
-                list(weights),
+                tuple(weights),
                 config.spacing,
                 config.rotate,
                 [list(blockage) for blockage in config.blockages],

@@ -1,7 +1,9 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <tuple>
 
 #include "bindings/bindings.hpp"
@@ -19,22 +21,23 @@ using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 }  // namespace
 
 void bind_cost(nb::module_& m) {
-  nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy cost; one per thread.")
+  nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy and chip cost; one per thread.")
       .def(nb::init<std::shared_ptr<const Design>>(), nb::arg("design"))
       .def(
           "evaluate",
           [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, double wirelength, double density,
-             double congestion) {
+             double congestion, const std::string& name) {
             require_placement(self.design(), x, y, orientation);
+            const Weights weights{wirelength, density, congestion, cost_name(name)};
             Costs costs;
             {
               nb::gil_scoped_release unlocked;
-              costs = self.evaluate(x.data(), y.data(), orientation.data(), {wirelength, density, congestion});
+              costs = self.evaluate(x.data(), y.data(), orientation.data(), weights);
             }
             return as_tuple(costs);
           },
           nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("wirelength"), nb::arg("density"),
-          nb::arg("congestion"))
+          nb::arg("congestion"), nb::arg("name") = "proxy")
       .def(
           "write_maps",
           [](const CostEvaluator& self, OutputMap density, OutputMap horizontal, OutputMap vertical) {

@@ -1,7 +1,9 @@
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <stdexcept>
 
 #include "bindings/bindings.hpp"
@@ -45,17 +47,17 @@ CostTuple swap(IncrementalCost& self, int first, int second) {
 }  // namespace
 
 void bind_incremental(nb::module_& m) {
-  nb::class_<IncrementalCost>(m, "IncrementalCost", "The exact proxy cost while macros move; one per thread.")
+  nb::class_<IncrementalCost>(m, "IncrementalCost", "The exact cost while macros move; one per thread.")
       .def(
           "__init__",
           [](IncrementalCost* self, std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
-             double wirelength, double density, double congestion) {
+             double wirelength, double density, double congestion, const std::string& name) {
             require_placement(*design, x, y, orientation);
             new (self) IncrementalCost(std::move(design), x.data(), y.data(), orientation.data(),
-                                       {wirelength, density, congestion});
+                                       {wirelength, density, congestion, cost_name(name)});
           },
           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("wirelength"),
-          nb::arg("density"), nb::arg("congestion"))
+          nb::arg("density"), nb::arg("congestion"), nb::arg("name") = "proxy")
       .def("costs", [](const IncrementalCost& self) { return as_tuple(self.costs()); })
       .def("at",
            [](const IncrementalCost& self, int node) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/cost_bindings.hpp"
 #include "bindings/pool_bindings.hpp"
 #include "pool/environment_pool.hpp"
 #include "pool/pool_registry.hpp"
@@ -30,9 +31,9 @@ const std::uint64_t* data_of(const std::optional<Seeds>& seeds, const Ids& env_i
   return seeds ? seeds->data() : nullptr;
 }
 
-EnvironmentConfig config_of(const std::tuple<double, double, double>& weights, const std::string& soft_placer) {
+EnvironmentConfig config_of(const BoundWeights& weights, const std::string& soft_placer) {
   EnvironmentConfig config;
-  config.weights = {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights)};
+  config.weights = as_weights(weights);
   config.soft_placer = soft_placer;
   return config;
 }
@@ -170,7 +171,7 @@ void translate_exceptions(nb::module_& m) {
 }
 
 // The engine without a pool: `steps` steps of one environment with random legal actions, observations written.
-void play_alone(std::shared_ptr<Design> design, std::tuple<double, double, double> weights,
+void play_alone(std::shared_ptr<Design> design, const BoundWeights& weights,
                 const std::string& soft_placer, int steps, std::uint64_t seed) {
   const EnvironmentConfig config = config_of(weights, soft_placer);
   nb::gil_scoped_release unlocked;
@@ -197,7 +198,7 @@ void bind_pool(nb::module_& m) {
       .def(
           "__init__",
           [](PythonPool* self, const std::vector<std::shared_ptr<Design>>& designs,
-             const std::vector<int>& design_of_env, std::tuple<double, double, double> weights,
+             const std::vector<int>& design_of_env, const BoundWeights& weights,
              double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
              int thread_affinity_offset, std::uint64_t seed) {
             EnvironmentConfig environment = config_of(weights, soft_placer);

@@ -89,13 +89,13 @@ void bind_search(nb::module_& m) {
         return room.all_fit();
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("spacing"), nb::arg("blockages"));
-  nb::class_<BoundAnnealer>(m, "Annealer", "Simulated annealing on the exact proxy cost; one per thread.")
+  nb::class_<BoundAnnealer>(m, "Annealer", "Simulated annealing on the exact cost; one per thread.")
       .def(
           "__init__",
           [](BoundAnnealer* self, std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
-             std::array<double, 3> weights, double spacing, bool rotate, const Rectangles& blockages,
+             const BoundWeights& weights, double spacing, bool rotate, const Rectangles& blockages,
              const std::string& soft_placer, std::uint64_t seed) {
-            new (self) BoundAnnealer(std::move(design), x, y, orientation, {weights[0], weights[1], weights[2]},
+            new (self) BoundAnnealer(std::move(design), x, y, orientation, as_weights(weights),
                                      move_options(spacing, rotate, blockages), soft_placer, seed);
           },
           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"), nb::arg("spacing"),

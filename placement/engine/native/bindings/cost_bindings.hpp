@@ -1,9 +1,11 @@
 // What the bindings of the costs share: checks of whole placements, costs as a tuple.
 #pragma once
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
+#include <string>
 #include <tuple>
 
 #include "bindings/bindings.hpp"
@@ -28,6 +30,13 @@ inline void require_placement(const Design& design, const Vector& x, const Vecto
       throw nanobind::value_error("every coordinate must be finite");
     }
   }
+}
+
+// Of wirelength, density and congestion, and which cost's.
+using BoundWeights = std::tuple<double, double, double, std::string>;
+
+inline Weights as_weights(const BoundWeights& weights) {
+  return {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights), cost_name(std::get<3>(weights))};
 }
 
 using CostTuple = std::tuple<double, double, double, double, double>;

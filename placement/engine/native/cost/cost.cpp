@@ -24,13 +24,18 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   for (int node = 0; node < design_->nodes(); ++node) {
     placer_.place(node, x[node], y[node], orientation[node], places_.data());
   }
+  Costs costs;
+  if (weights.name == CostName::chip) {
+    costs = evaluate_chip(x, y, orientation);
+    costs.proxy_cost = weighted_sum(costs, weights);
+    return costs;
+  }
   steps_.clear();
   cover_.clear();
   for (const int node : macros_) {
     cover_.add(x[node], y[node], design_->width_of(node, orientation[node]),
                design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
   }
-  Costs costs;
   int net = 0;  // they are in order of size
   costs.wirelength = route_nets<2>(net);
   costs.wirelength += route_nets<3>(net);
@@ -41,8 +46,26 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   costs.wirelength_cost = costs.wirelength * nets_.per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());
   costs.congestion_cost = grid_.congestion_cost(steps_, cover_);
-  costs.proxy_cost = weights.wirelength * costs.wirelength_cost + weights.density * costs.density_cost +
-                     weights.congestion * costs.congestion_cost;
+  costs.proxy_cost = weighted_sum(costs, weights);
+  return costs;
+}
+
+Costs CostEvaluator::evaluate_chip(const double* x, const double* y, const std::int8_t* orientation) {
+  if (!chip_) chip_ = std::make_unique<ChipCost>(*design_, nets_);
+  chip_->clear();
+  for (const int node : macros_) {
+    chip_->add_macro(x[node], y[node], design_->width_of(node, orientation[node]),
+                     design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
+  }
+  Costs costs;
+  for (int net = 0; net < nets_.nets(); ++net) {
+    const NetSpread spread = chip_->wires().spread(nets_, net, places_.data());
+    chip_->wires().add(spread, 1.0);
+    costs.wirelength += nets_.weighted_length(net, spread.width + spread.height);
+  }
+  costs.wirelength_cost = costs.wirelength * nets_.per_wirelength;
+  costs.density_cost = chip_->density_cost();
+  costs.congestion_cost = chip_->congestion_cost();
   return costs;
 }
 

@@ -1,27 +1,31 @@
-// The proxy cost, exactly: wirelength, density and congestion of a placement.
+// The costs of a placement, exactly: wirelength, density and congestion, of the proxy or of the chip cost.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "cost/chip_cost.hpp"
 #include "cost/compact_nets.hpp"
 #include "common/design.hpp"
 #include "cost/grid_cost.hpp"
 #include "cost/macro_cover.hpp"
 #include "cost/net_points.hpp"
 #include "cost/routing.hpp"
+#include "cost/weights.hpp"
 
 namespace placement {
 
-struct Weights {
-  double wirelength = 1.0, density = 0.5, congestion = 0.5;
-};
-
 struct Costs {
   double wirelength = 0;  // µm, weighted half-perimeter sum
-  double wirelength_cost = 0, density_cost = 0, congestion_cost = 0, proxy_cost = 0;
+  double wirelength_cost = 0, density_cost = 0, congestion_cost = 0;
+  double proxy_cost = 0;  // their weighted sum, of whichever cost the weights name
 };
+
+inline double weighted_sum(const Costs& costs, const Weights& weights) {
+  return weights.wirelength * costs.wirelength_cost + weights.density * costs.density_cost +
+         weights.congestion * costs.congestion_cost;
+}
 
 // A pure function of design, placement and weights. Owns its workspace, so one evaluator per thread; no allocation
 // per call.
@@ -32,7 +36,7 @@ class CostEvaluator {
   // x, y [N] µm, orientation [N]; every node must stand somewhere (finite).
   Costs evaluate(const double* x, const double* y, const std::int8_t* orientation, const Weights& weights);
 
-  // Maps of the last evaluation. Density [R, C]: area of macros over the gcell's area. Congestion: routing demand over
+  // Maps of the last evaluation of the proxy cost. Density [R, C]: area of macros over the gcell's area. Congestion: routing demand over
   // capacity, vertical [R, C], horizontal [C, R], column by column.
   const std::vector<double>& density_map() const { return cover_.density(); }
   const double* vertical_map() const { return grid_.vertical(); }
@@ -41,6 +45,7 @@ class CostEvaluator {
   const Design& design() const { return *design_; }
 
  private:
+  Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
   // Routes the nets of `size` points from `net` on (of any size when 0); returns their part of the wirelength.
   template <int size>
   double route_nets(int& net);
@@ -54,6 +59,7 @@ class CostEvaluator {
   RouteSteps steps_;
   MacroCover cover_;
   GridCost grid_;
+  std::unique_ptr<ChipCost> chip_;  // once it is asked for
 };
 
 }  // namespace placement

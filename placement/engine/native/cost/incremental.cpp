@@ -23,6 +23,10 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
       old_steps_(design_->canvas),
       distinct_(design_->canvas, nets_->points()),
       net_stamp_(nets_->nets(), 0) {
+  if (weights.name == CostName::chip) {
+    chip_ = std::make_unique<ChipCost>(*design_, *nets_);
+    spreads_.resize(nets_->nets());
+  }
   index_nets();
   reset(x, y, orientation);
 }
@@ -44,10 +48,10 @@ void IncrementalCost::index_nets() {
 }
 
 void IncrementalCost::reset(const double* x, const double* y, const std::int8_t* orientation) {
-  const CompactNets& nets = *nets_;
   pending_ = false;
   steps_.clear();
   cover_.clear();
+  if (chip_) chip_->clear();
   for (int node = 0; node < design_->nodes(); ++node) {
     x_[node] = x[node];
     y_[node] = y[node];
@@ -56,21 +60,33 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
     const Kind kind = design_->kind_of(node);
     if (kind == Kind::hard || kind == Kind::soft) add_cover(at(node), 1.0);
   }
-  costs_ = Costs();
-  for (int net = 0; net < nets.nets(); ++net) {
-    const int start = nets.net_start[net], count = nets.net_start[net + 1] - start;
-    net_length_[net] = nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, count));
-    costs_.wirelength += net_length_[net];
-    route(net, 1.0);
-  }
+  reset_nets();
   sum_up(true, true);
 }
 
-const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
+void IncrementalCost::reset_nets() {
   const CompactNets& nets = *nets_;
+  costs_ = Costs();
+  for (int net = 0; net < nets.nets(); ++net) {
+    if (chip_) {
+      spreads_[net] = chip_->wires().spread(nets, net, places_.data());
+      chip_->wires().add(spreads_[net], 1.0);
+      net_length_[net] = nets.weighted_length(net, spreads_[net].width + spreads_[net].height);
+    } else {
+      const int start = nets.net_start[net], count = nets.net_start[net + 1] - start;
+      net_length_[net] =
+          nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, count));
+      route(net, 1.0);
+    }
+    costs_.wirelength += net_length_[net];
+  }
+}
+
+const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
   old_moves_.clear();
   old_places_.clear();
   old_lengths_.clear();
+  old_spreads_.clear();
   old_costs_ = costs_;
   pending_ = true;
   gather_nets(moves, count);
@@ -88,6 +104,18 @@ const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
       density = true;
     }
   }
+  if (chip_) {
+    propose_spreads(moves, count);
+  } else {
+    propose_routes(moves, count);
+  }
+  sum_up(density, density | steps_changed_);
+  return costs_;
+}
+
+// Moves the macros; the nets' lengths and routes follow.
+void IncrementalCost::propose_routes(const NodeMove* moves, int count) {
+  const CompactNets& nets = *nets_;
   old_steps_.copy(steps_);
   for (const std::int32_t net : touched_) route(net, -1.0);
   for (int i = 0; i < count; ++i) steps_changed_ |= put(moves[i]);
@@ -96,13 +124,31 @@ const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
     const int start = nets.net_start[net], points = nets.net_start[net + 1] - start;
     const double length =
         nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, points));
-    old_lengths_.push_back({net, net_length_[net]});
-    costs_.wirelength += length - net_length_[net];
-    net_length_[net] = length;
+    set_length(net, length);
     if (steps_changed_) route(net, 1.0);
   }
-  sum_up(density, density | steps_changed_);
-  return costs_;
+}
+
+// Moves the macros; the nets' lengths and the wire in their boxes follow.
+void IncrementalCost::propose_spreads(const NodeMove* moves, int count) {
+  const CompactNets& nets = *nets_;
+  WireSpread& wires = chip_->wires();
+  for (int i = 0; i < count; ++i) put(moves[i]);
+  for (const std::int32_t net : touched_) {
+    NetSpread& spread = spreads_[net];
+    old_spreads_.push_back(spread);
+    wires.add(spread, -1.0);
+    spread = wires.spread(nets, net, places_.data());
+    wires.add(spread, 1.0);
+    set_length(net, nets.weighted_length(net, spread.width + spread.height));
+  }
+  steps_changed_ = true;
+}
+
+void IncrementalCost::set_length(int net, double length) {
+  old_lengths_.push_back({net, net_length_[net]});
+  costs_.wirelength += length - net_length_[net];
+  net_length_[net] = length;
 }
 
 void IncrementalCost::undo() {
@@ -121,7 +167,13 @@ void IncrementalCost::undo() {
     old_place += points;
   }
   for (const OldLength& old : old_lengths_) net_length_[old.net] = old.length;
-  if (steps_changed_) old_steps_.swap(steps_);
+  for (std::size_t i = 0; i < old_spreads_.size(); ++i) {
+    NetSpread& spread = spreads_[old_lengths_[i].net];
+    chip_->wires().add(spread, -1.0);
+    spread = old_spreads_[i];
+    chip_->wires().add(spread, 1.0);
+  }
+  if (!chip_ && steps_changed_) old_steps_.swap(steps_);
   costs_ = old_costs_;
 }
 
@@ -171,16 +223,34 @@ bool IncrementalCost::put(const NodeMove& move) {
 }
 
 void IncrementalCost::add_cover(const NodeMove& at, double sign) {
-  cover_.add(at.x, at.y, design_->width_of(at.node, at.orientation), design_->height_of(at.node, at.orientation),
-             design_->kind_of(at.node) == Kind::hard, sign);
+  const double width = design_->width_of(at.node, at.orientation), height = design_->height_of(at.node, at.orientation);
+  const bool hard = design_->kind_of(at.node) == Kind::hard;
+  if (chip_) {
+    chip_->add_macro(at.x, at.y, width, height, hard, sign);
+  } else {
+    cover_.add(at.x, at.y, width, height, hard, sign);
+  }
+}
+
+void IncrementalCost::refresh_maps() {
+  if (chip_) {  // its own maps say nothing of rows and columns
+    steps_.clear();
+    cover_.clear();
+    for (int net = 0; net < nets_->nets(); ++net) route(net, 1.0);
+    for (int node = 0; node < design_->nodes(); ++node) {
+      if (design_->kind_of(node) != Kind::hard) continue;
+      const std::int8_t turn = orientation_[node];
+      cover_.add(x_[node], y_[node], design_->width_of(node, turn), design_->height_of(node, turn), true, 1.0);
+    }
+  }
+  grid_.congestion_cost(steps_, cover_);
 }
 
 void IncrementalCost::sum_up(bool density, bool congestion) {
   costs_.wirelength_cost = costs_.wirelength * nets_->per_wirelength;
-  if (density) costs_.density_cost = grid_.density_cost(cover_.density());
-  if (congestion) costs_.congestion_cost = grid_.congestion_cost(steps_, cover_);
-  costs_.proxy_cost = weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost +
-                      weights_.congestion * costs_.congestion_cost;
+  if (density) costs_.density_cost = chip_ ? chip_->density_cost() : grid_.density_cost(cover_.density());
+  if (congestion) costs_.congestion_cost = chip_ ? chip_->congestion_cost() : grid_.congestion_cost(steps_, cover_);
+  costs_.proxy_cost = weighted_sum(costs_, weights_);
 }
 
 }  // namespace placement

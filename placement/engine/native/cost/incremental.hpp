@@ -1,4 +1,4 @@
-// The proxy cost while macros move: a move costs what its own nets and gcells cost, and the result is the full
+// The proxy or the chip cost while macros move: a move costs what its own nets and gcells cost, and the result is the full
 // evaluation's, bit for bit, however many moves and undos came before. Every sum that is kept is of numbers rounded so
 // that it is exact (Rounder), so nothing drifts.
 #pragma once
@@ -52,12 +52,15 @@ class IncrementalCost {
   const MacroCover& cover() const { return cover_; }
   const GridCost& grid() const { return grid_; }  // the congestion maps of the last proposal that changed them
   // Brings the congestion maps to the placement as it stands, which undo does not.
-  void refresh_maps() { grid_.congestion_cost(steps_, cover_); }
+  void refresh_maps();
 
  private:
   void index_nets();
   void gather_nets(const NodeMove* moves, int count);
+  void reset_nets();
   void route(int net, double sign);
+  void propose_routes(const NodeMove* moves, int count);
+  void propose_spreads(const NodeMove* moves, int count);
   bool put(const NodeMove& move);
   void add_cover(const NodeMove& at, double sign);
   void sum_up(bool density, bool congestion);
@@ -66,6 +69,7 @@ class IncrementalCost {
     std::int32_t net;
     double length;
   };
+  void set_length(int net, double length);
 
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
@@ -82,12 +86,16 @@ class IncrementalCost {
   MacroCover cover_;
   GridCost grid_;
   Costs costs_;
+  // Of the chip cost only; then steps_, cover_ and grid_ are as of the last refresh_maps().
+  std::unique_ptr<ChipCost> chip_;
+  std::vector<NetSpread> spreads_;      // [M]
 
   // How it stood before the pending proposal.
   bool pending_ = false;
   std::vector<NodeMove> old_moves_;
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
   std::vector<OldLength> old_lengths_;
+  std::vector<NetSpread> old_spreads_;  // of the same nets
   RouteSteps old_steps_;
   bool steps_changed_ = false;
   Costs old_costs_;

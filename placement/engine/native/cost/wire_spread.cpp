@@ -1,0 +1,108 @@
+#include "cost/wire_spread.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace placement {
+namespace {
+
+// Share of the tracks for wires between clusters: OpenROAD's settings for NanGate45 leave half of them to signals, and
+// about a fifth of a design's wire runs within clusters.
+constexpr double kUsable = 0.4;
+
+// Length of a net's tree over its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear between.
+constexpr std::array<std::array<double, 2>, 18> kTrees = {{{3, 1.0},      {4, 1.0828},  {5, 1.1536},  {6, 1.2206},  {7, 1.2823},
+                                                           {8, 1.3385},  {9, 1.3991},  {10, 1.4493}, {15, 1.6899}, {20, 1.8924},
+                                                           {25, 2.0743}, {30, 2.2334}, {35, 2.3895}, {40, 2.5356}, {45, 2.6625},
+                                                           {50, 2.7933}, {100, 3.99}, {1000, 12.6}}};
+
+double tree_factor(int points) {
+  if (points <= 3) return 1.0;
+  for (std::size_t i = 1; i < kTrees.size(); ++i) {
+    const auto& [high, at_high] = kTrees[i];
+    if (points > high) continue;
+    const auto& [low, at_low] = kTrees[i - 1];
+    return at_low + (at_high - at_low) * (points - low) / (high - low);
+  }
+  return kTrees.back()[1];
+}
+
+double most_wire(const Canvas& canvas, const CompactNets& nets) {
+  double sum = 0;
+  for (int net = 0; net < nets.nets(); ++net) {
+    sum += nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]);
+  }
+  return 8.0 * sum * std::max(canvas.width, canvas.height);
+}
+
+}  // namespace
+
+WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
+    : columns_(canvas.columns),
+      rows_(canvas.rows),
+      cell_size_{canvas.cell_width(), canvas.cell_height()},
+      last_cell_{canvas.columns - 1.0, canvas.rows - 1.0},
+      rounder_(most_wire(canvas, nets)),
+      changes_(2 * static_cast<std::size_t>(columns_ + 1) * (rows_ + 1), 0.0),
+      running_(2 * columns_, 0.0) {
+  const double area = canvas.cell_width() * canvas.cell_height();
+  room_[0] = kUsable * area * canvas.routes_horizontal;
+  room_[1] = kUsable * area * canvas.routes_vertical;
+  blocked_[0] = kUsable * area * std::min(canvas.macro_routes_horizontal, canvas.routes_horizontal);
+  blocked_[1] = kUsable * area * std::min(canvas.macro_routes_vertical, canvas.routes_vertical);
+  for (int net = 0; net < nets.nets(); ++net) {
+    tree_.push_back(nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]));
+  }
+}
+
+void WireSpread::clear() { std::fill(changes_.begin(), changes_.end(), 0.0); }
+
+NetSpread WireSpread::spread(const CompactNets& nets, int net, const PointPlace* places) const {
+  const int begin = nets.net_start[net], end = nets.net_start[net + 1];
+  Pair low = Pair::load(&places[nets.net_points[begin]].x), high = low;
+  for (int i = begin + 1; i < end; ++i) {
+    const Pair at = Pair::load(&places[nets.net_points[i]].x);
+    low = least(low, at);
+    high = largest(high, at);
+  }
+  const Pair size = Pair::load(cell_size_), last = Pair::load(last_cell_), zero = Pair::of(0.0, 0.0);
+  std::int32_t low_column, low_row, high_column, high_row;
+  largest(zero, least(low / size, last)).truncate(low_column, low_row);
+  largest(zero, least(high / size, last)).truncate(high_column, high_row);
+  ++high_column;
+  ++high_row;
+  NetSpread result;
+  (high - low).store(&result.width);
+  const double each = tree_[net] / ((high_column - low_column) * (high_row - low_row));
+  result.across = rounder_(each * result.width);
+  result.up = rounder_(each * result.height);
+  const int line = columns_ + 1;
+  result.corners[0] = low_row * line + low_column;
+  result.corners[1] = low_row * line + high_column;
+  result.corners[2] = high_row * line + low_column;
+  result.corners[3] = high_row * line + high_column;
+  return result;
+}
+
+double WireSpread::excess(const std::vector<double>& hard_cover) {
+  std::fill(running_.begin(), running_.end(), 0.0);
+  const Pair zero = Pair::of(0.0, 0.0), room = Pair::load(room_), blocked = Pair::load(blocked_);
+  Pair sum = zero;
+  const double* cover = hard_cover.data();
+  const double* change = changes_.data();
+  for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
+    Pair along = zero;
+    double* running = running_.data();
+    for (int column = 0; column < columns_; ++column, ++cover, change += 2, running += 2) {
+      along = along + Pair::load(change);
+      const Pair demand = Pair::load(running) + along;
+      demand.store(running);
+      const double covered = std::min(*cover, 1.0);
+      sum = sum + largest(zero, demand - (room - blocked * Pair::of(covered, covered)));
+    }
+  }
+  return sum.sum();
+}
+
+}  // namespace placement

@@ -1,0 +1,55 @@
+// The wire that nets need, spread evenly over the gcells of their bounding boxes (Spindler, Johannes: "Fast and accurate
+// routing demand estimation", DATE 2007), and what of it is beyond the tracks that macros leave. Kept as differences
+// at the boxes' corners, of rounded numbers: taking a net away leaves no trace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/design.hpp"
+#include "cost/compact_nets.hpp"
+#include "cost/net_points.hpp"
+#include "cost/pair.hpp"
+
+namespace placement {
+
+// A net's bounding box and the wire that it needs in each of its gcells.
+struct NetSpread {
+  double width = 0, height = 0;     // µm, of the box
+  double across = 0, up = 0;        // µm of wire in each gcell, rounded
+  std::int32_t corners[4] = {0, 0, 0, 0};  // of the differences' map: low, right, top, high
+};
+
+class WireSpread {
+ public:
+  WireSpread(const Canvas& canvas, const CompactNets& nets);
+
+  NetSpread spread(const CompactNets& nets, int net, const PointPlace* places) const;
+  void clear();
+  // Adds (sign 1) or takes away (sign −1) a net.
+  void add(const NetSpread& net, double sign) {
+    const Pair wire = Pair::of(sign * net.across, sign * net.up), none = Pair::of(0.0, 0.0);
+    change(net.corners[0], wire);
+    change(net.corners[1], none - wire);
+    change(net.corners[2], none - wire);
+    change(net.corners[3], wire);
+  }
+  // µm of wire beyond the usable tracks, both directions; hard_cover [R, C]: share of each gcell under hard macros.
+  double excess(const std::vector<double>& hard_cover);
+
+ private:
+  void change(std::int32_t corner, Pair wire) {
+    double* at = changes_.data() + 2 * corner;
+    (Pair::load(at) + wire).store(at);
+  }
+
+  int columns_, rows_;
+  double cell_size_[2], last_cell_[2];
+  double room_[2], blocked_[2];   // µm of wire that a gcell takes, horizontally and vertically; less under macros
+  Rounder rounder_;
+  std::vector<double> tree_;      // [M] weight · length of a tree over the half perimeter
+  std::vector<double> changes_;   // [R+1, C+1, 2] horizontal and vertical
+  std::vector<double> running_;   // [C, 2]
+};
+
+}  // namespace placement

@@ -1,0 +1,117 @@
+"""`macro-placement evaluate flat=true`: a placement with all its standard cells, and what their routing needs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+
+from placement.flat.check import flat_check
+from placement.flat.from_clusters import core_of, macros_on_flat
+from placement.flat.global_placement import PlacerSettings, Progress
+from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.importing import CLUSTERS_NAME, read_clusters
+from placement.netlist.load import find
+from placement.report.metrics import FlatMetrics
+from placement.training.compilation import keep_compilations
+
+
+class FlatFound(NamedTuple):
+    """What the flat check of a placement found.
+
+    Attributes:
+        metrics: its figures.
+        flat: the design before clustering.
+        placement: of the flat netlist, cells included, µm from the user's origin.
+        cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
+        route: the routing estimate.
+    """
+
+    metrics: FlatMetrics
+    flat: FlatDesign
+    placement: Placement
+    cluster: np.ndarray
+    route: RoutingEstimate
+
+
+def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
+    """The flat netlist in a design's folder, and each node's cluster.
+
+    Args:
+        design: the name or path of the clustered design.
+
+    Raises:
+        DesignError: the folder has no flat netlist, or it cannot be read.
+    """
+    folder = find(design).parent
+    if not (folder / FLAT_NAME).is_file():
+        raise DesignError(
+            f"{folder} has no flat netlist ({FLAT_NAME}), which the flat check needs: import the design from its LEF, "
+            "DEF, Bookshelf or flat protobuf files, or make one with `macro-placement generate flat`"
+        )
+    flat = read_flat(folder / FLAT_NAME)
+    has_clusters = (folder / CLUSTERS_NAME).is_file()
+    return flat, read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+
+
+def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
+    """Places all cells of a design around its macros, and estimates their routing.
+
+    Raises:
+        DesignError: the design has no flat netlist, it does not fit the placement, or its cells do not fit.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    keep_compilations()
+    flat, cluster = read_flat_of(name)
+    start = macros_on_flat(flat, design.netlist, placement)
+    core = core_of(flat)
+    settings = PlacerSettings()
+    with _bar(console, settings) as report:
+        placed = flat_check(flat.netlist, start, core, settings=settings, report=report)
+    route = route_estimate(flat.netlist, placed.placement, core, RoutingResources.of(design.canvas))
+    metrics = FlatMetrics(
+        flat_wirelength=placed.wirelength,
+        density_overflow=placed.density_overflow,
+        routed_wirelength=route.routed_wirelength,
+        overflow=route.overflow,
+        hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
+        flat_seconds=placed.seconds + route.seconds,
+    )
+    return FlatFound(metrics, flat, placed.placement, cluster, route)
+
+
+def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, title: str) -> None:
+    """Writes `cells.png` and `routing.png` to a folder."""
+    from placement.report import flat_plots, style  # Matplotlib takes a second to import
+
+    folder.mkdir(parents=True, exist_ok=True)
+    core, cells = found.flat.floorplan.core, found.flat.cells
+    x, y = found.placement.x[cells] - core.x_low, found.placement.y[cells] - core.y_low
+    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(x, y, found.cluster[cells]), title=title)
+    style.save_figure(figure, folder / "cells.png")
+    figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
+    style.save_figure(figure, folder / "routing.png")
+
+
+@contextlib.contextmanager
+def _bar(console: Console, settings: PlacerSettings) -> Iterator[Callable[[Progress], None]]:
+    """A bar on a terminal, nothing elsewhere; gives the function that moves the bar."""
+    columns = (TextColumn("placing cells"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+
+        def show(progress: Progress) -> None:
+            done = (1 - progress.overflow) / (1 - settings.overflow)
+            bar.update(task, completed=max(0.0, min(1.0, done)), description=f"overflow {progress.overflow:.0%}")
+
+        yield show

@@ -1,0 +1,106 @@
+"""The chip cost: against the slow oracle, incrementally exact, and what it is for."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.incremental import IncrementalCost
+from placement.netlist.design import Design, NodeKind, Orientation
+from placement.search.annealer import Annealer
+from placement.search.config import AnnealConfig
+from tests.support.chip_oracle import chip_costs
+from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
+
+CHIP = CostWeights(1.0, 0.7, 0.3, "chip")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), spill=st.sampled_from((0.0, 0.4)))
+def test_the_engine_agrees_with_the_definition(design_seed: int, seed: int, spill: float) -> None:
+    design = random_design(design_seed)
+    placement = random_placement(design, seed, spill=spill)
+    expected = chip_costs(design, placement, CHIP[:3])
+    assert proxy_cost(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6))
+def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int) -> None:
+    design = random_design(design_seed)
+    generator = np.random.default_rng(seed)
+    cost = IncrementalCost(design, random_placement(design, seed), weights=CHIP)
+    macros = np.flatnonzero(np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~design.initial.fixed)
+    for _ in range(20):
+        node = int(generator.choice(macros))
+        before = cost.costs
+        if design.netlist.kind[node] == NodeKind.HARD and generator.random() < 0.3:
+            cost.orient(node, Orientation(int(generator.integers(8))))
+        else:
+            place = generator.uniform(-0.1, 1.1, 2) * (design.canvas.width, design.canvas.height)
+            cost.move(node, float(place[0]), float(place[1]))
+        assert cost.costs == proxy_cost(design, cost.placement, weights=CHIP)
+        if generator.random() < 0.4:
+            assert cost.undo() == before
+        else:
+            cost.commit()
+
+
+def _stack(distance: float) -> Design:
+    """Two clusters whose cells fill a gcell each, `distance` µm apart in x, joined by a net."""
+    side = math.sqrt(200.0)  # at half utilisation
+    nodes = [
+        Node("a", NodeKind.SOFT, 15.0, 15.0, side, side),
+        Node("b", NodeKind.SOFT, 15.0 + distance, 15.0, side, side),
+    ]
+    return build("stack", square_canvas(4, 4), nodes, [Net([("a", 0.0, 0.0), ("b", 0.0, 0.0)])])
+
+
+def test_clusters_upon_each_other_cost_the_way_apart() -> None:
+    costs = [proxy_cost(_stack(distance), weights=CHIP).density_cost for distance in (0.0, 5.0, 10.0)]
+    assert costs[0] > costs[1] > 1e-6 > costs[2]
+    # One gcell's area goes one gcell's side: 100 µm² · 10 µm · 2 pins / 200 µm², over 80 µm.
+    assert costs[0] == pytest.approx(10.0 / 80.0)
+
+
+def test_stacked_clusters_go_apart() -> None:
+    names = "abcdefgh"
+    nodes = [Node(name, NodeKind.SOFT, 15.0, 15.0, 14.0, 14.0) for name in names]
+    nets = [Net([(one, 0.0, 0.0), (other, 0.0, 0.0)]) for one, other in itertools.pairwise(names)]
+    design = build("stack", square_canvas(4, 4), nodes, nets)
+    weights = CostWeights(1.0, 4.0, 0.0, "chip")
+    annealer = Annealer(design, design.initial, config=AnnealConfig(), weights=weights)
+    before = annealer.costs.density_cost
+    annealer.run(20_000, 0.0)
+    costs = proxy_cost(design, annealer.best, weights=weights)
+    assert costs.proxy_cost == annealer.best_cost
+    assert costs.density_cost < 0.02 * before
+
+
+def test_wire_over_macros_without_tracks_costs() -> None:
+    nodes = [
+        Node("left", NodeKind.PORT, 0.0, 15.0),
+        Node("right", NodeKind.PORT, 40.0, 15.0),
+        Node("m", NodeKind.HARD, 15.0, 15.0, 10.0, 10.0),
+    ]
+    tracks = dict.fromkeys(
+        ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical"), 0.3
+    )
+    canvas = dataclasses.replace(square_canvas(4, 4), **tracks)
+    design = build("over", canvas, nodes, [Net([("left", 0.0, 0.0), ("right", 0.0, 0.0)])])
+    beside = design.initial.moved(np.array([2]), np.array([15.0]), np.array([35.0]))
+    # Ten µm of wire stand in the macro's gcell, which has no track.
+    assert proxy_cost(design, weights=CHIP).congestion_cost == pytest.approx(10.0 / 80.0)
+    assert proxy_cost(design, beside, weights=CHIP).congestion_cost == 0.0
+
+
+def test_the_name_of_a_cost_is_checked() -> None:
+    with pytest.raises(ValueError, match="cost 'silicon' must be proxy or chip"):
+        proxy_cost(_stack(0.0), weights=CostWeights(name="silicon"))

@@ -1,0 +1,57 @@
+"""`evaluate flat=true` and `cost=chip`, by the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement.cli.main import main
+from placement.engine.costs import CostWeights, proxy_cost
+from placement.netlist.load import load
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flat") / "made"
+    words = ["generate", "flat", f"out={folder}", "cells=300", "macros=4", "ports=8", "macro_pins=12", "seed=3"]
+    assert main(words) == 0
+    return folder
+
+
+def test_the_flat_check_is_in_table_json_and_pictures(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [f"design={made}", "cost=chip", "flat=true", "json=true", "plots=true", "animation=false"]
+    assert main(["evaluate", *words, f"out={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out.splitlines()[-1])
+    assert "flat wirelength" in out
+    assert 0 < found["flat_wirelength"] <= found["routed_wirelength"]
+    assert 0 <= found["overflow"] < 1
+    assert found["density_overflow"] < 0.1
+    measured = proxy_cost(load(made, tmp_path / "placement.plc"), weights=CostWeights(name="chip"))
+    assert found["proxy_cost"] == pytest.approx(measured.proxy_cost, rel=1e-5)  # the file rounds places
+    assert {"cells.png", "routing.png", "placement.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert json.loads((tmp_path / "metrics.json").read_text())["flat_wirelength"] == found["flat_wirelength"]
+
+
+def test_a_design_without_its_flat_netlist_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "design=toy6", "flat=true"]) == 2
+    message = capsys.readouterr().err
+    assert "has no flat netlist" in message
+    assert "import" in message
+
+
+def test_an_unknown_cost_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "design=toy6", "cost=silicon"]) == 2
+    assert "cost.name='silicon': must be proxy or chip" in capsys.readouterr().err
+
+
+def test_a_search_lowers_the_cost_that_is_asked_for(made: Path, tmp_path: Path) -> None:
+    words = [f"design={made}", "cost=chip", "method=anneal", "moves=20000", f"out={tmp_path}"]
+    assert main(["search", *words]) == 0
+    found = json.loads((tmp_path / "metrics.json").read_text())
+    assert found["weights"]["name"] == "chip"
+    assert found["proxy_cost"] < proxy_cost(load(made), weights=CostWeights(name="chip")).proxy_cost

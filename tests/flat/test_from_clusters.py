@@ -1,0 +1,70 @@
+"""Placements of the clustered design on the flat netlist."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from placement.flat.check import flat_check
+from placement.flat.from_clusters import cells_in_clusters, core_of, macros_on_flat
+from placement.flat.global_placement import PlacerSettings
+from placement.netlist.design import Orientation
+from placement.netlist.errors import DesignError
+from placement.netlist.floorplan import Blockage, Rectangle
+from placement.netlist.generators.flat import FlatOptions
+from placement.netlist.generators.flat_floorplan import flat_on_floorplan
+from placement.netlist.importing import ImportedDesign, import_design
+
+
+@pytest.fixture(scope="module")
+def imported() -> ImportedDesign:
+    return import_design(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
+
+
+def test_macros_stand_where_the_clustered_placement_has_them(imported: ImportedDesign) -> None:
+    flat, design = imported.flat, imported.design
+    shifted = dataclasses.replace(flat.floorplan, core=Rectangle(5.0, 7.0, 5.0 + 60.0, 7.0 + 60.0))
+    offset = dataclasses.replace(flat, floorplan=shifted)
+    node = int(design.netlist.hard[2])
+    placement = design.initial.moved(np.array([node]), np.array([11.0]), np.array([12.0]))
+    turned = placement.orientation.copy()
+    turned[node] = Orientation.FS
+    found = macros_on_flat(offset, design.netlist, dataclasses.replace(placement, orientation=turned))
+    there = flat.netlist.names.index(design.netlist.names[node])
+    assert (found.x[there], found.y[there], found.orientation[there]) == (16.0, 19.0, Orientation.FS)
+    assert not found.placed[flat.cells].any()
+
+
+def test_cells_stand_in_their_clusters(imported: ImportedDesign) -> None:
+    flat, design, cluster = imported.flat, imported.design, imported.clustering.cluster
+    soft = design.netlist.soft
+    generator = np.random.default_rng(1)
+    middle = design.canvas.width / 2
+    placement = design.initial.moved(soft, *(middle + generator.uniform(-9.0, 9.0, (2, len(soft)))))
+    placement = dataclasses.replace(placement, placed=np.ones_like(placement.placed))
+    found = cells_in_clusters(flat, cluster, design.netlist, placement)
+    for cell in flat.cells[cluster[flat.cells] >= 0].tolist():
+        home = design.netlist.names.index(f"Grp_{cluster[cell]}")
+        assert abs(found.x[cell] - placement.x[home]) <= design.netlist.width[home] / 2 + 1e-9
+        assert abs(found.y[cell] - placement.y[home]) <= design.netlist.height[home] / 2 + 1e-9
+    checked = flat_check(flat.netlist, found, core_of(flat), settings=PlacerSettings(bins=(16, 16)), start=found)
+    assert checked.converged
+
+
+def test_a_missing_macro_is_named(imported: ImportedDesign) -> None:
+    netlist = dataclasses.replace(
+        imported.design.netlist, names=tuple(name.replace("macro1", "other") for name in imported.design.netlist.names)
+    )
+    with pytest.raises(DesignError, match="macro 'macro1' of the flat netlist is not in the clustered netlist"):
+        macros_on_flat(imported.flat, netlist, imported.design.initial)
+
+
+def test_blockages_of_wires_and_soft_ones_leave_room_for_cells(imported: ImportedDesign) -> None:
+    box = np.array([[1.0, 2.0, 3.0, 4.0]])
+    blockages = (Blockage(box), Blockage(box + 5, layer="metal3"), Blockage(box + 9, is_soft=True))
+    plan = dataclasses.replace(imported.flat.floorplan, blockages=blockages)
+    core = core_of(dataclasses.replace(imported.flat, floorplan=plan))
+    assert core.blockages == ((1.0, 2.0, 3.0, 4.0),)
+    assert core.halo == 0.0

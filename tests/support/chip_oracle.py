@@ -1,0 +1,151 @@
+"""The chip cost in plain Python, slow and straight from its definition: what the engine is checked against.
+
+One loop per sentence of the definition (docs/explanation/chip-cost.md), exact sums. Lengths are in µm; maps are indexed
+[row][column], R rows and C columns.
+"""
+
+from __future__ import annotations
+
+import math
+
+from placement.netlist.design import Canvas, Design, NodeKind, Placement
+from placement.testing.oracle import (
+    Map,
+    OracleCosts,
+    cell_of,
+    macro_sides,
+    net_pins,
+    pin_position,
+    shared_sides,
+    wirelength,
+)
+
+USABLE = 0.4
+CELL_SHARE = 0.5
+TREES = {
+    **{3: 1.0, 4: 1.0828, 5: 1.1536, 6: 1.2206, 7: 1.2823, 8: 1.3385, 9: 1.3991, 10: 1.4493, 15: 1.6899, 20: 1.8924},
+    **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933, 100: 3.99, 1000: 12.6},
+}
+"""Length of a tree over the half perimeter by number of pins (Cheng: "RISA", ICCAD 1994)."""
+
+
+def chip_costs(
+    design: Design, placement: Placement, weights: tuple[float, float, float] = (1.0, 0.5, 0.5)
+) -> OracleCosts:
+    """All parts of the chip cost of a whole placement; weights of wirelength, density and congestion."""
+    canvas, netlist = design.canvas, design.netlist
+    total_weight = math.fsum(netlist.net_weight)
+    extent = (canvas.width + canvas.height) * total_weight
+    length = wirelength(netlist, placement)
+    hard = cover(design, placement, NodeKind.HARD)
+    soft = cover(design, placement, NodeKind.SOFT, CELL_SHARE**0.5)
+    excess = wire_excess(design, placement, hard)
+    parts = [value / extent if extent > 0 else 0.0 for value in (length, room_length(design, hard, soft), excess)]
+    return OracleCosts(length, *parts, math.fsum(weight * part for weight, part in zip(weights, parts, strict=True)))
+
+
+def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1.0) -> Map:
+    """Share of each gcell's area that macros of a kind cover, summed, their sides scaled about their centres."""
+    canvas, netlist = design.canvas, design.netlist
+    area = canvas.cell_width * canvas.cell_height
+    result = []
+    for row in range(canvas.rows):
+        line = []
+        for column in range(canvas.columns):
+            boxes = [_scaled(macro_sides(netlist, placement, int(node)), scale) for node in netlist.indices(kind)]
+            shared = [shared_sides(canvas, box, (column, row)) for box in boxes]
+            line.append(math.fsum(across * up for across, up in shared) / area)
+        result.append(line)
+    return result
+
+
+def _scaled(sides: tuple[float, float, float, float], scale: float) -> tuple[float, float, float, float]:
+    left, bottom, right, top = sides
+    x, y, width, height = (left + right) / 2, (bottom + top) / 2, scale * (right - left) / 2, scale * (top - bottom) / 2
+    return x - width, y - height, x + width, y + height
+
+
+def room_length(design: Design, hard: Map, soft: Map) -> float:
+    """µm of wire, weighted: overfull area goes as far as the side of each block that it must leave; its pins follow."""
+    canvas, netlist = design.canvas, design.netlist
+    cell_area, side = canvas.cell_width * canvas.cell_height, (canvas.cell_width + canvas.cell_height) / 2
+    way, size = 0.0, 1
+    while True:
+        for bottom in range(0, canvas.rows, size):
+            for left in range(0, canvas.columns, size):
+                spare = [
+                    soft[row][column] - max(0.0, 1.0 - hard[row][column])
+                    for row in range(bottom, min(bottom + size, canvas.rows))
+                    for column in range(left, min(left + size, canvas.columns))
+                ]
+                way += size * side * cell_area * max(0.0, math.fsum(spare))
+        if size >= canvas.rows and size >= canvas.columns:
+            break
+        size *= 2
+    area = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
+    return way * soft_pins(design) / area if area > 0 else 0.0
+
+
+def soft_pins(design: Design) -> float:
+    """Summed weights of the nets at soft macros, each net once for each place of its pins; lone places do not count."""
+    netlist = design.netlist
+    weights = []
+    for net in range(netlist.num_nets):
+        places = {
+            (int(netlist.pin_node[pin]), *_offset(design, pin))
+            for pin in net_pins(netlist, net)
+        }  # fmt: skip
+        if len(places) < 2:
+            continue
+        soft = [place for place in places if netlist.kind[place[0]] == NodeKind.SOFT]
+        weights.append(len(soft) * float(netlist.net_weight[net]))
+    return math.fsum(weights)
+
+
+def _offset(design: Design, pin: int) -> tuple[float, float]:
+    netlist = design.netlist
+    if netlist.kind[netlist.pin_node[pin]] in (NodeKind.PORT, NodeKind.CELL):
+        return 0.0, 0.0
+    return float(netlist.pin_dx[pin]), float(netlist.pin_dy[pin])
+
+
+def wire_excess(design: Design, placement: Placement, hard: Map) -> float:
+    """µm of wire beyond the usable tracks that macros leave, both directions."""
+    canvas, netlist = design.canvas, design.netlist
+    across = [[0.0] * canvas.columns for _ in range(canvas.rows)]
+    up = [[0.0] * canvas.columns for _ in range(canvas.rows)]
+    for net in range(netlist.num_nets):
+        pins = net_pins(netlist, net)
+        places = {(int(netlist.pin_node[pin]), *_offset(design, pin)) for pin in pins}
+        positions = [pin_position(netlist, placement, pin) for pin in pins]
+        xs, ys = [x for x, _ in positions], [y for _, y in positions]
+        first, last = cell_of(canvas, min(xs), min(ys)), cell_of(canvas, max(xs), max(ys))
+        cells = [(c, r) for c in range(first[0], last[0] + 1) for r in range(first[1], last[1] + 1)]
+        each = float(netlist.net_weight[net]) * tree_factor(len(places)) / len(cells)
+        for column, row in cells:
+            across[row][column] += each * (max(xs) - min(xs))
+            up[row][column] += each * (max(ys) - min(ys))
+    return math.fsum(
+        max(0.0, demand[row][column] - _room(canvas, min(1.0, hard[row][column]), free, taken))
+        for demand, free, taken in (
+            (across, canvas.routes_horizontal, canvas.macro_routes_horizontal),
+            (up, canvas.routes_vertical, canvas.macro_routes_vertical),
+        )
+        for row in range(canvas.rows)
+        for column in range(canvas.columns)
+    )
+
+
+def _room(canvas: Canvas, covered: float, free: float, taken: float) -> float:
+    return USABLE * canvas.cell_width * canvas.cell_height * (free - min(taken, free) * covered)
+
+
+def tree_factor(places: int) -> float:
+    """Linear between the table's entries."""
+    if places <= 3:
+        return 1.0
+    above = min((count for count in TREES if count >= places), default=None)
+    if above is None:
+        return TREES[max(TREES)]
+    below = max(count for count in TREES if count < places)
+    return TREES[below] + (TREES[above] - TREES[below]) * (places - below) / (above - below)
