@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
-from placement.testing.oracle import (
+from tests.support.oracle import (
     Map,
     OracleCosts,
     cell_of,
