@@ -2,7 +2,7 @@
 
 Nets of many sinks are cut; what belongs to a macro or to ports side by side is kept together; the rest is partitioned
 (here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
-go by connectivity alone.
+go by connectivity alone. Cells that then have more nets with another group change over to it.
 
 Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
@@ -18,6 +18,7 @@ from placement.netlist.clustering.connectivity import Connectivity, connectivity
 from placement.netlist.clustering.fixed_groups import fixed_groups
 from placement.netlist.clustering.hierarchy import module_edges
 from placement.netlist.clustering.partition import partition
+from placement.netlist.clustering.refine import refine
 from placement.netlist.clustering.regroup import Nodes, break_up, merge_small
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
@@ -71,6 +72,11 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, settings=chosen)
     group = _regrouped(design, canvas, joined, group, parts, placed=placed)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
+    if chosen.refine:
+        cluster = refine(
+            cluster, cells[fixed[cells] < 0], joined=joined, nodes=_nodes(design, placed=placed),
+            reach=_reach(canvas) / 2, seed=chosen.seed,
+        )  # fmt: skip
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
@@ -150,20 +156,33 @@ def _regrouped(
     design: FlatDesign, canvas: Canvas, joined: Connectivity, group: np.ndarray, parts: int, *, placed: bool
 ) -> np.ndarray:
     """The parts broken up where they span too far, and the small ones merged."""
-    netlist, placement = design.netlist, design.placement
-    area = np.where(joined.is_cell, netlist.width * netlist.height, 0.0)
-    reach = math.sqrt(canvas.width * canvas.height / 16)
-    x, y = (placement.x, placement.y) if placed else (None, None)
-    # A macro counts as its pins, which the recipe groups in its place.
-    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
-    size = np.where(netlist.kind == NodeKind.HARD, pins, 1)
-    most_nodes = (netlist.num_nodes + int(pins[netlist.hard].sum())) // max(parts, 1) // 4
+    netlist, placed_nodes = design.netlist, design.placement.placed
+    nodes, reach = _nodes(design, placed=placed), _reach(canvas)
+    pins = int((nodes.size[netlist.hard]).sum())
+    most_nodes = (netlist.num_nodes + pins) // max(parts, 1) // 4
     count = parts
-    if x is not None and y is not None:
+    if nodes.x is not None and nodes.y is not None:
         # A macro without a place breaks nothing up.
-        broken, count = break_up(np.where(placement.placed, group, -1), count, x=x, y=y, area=area, reach=reach)
-        group = np.where(placement.placed, broken, group)
+        inside = np.where(placed_nodes, group, -1)
+        broken, count = break_up(inside, count, x=nodes.x, y=nodes.y, area=nodes.area, reach=reach)
+        group = np.where(placed_nodes, broken, group)
     if most_nodes > 0:
-        nodes = Nodes(x=x, y=y, area=area, size=size)
         group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
     return group
+
+
+def _nodes(design: FlatDesign, *, placed: bool) -> Nodes:
+    """Positions, areas and sizes for regrouping; a macro counts as its pins, which the recipe groups in its place."""
+    netlist, placement = design.netlist, design.placement
+    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
+    return Nodes(
+        x=placement.x if placed else None,
+        y=placement.y if placed else None,
+        area=np.where(netlist.kind == NodeKind.CELL, netlist.width * netlist.height, 0.0),
+        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
+    )
+
+
+def _reach(canvas: Canvas) -> float:
+    """µm, the width and height beyond which groups are broken up."""
+    return math.sqrt(canvas.width * canvas.height / 16)

@@ -9,7 +9,7 @@ from placement.netlist.errors import DesignError
 
 @dataclasses.dataclass(frozen=True)
 class ClusteringSettings:
-    """Defaults are Circuit Training's, but for the soft macros' shape.
+    """Defaults are Circuit Training's, but for the soft macros' shape and `refine`.
 
     Attributes:
         parts: of the partition, beside the fixed groups; fewer where there are not eight cells for each.
@@ -22,6 +22,7 @@ class ClusteringSettings:
         seed: of the partitioner.
         use_positions: whether cells' positions are used where there are any.
         use_hierarchy: whether names' hierarchy is a hint where there are no positions.
+        refine: whether cells change groups at the end where that saves nets, which is not in the published recipe.
     """
 
     parts: int = 500
@@ -34,6 +35,7 @@ class ClusteringSettings:
     seed: int = 0
     use_positions: bool = True
     use_hierarchy: bool = True
+    refine: bool = True
 
     def __post_init__(self) -> None:
         for field, least in (("parts", 1), ("fixed_levels", 0), ("most_sinks", 1), ("runs", 1), ("seed", 0)):
