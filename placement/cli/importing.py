@@ -49,7 +49,7 @@ class ImportConfig:
     parts: int = 500
     utilization: float = 0.5
     aspect: float = 1.0
-    imbalance: float = 0.05
+    imbalance: float = 0.3
     runs: int = 1
     seed: int = 0
     positions: bool = True
