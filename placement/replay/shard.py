@@ -52,6 +52,7 @@ class ReplayShard:
         number: its stable number, for messages.
         capacity: episodes held at most; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
+        port: TCP port; 0 = any free one.
         bind: address by which others reach it; other than a loopback address it listens on all interfaces.
         checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is put aside, with
             a warning.
@@ -66,6 +67,7 @@ class ReplayShard:
         number: int,
         capacity: int,
         steps: int,
+        port: int = 0,
         bind: str = "127.0.0.1",
         checkpoint_folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -75,11 +77,11 @@ class ReplayShard:
         self._folder = None if checkpoint_folder is None else Path(checkpoint_folder)
         self._checkpoints = 0
         self._saving = threading.Lock()
-        self._server = self._start(bind)
+        self._server = self._start(port, bind)
         self._restored = 0
         self._restored = self.size()
 
-    def _start(self, bind: str) -> ReverbServer:
+    def _start(self, port: int, bind: str) -> ReverbServer:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             for folder in self._saved(self._folder):
@@ -88,7 +90,7 @@ class ReplayShard:
         while True:
             table = make_table(self._schema, capacity=self._capacity)
             try:
-                return start_server([table], bind=bind, checkpoint_folder=self._folder)
+                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder)
             except RuntimeError as error:
                 if not self._put_aside(error):
                     raise

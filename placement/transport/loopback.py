@@ -36,7 +36,7 @@ def restrict_to_loopback(port: int) -> bool:
             with listener:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
                 found = True
-    except (OSError, AttributeError) as error:
+    except (OSError, AttributeError, psutil.Error) as error:
         found, reason = False, str(error)
     if not found:
         warnings.warn(f"port {port} is reachable from other machines: {reason}", RuntimeWarning, stacklevel=2)

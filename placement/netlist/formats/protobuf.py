@@ -14,7 +14,7 @@ import numpy as np
 from placement.netlist import _native
 from placement.netlist.bytes_file import read_bytes
 from placement.netlist.design import LARGEST, Netlist, Placement
-from placement.netlist.formats import flat_protobuf as text
+from placement.netlist.formats import flat_protobuf
 from placement.netlist.formats.flat_protobuf import CELL, MACRO, MACRO_PIN, FlatNodes
 
 SOFT_MACRO_PREFIX = "Grp"
@@ -33,12 +33,12 @@ def read_located_netlist(path: str | os.PathLike[str]) -> tuple[Netlist, Placeme
     data, source = read_bytes(path)
     columns = _native.read_plain_protobuf(data)
     if columns is None or columns["findings"]:
-        columns = text.columns_of_text(path, data)  # which refuses the first fault, with the line of the value
-    nodes = text.flat_nodes(path, data, source, columns)
+        columns = flat_protobuf.columns_of_text(path, data)  # which refuses the first fault, with the line of the value
+    nodes = flat_protobuf.flat_nodes(path, data, source, columns)
     soft = (nodes.type == MACRO) & np.array([name.startswith(SOFT_MACRO_PREFIX) for name in nodes.names])
     _check(nodes, soft, data)
-    netlist, located, _ = text.netlist_of(nodes, soft)
-    return netlist, text.positions(nodes, netlist, located)
+    netlist, located, _ = flat_protobuf.netlist_of(nodes, soft)
+    return netlist, flat_protobuf.positions(nodes, netlist, located)
 
 
 def _check(nodes: FlatNodes, soft: np.ndarray, data: bytes) -> None:
@@ -47,12 +47,12 @@ def _check(nodes: FlatNodes, soft: np.ndarray, data: bytes) -> None:
     def refuse(bad: np.ndarray, key: str, message: str) -> None:
         if bad.any():
             index = int(np.argmax(bad))
-            file, parsed = text.text_nodes(nodes.path, data)
+            file, parsed = flat_protobuf.text_nodes(nodes.path, data)
             value, at = parsed[index].attributes.get(key, (None, parsed[index].at))
             raise file.error(at, message.format(name=parsed[index].name, value=value, key=key))
 
-    for key in text.NUMBERS:
-        refuse(np.abs(getattr(nodes, key)) > LARGEST, key, text.OUT_OF_RANGE)
+    for key in flat_protobuf.NUMBERS:
+        refuse(np.abs(getattr(nodes, key)) > LARGEST, key, flat_protobuf.OUT_OF_RANGE)
     hard, cells = (nodes.type == MACRO) & ~soft, nodes.type == CELL
     for key in ("width", "height"):
         values = getattr(nodes, key)
@@ -61,7 +61,7 @@ def _check(nodes: FlatNodes, soft: np.ndarray, data: bytes) -> None:
         refuse((soft | cells) & (values < 0), key, "{key} of node {name!r} is {value}; must be at least 0 µm")
     pins, on = nodes.type == MACRO_PIN, np.maximum(nodes.macro, 0)
     refuse(pins & (nodes.macro < 0), "macro_name", "pin {name!r} has no macro_name")
-    for number, kind in enumerate(text.TYPES):
+    for number, kind in enumerate(flat_protobuf.TYPES):
         if number != MACRO:
             message = f"pin {{name!r}} sits on macro {{value!r}}, which is a {kind}"
             refuse(pins & (nodes.type[on] == number), "macro_name", message)
