@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from placement.netlist.constraints import ALL_ORIENTATIONS
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -31,6 +32,21 @@ def print_description(design: Design, *, console: Console | None = None) -> Stat
     for table in (_summary(design, figures), _degrees(figures), _named(figures)):
         console.print(table)
     return figures
+
+
+def _constraints(design: Design) -> str:
+    """What the macros must keep to, in short."""
+    kept, hard = design.constraints, design.netlist.hard
+    haloed, held = int(kept.halo[hard].any(axis=1).sum()), int((kept.orientations[hard] != ALL_ORIENTATIONS).sum())
+    said = (
+        (haloed, f"halos of {haloed:,} macros"),
+        (len(kept.blockages), f"placement blockages: {len(kept.blockages):,}"),
+        (len(kept.regions), "regions " + ", ".join(region.name for region in kept.regions)),
+        (held, f"orientations of {held:,} macros"),
+        (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
+        (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
+    )
+    return escape("; ".join(text for count, text in said if count))
 
 
 def _summary(design: Design, figures: Statistics) -> Table:
@@ -63,6 +79,8 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("components", _components(figures.components)),
         ("Rent's rule", _rent(figures)),
     ]
+    if design.constraints.any:
+        rows.append(("constraints", _constraints(design)))
     for row in rows:
         table.add_row(*row)
     return table

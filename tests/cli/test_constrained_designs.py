@@ -181,3 +181,16 @@ def test_a_wrong_file_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.Ca
     file.write_text('{"halos": {"nobody": [1, 1]}}')
     assert main(["describe", str(tmp_path / "chip")]) != 0
     assert f"{file}:1: halos: the netlist has no hard macro 'nobody'" in capsys.readouterr().err
+
+
+def test_a_description_tells_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", str(folder)]) == 0
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for words in (
+        "halos of 12 macros",
+        "placement blockages: 1",
+        "regions left",
+        "orientations of 2 macros",
+        "grid of 0.2 × 0.1",
+    ):
+        assert words in told
