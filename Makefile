@@ -46,8 +46,8 @@ else
 endif
 
 # In one process: they share one run, and mostly wait for its processes.
-test-cluster: install  ## Kill, starve and attack the processes of real runs on Ray
-	$(BIN)/python -m pytest -m cluster tests/runtimes/ray
+test-cluster: install  ## Kill, starve, attack and resume real runs of many processes
+	$(BIN)/python -m pytest -m cluster
 
 sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
 	for kind in address,undefined thread; do \

@@ -48,7 +48,7 @@ def _run(count: int, folder: Path) -> list[dict]:
     return [json.loads(output.splitlines()[-1]) for output, _ in ended]
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.timeout(600)
 def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
     """Each from episodes of its own shard; there is one checkpoint."""

@@ -20,6 +20,7 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.training.checkpoint import Checkpoints
 
+pytestmark = pytest.mark.cluster
 LONG = 400.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -130,7 +131,6 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
     _check_whole(tmp_path, done)
 
 
-@pytest.mark.slow
 def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "--config-name", "test", *settings)
