@@ -81,7 +81,7 @@ class _Reader:
         elif keyword == "UNITS":
             self.read_units()
         elif keyword == "MANUFACTURINGGRID":
-            self.grid = words.numbers(words.statement(), "the manufacturing grid")[0]
+            (self.grid,) = words.numbers(words.statement(), "the manufacturing grid", count=1)
         elif keyword in _NAMED_BLOCKS:
             words.skip_block(words.name("a name"))
         elif keyword in _PLAIN_BLOCKS:

@@ -76,9 +76,12 @@ class LefWords:
             raise self.error(f"expected {what}, a number, found {word[:40]!r}")
         return value
 
-    def numbers(self, words: list[str], what: str) -> list[float]:
-        """Finite numbers; brackets between them are passed."""
-        return [self.number(word, what) for word in words if word not in ("(", ")")]
+    def numbers(self, words: list[str], what: str, *, count: int | None = None) -> list[float]:
+        """Finite numbers, `count` of them where it is given; brackets between them are passed."""
+        found = [self.number(word, what) for word in words if word not in ("(", ")")]
+        if count not in (None, len(found)):
+            raise self.error(f"{what}: expected {count} number{'s' * (count != 1)}, found {len(found)}")
+        return found
 
     def skip_block(self, name: str) -> None:
         """Moves past `END name`."""

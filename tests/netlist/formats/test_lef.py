@@ -87,6 +87,7 @@ FAULTS = {
         LEF.replace("SIZE 1 BY 2", "SIZE 1 BY two"),
         r"cells.lef:73: expected the size, a number, found 'two'",
     ),
+    "no grid": (LEF.replace("GRID 0.005", "GRID"), r"cells.lef:6: the manufacturing grid: expected 1 number, found 0"),
     "infinite": (LEF.replace("SIZE 1 BY 2", "SIZE 1 BY inf"), r"a number, found 'inf'"),
     "macro twice": (
         LEF.replace("MACRO INV", "MACRO RAM").replace("END INV", "END RAM"),
