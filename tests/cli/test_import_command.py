@@ -181,13 +181,19 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored where these tests run behind a shell's &
     )  # fmt: skip
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("grid and routing capacity"):
-            break
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    try:
+        for line in process.stdout:
+            if line.startswith("grid and routing capacity"):
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=30)
     assert (process.returncode, said) == (130, "")
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
