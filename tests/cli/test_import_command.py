@@ -181,7 +181,7 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored where these tests run behind a shell's &
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored behind a shell's &
     )  # fmt: skip
     assert process.stdout is not None
     try:
