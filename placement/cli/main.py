@@ -21,6 +21,7 @@ _COMMANDS = (
     Command("import", "placement.cli.importing:import_chip", "import", words=()),
     Command("export", "placement.cli.exporting:export", "export", words=("design", "placement")),
     Command("describe", "placement.cli.netlists:describe", "describe", words=("design",)),
+    Command("view", "placement.evaluation.viewing:view", "view", words=("design", "placement")),
     Command("mirror", "placement.cli.netlists:mirror", "mirror", words=("design",)),
     Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", words=("out",)),
     Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),

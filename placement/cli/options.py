@@ -27,7 +27,7 @@ def option_overrides(arguments: Sequence[str], hints: Mapping[str, Any], words: 
     Args:
         arguments: of the command line.
         hints: the settings' types by their names.
-        words: the settings that arguments without a key give, in their order.
+        words: the settings that arguments without a key give, in their order; a list takes all that are left.
 
     Raises:
         Refusal: an option is unknown or has no value, or there are too many words.
@@ -61,10 +61,10 @@ class _Reader:
         name = self.setting(key)
         if equals and name in self.hints:
             self.enter(name, value, raw=True)
-        elif equals and not self.words:
+        elif equals and (not self.words or key.partition(".")[0] in self.hints):
             self.result.append(word)
         elif self.words:
-            name = self.words.popleft()
+            name = self.words[0] if self.is_list(self.words[0]) else self.words.popleft()
             self.enter(name, word)
         else:
             raise Refusal(f"{word!r}: is no option; give --key value (--help lists the keys)")

@@ -1,0 +1,112 @@
+"""`macro-placement view`: a window on placements; or, with `out`, steps replayed without one."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+
+from placement.config import ConfigError, CostConfig, Rule, Settings, require
+from placement.evaluation.given_placement import load_placement, placed_by_def
+from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.user_placement import is_def
+from placement.report.view.session import Session
+from placement.report.view.steps import read_steps
+from placement.report.view.window import Window
+
+Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
+INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[view]"'
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ViewConfig(Settings):
+    """Of `view`."""
+
+    design: str | None = None
+    placement: tuple[str, ...] = ()
+    initial: str | None = None
+    cost: CostConfig = DEFAULT_COST
+    host: str = "127.0.0.1"
+    port: Port = 0
+    browser: bool = True
+    steps: str | None = None
+    out: str | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.design is not None, "design", self.design, "a design's name, or the path of one")
+
+
+def view(config: ViewConfig, console: Console) -> None:
+    """Serves the window until Ctrl-C, or writes the replayed placement.
+
+    Raises:
+        ConfigError: the server's packages are not installed.
+        DesignError: the design, a placement or the steps cannot be read, or the file is there already.
+        OSError: the file cannot be written.
+    """
+    out = None if config.out is None else Path(config.out)
+    if out is not None and (out.is_dir() or (out.exists() and not config.force)):
+        raise DesignError(f"out={out}: is there already; give another name, or --force")
+    design, sessions = open_sessions(config)
+    if config.steps is not None:
+        replay(sessions[0], config.steps)
+    if out is not None:
+        first = sessions[0]
+        write_placement(out, design, first.placement)
+        console.print(f"{len(first.steps)} steps, cost {first.costs.proxy_cost:.6f}: {out}", soft_wrap=True)
+        return
+    _serve(Window(design, sessions, folder=Path.cwd()), config, console)
+
+
+def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
+    """The design, and a session of each placement that the settings name."""
+    first, *others = config.placement or (None,)
+    design, placement, name = load_placement(
+        EvaluateConfig(design=config.design, initial=config.initial, placement=first)
+    )
+    opened = [(placement, name), *((_other(config, design, path), Path(path).name) for path in others if path)]
+    weights = config.cost.weights()
+    return design, [Session(design, one, name=called, weights=weights) for one, called in opened]
+
+
+def _other(config: ViewConfig, design: Design, path: str) -> Placement:
+    """A placement beside the first one, on the same canvas."""
+    assert config.design is not None
+    if not Path(path).is_file():
+        raise DesignError(f"placement={path}: there is no such file")
+    if is_def(path):
+        return placed_by_def(path, config.design, design)
+    return read_placement(path, design.netlist, located=design.initial)[1]
+
+
+def replay(session: Session, path: str) -> None:
+    """Does the steps of a file to a session; raises DesignError."""
+    if not Path(path).is_file():
+        raise DesignError(f"steps={path}: there is no such file")
+    for what, places, command in read_steps(path, session.design):
+        session.change(what, places.on(session.placement), command)
+
+
+def _serve(window: Window, config: ViewConfig, console: Console) -> None:
+    try:
+        from placement.report.view.server import listen, serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{INSTALL} ({error.name} is missing)") from None
+
+    def ready(address: str) -> None:
+        console.print(f"{window.title}: {address}", markup=False, highlight=False, soft_wrap=True)
+        console.print("Ctrl-C ends the window.", highlight=False)
+        if config.browser:
+            webbrowser.open(address)
+
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends well, and then raises it
+        serve(window, listen(config.host, config.port), host=config.host, ready=ready)

@@ -1,0 +1,255 @@
+// The window: canvases, panels and bar joined, and what buttons and keys do.
+
+import { palette } from "./colours.js";
+import { unpacked } from "./data.js";
+import { askText, askWhether } from "./dialogs.js";
+import { button, download, element, fill } from "./dom.js";
+import { Painter } from "./draw.js";
+import { listenToKeys, showKeys } from "./keys.js";
+import { Mover } from "./mover.js";
+import { Panels } from "./panels.js";
+import { Pointer } from "./pointer.js";
+import { Viewport, micrometres } from "./viewport.js";
+
+const NUDGE = 1; // µm
+
+export class App {
+  constructor(model, link) {
+    Object.assign(this, { model, link, editable: link !== null });
+    this.canvases = ["first", "second"].map((name) => document.getElementById(name));
+    this.viewport = new Viewport();
+    this.colours = palette();
+    this.setTheme(stored("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+    this.makeStatus();
+    this.mover = link && new Mover(model, link, (text, bad) => this.tell(text, bad));
+    const stage = { model, mover: this.mover, viewport: this.viewport, redraw: () => this.redraw(), status: this };
+    this.pointers = this.canvases.map((canvas, at) => new Pointer(canvas, at ? { ...stage, mover: null } : stage));
+    this.panels = new Panels(document.getElementById("left"), document.getElementById("right"), this);
+    this.bar = document.getElementById("bar");
+    for (const name of ["undo", "redo", "save"]) this[name] = this[name].bind(this);
+    listenToKeys(this);
+    model.addEventListener("change", () => this.changed());
+    new ResizeObserver(() => this.resize()).observe(document.getElementById("stage"));
+    addEventListener("beforeunload", (event) => this.unloading(event));
+    document.title = model.title;
+    this.resize();
+    this.frame();
+    this.changed();
+  }
+
+  // What the server tells.
+  take(event) {
+    if (event.event === "changed") {
+      if (event.session === this.model.active && this.model.drag && event.places) this.model.endDrag({ back: true });
+      this.model.take(event);
+      this.refreshMap();
+    } else if (event.event === "dragged") {
+      const { placement } = this.model.sessions[event.session];
+      event.nodes.forEach((node, at) => [placement.x[node], placement.y[node]] = [event.x[at], event.y[at]]);
+      this.redraw();
+    }
+  }
+
+  renew(values) {
+    this.model.renew(values);
+    this.tell("connected again");
+  }
+
+  broke() {
+    if (this.model.drag) this.model.endDrag({ back: true });
+    this.tell("The server does not answer; looking for it. What was done is kept there as long as it runs.", true);
+    this.changed();
+  }
+
+  async act(work) {
+    try {
+      return await work;
+    } catch (error) {
+      this.tell(error.message, true);
+      return null;
+    }
+  }
+
+  ask(what, values = {}) {
+    return this.act(this.link.ask(what, { session: this.model.active, ...values }));
+  }
+
+  edit(what, how = "") {
+    const nodes = this.model.macros();
+    if (!nodes.length) this.tell("choose a macro first", true);
+    else this.ask("edit", { what, how, nodes });
+  }
+
+  nudge(across, up) {
+    const nodes = this.model.movable(), { placement } = this.model;
+    if (nodes.length) this.ask("edit", { what: "move", nodes, x: nodes.map((node) => placement.x[node] + NUDGE * across),
+      y: nodes.map((node) => placement.y[node] + NUDGE * up) });
+  }
+
+  undo() { return this.ask("undo"); }
+
+  redo() { return this.ask("redo"); }
+
+  // Saves as a file; over one that is there only when told to.
+  async save(form = "plc") {
+    const base = this.model.session.state.name.replace(/\.(plc|def)(\.gz)?$/i, "");
+    const suggestion = form === "plc" ? `${base}-moved.plc` : `${base}-steps.json`;
+    const path = await askText(form === "plc" ? "Save the placement" : "Save the steps", `File, in ${this.model.folder} unless it begins with /:`, this.saved?.[form] ?? suggestion, "Save");
+    if (!path) return;
+    let answer = await this.ask("save", { form, path });
+    if (answer?.exists) {
+      if (!(await askWhether("Replace the file?", `${answer.exists} is there already.`, "Replace"))) return;
+      answer = await this.ask("save", { form, path, replace: true });
+    }
+    if (answer?.path) {
+      this.saved = { ...this.saved, [form]: path };
+      this.tell(`saved: ${answer.path}`);
+    }
+  }
+
+  async setMap(name) {
+    this.model.mapName = name;
+    await this.refreshMap();
+    this.redraw();
+  }
+
+  async refreshMap() {
+    const { model } = this;
+    if (!model.mapName) {
+      model.map = null;
+      return;
+    }
+    const maps = this.link ? await this.ask("maps") : model.session.maps;
+    if (maps) model.map = { name: model.mapName, values: unpacked(maps[model.mapName]) };
+    this.redraw();
+  }
+
+  changed() {
+    const { state } = this.model.session, { editable, link } = this;
+    const open = !editable || link.isOpen;
+    const choice = this.model.sessions.length < 2 ? null : element("select", { ariaLabel: "placement", onchange: (event) => this.show(Number(event.target.value)) },
+      ...this.model.sessions.map((one, at) => element("option", { value: at, selected: at === this.model.active }, one.state.name)));
+    fill(this.bar, element("h1", { title: this.model.title }, this.model.title), choice ?? element("span", { className: "muted" }, state.name),
+      editable && !state.is_saved ? element("span", { id: "unsaved", className: "bad" }, "not saved") : null, element("span", { className: "space" }),
+      ...(editable ? [
+        button("Undo", "Ctrl-z", this.undo, { disabled: !open || !state.steps.length }), button("Redo", "Ctrl-Shift-z", this.redo, { disabled: !open || !state.undone.length }),
+        button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" }), button("Save steps…", "as a file that can be replayed", () => this.save("steps"), { disabled: !open || !state.steps.length })] : []),
+      button("Picture", "the view as a PNG file", () => this.picture()), button("Measure", "m", () => this.measure(), { ariaPressed: String(this.pointers[0].tool === "measure") }),
+      button("Fit", "show everything, or what is chosen (f)", () => this.frame()), button("Dark / light", "d", () => this.toggleTheme()), button("?", "pointer and keys", showKeys));
+    this.redraw();
+  }
+
+  show(index) {
+    this.model.active = index;
+    this.model.choose([...this.model.chosen]);
+    this.refreshMap();
+  }
+
+  picture() {
+    this.canvases[0].toBlob((blob) => download(`${this.model.design.name}.png`, "image/png", blob));
+  }
+
+  measure() {
+    const on = this.pointers[0].tool !== "measure";
+    for (const pointer of this.pointers) [pointer.tool, pointer.ruler] = [on ? "measure" : "choose", null];
+    this.tell(on ? "drag from one point to another; m or Esc ends measuring" : "");
+    this.changed();
+  }
+
+  escape() {
+    const busy = this.pointers.some((pointer) => pointer.gesture || pointer.tool !== "choose");
+    for (const pointer of this.pointers) pointer.cancel();
+    if (!busy) this.model.choose([]);
+    this.changed();
+  }
+
+  zoom(factor) {
+    this.viewport.zoomAt(this.viewport.width / 2, this.viewport.height / 2, factor);
+    this.redraw();
+  }
+
+  pan(across, up) {
+    this.viewport.pan(across, up);
+    this.redraw();
+  }
+
+  frame() { this.pointers[0].frame(); }
+
+  setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    keep("theme", theme);
+  }
+
+  toggleTheme() {
+    this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    this.redraw();
+  }
+
+  makeStatus() {
+    this.place = element("span", { id: "place" }, "x –, y – µm");
+    this.under = element("span", { id: "under", className: "muted" });
+    this.message = element("span", { className: "message", id: "message", role: "status" });
+    fill(document.getElementById("status"), this.place, this.message, this.under);
+  }
+
+  pointer([x, y], node) {
+    this.place.textContent = `x ${x.toFixed(2)}, y ${y.toFixed(2)} µm`;
+    const { design, placement } = this.model;
+    if (node < 0) this.under.textContent = "";
+    else {
+      const [width, height] = placement.sides(design, node);
+      const size = width ? `, ${micrometres(width)} × ${micrometres(height)}` : "";
+      this.under.textContent = `${design.names[node]} (${design.kinds[design.kind[node]]}${size})`;
+    }
+  }
+
+  tell(text, bad = false) {
+    this.message.textContent = text;
+    this.message.classList.toggle("bad", bad);
+  }
+
+  unloading(event) {
+    if (this.editable && !this.link.isOpen && !this.model.session.state.is_saved) event.preventDefault();
+  }
+
+  resize() {
+    for (const canvas of this.canvases) {
+      if (canvas.hidden) continue;
+      const ratio = devicePixelRatio || 1;
+      [canvas.width, canvas.height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    this.viewport.resize(this.canvases[0].clientWidth, this.canvases[0].clientHeight);
+    this.paint();
+  }
+
+  redraw() {
+    this.frameAsked ??= requestAnimationFrame(() => this.paint());
+  }
+
+  paint() {
+    this.frameAsked = undefined;
+    const { model } = this, [first] = this.canvases, pointer = this.pointers?.[0];
+    if (!pointer) return;
+    this.painter ??= new Painter(first.getContext("2d"), model.design, this.viewport, this.colours);
+    this.painter.paint({ placement: model.placement, layers: model.layers, chosen: model.chosen, faults: model.faults, lines: model.lines,
+      changes: model.changes, map: model.map, band: pointer.band, ruler: pointer.ruler });
+    performance.mark("painted");
+  }
+}
+
+function stored(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null; // a page from a file may have no storage
+  }
+}
+
+function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // nothing is kept then
+  }
+}

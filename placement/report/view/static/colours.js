@@ -1,0 +1,15 @@
+// Colours: those of the page's style by name, and the scale of the maps.
+
+export function palette() {
+  const style = getComputedStyle(document.documentElement);
+  return new Proxy({}, { get: (_, name) => style.getPropertyValue(`--${name}`).trim() });
+}
+
+// Cividis (Nuñez, Anderton and Renslow, 2018): even in lightness, and the same to colour-blind readers.
+const CIVIDIS = [[0, 32, 77], [0, 51, 111], [57, 72, 107], [87, 93, 109], [112, 113, 115], [138, 134, 120], [166, 157, 117],
+  [195, 180, 105], [225, 204, 85], [255, 234, 70]];
+
+export function onScale(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1), low = Math.min(Math.floor(at), CIVIDIS.length - 2);
+  return CIVIDIS[low].map((value, part) => Math.round(value + (at - low) * (CIVIDIS[low + 1][part] - value)));
+}

@@ -1,0 +1,35 @@
+// The table of costs, with the difference since the start and to the placement that is compared with.
+
+import { element } from "./dom.js";
+
+const ROWS = [["wirelength", "wirelength (µm)"], ["wirelength_cost", "wirelength cost"], ["density_cost", "density cost"],
+  ["congestion_cost", "congestion cost"], ["proxy_cost", ""]];
+
+// As `macro-placement evaluate` prints it.
+export function costText(name, value) {
+  return name === "wirelength" ? value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) : value.toFixed(6);
+}
+
+function difference(name, value) {
+  const text = name === "wirelength" ? costText(name, Math.abs(value)) : Math.abs(value).toFixed(6);
+  const none = Number(text.replaceAll(",", "")) === 0;
+  const cell = element("td", { className: none ? "muted" : value > 0 ? "worse" : "better" });
+  cell.textContent = none ? "0" : `${value > 0 ? "+" : "−"}${text}`;
+  return cell;
+}
+
+export function costTable(model) {
+  const { state } = model.session, { costs } = model, other = model.sessions[model.other]?.state;
+  const heads = ["", "now", "since start", ...(other ? [other.name] : [])];
+  const rows = ROWS.map(([name, label]) => {
+    const weight = { wirelength_cost: "wirelength", density_cost: "density", congestion_cost: "congestion" }[name];
+    const text = label || `${state.weights.name} cost`;
+    return element("tr", { className: name === "proxy_cost" ? "sum" : "", id: `cost-${name}` },
+      element("th", { title: weight ? `weight ${state.weights[weight]}` : "" }, text),
+      element("td", { className: "now" }, costText(name, costs[name])),
+      difference(name, costs[name] - state.start_costs[name]),
+      other ? element("td", { className: "other" }, costText(name, other.costs[name])) : null);
+  });
+  return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
+    element("tbody", {}, ...rows));
+}

@@ -1,0 +1,77 @@
+// Dragging: the macro follows the pointer at once, its exact cost comes from the server, one question at a time.
+
+import { snapped } from "./snap.js";
+
+export class Mover {
+  constructor(model, link, tell) {
+    Object.assign(this, { model, link, tell });
+    this.snap = { grid: true, neighbours: true };
+    this.waiting = null; // places that the server has not been asked for yet
+    this.asking = null;
+    this.delays = []; // ms from the pointer to the cost on the page, for those who measure
+  }
+
+  begin(nodes) {
+    this.model.beginDrag(nodes);
+    this.delays.length = 0;
+  }
+
+  // `way`: µm that the pointer went since the drag began; `near`: µm within which edges attract; `free`: no snapping.
+  to(way, near, free) {
+    const { model } = this, { drag, design, placement } = model;
+    const [first] = drag.nodes, start = drag.start.get(first);
+    const goal = [start[0] + way[0], start[1] + way[1]];
+    const place = free ? goal : snapped(design, placement, first, goal, drag.nodes.length > 1 ? { ...this.snap, neighbours: false } : this.snap, near);
+    const dx = place[0] - start[0], dy = place[1] - start[1];
+    model.dragTo(drag.nodes.map((node) => [drag.start.get(node)[0] + dx, drag.start.get(node)[1] + dy]));
+    this.waiting = { since: performance.now() };
+    this.asking ??= this.pump();
+  }
+
+  // Asks for the newest place until there is none that is newer.
+  async pump() {
+    try {
+      while (this.waiting && this.model.drag) {
+        const { since } = this.waiting, { drag, placement } = this.model;
+        this.waiting = null;
+        const { nodes } = drag;
+        const answer = await this.link.ask("drag", { session: this.model.active, nodes, x: nodes.map((node) => placement.x[node]),
+          y: nodes.map((node) => placement.y[node]) });
+        if (this.model.drag !== drag) return;
+        drag.costs = answer.costs;
+        drag.faults = answer.faults;
+        this.model.refresh();
+        this.delays.push(performance.now() - since);
+      }
+    } catch (error) {
+      this.tell(error.message, true);
+      this.model.endDrag({ back: true });
+      if (this.link.isOpen) this.link.ask("let_go").catch((failure) => this.tell(failure.message, true));
+    } finally {
+      this.asking = null;
+    }
+  }
+
+  async drop() {
+    await this.asking;
+    if (!this.model.drag) return;
+    if (!this.model.drag.moved) {
+      this.model.endDrag({ back: true });
+      return;
+    }
+    try {
+      await this.link.ask("drop", { session: this.model.active });
+      this.model.endDrag({ back: false });
+    } catch (error) {
+      this.tell(error.message, true);
+      this.model.endDrag({ back: true });
+    }
+  }
+
+  async cancel() {
+    this.waiting = null;
+    this.model.endDrag({ back: true });
+    await this.asking;
+    if (this.link.isOpen) await this.link.ask("let_go").catch((error) => this.tell(error.message, true));
+  }
+}

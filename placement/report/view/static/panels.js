@@ -1,0 +1,142 @@
+// The panels beside the canvas: layers, search, what is chosen, costs, tools, steps.
+
+import { HARD, PORT, SOFT } from "./data.js";
+import { costTable } from "./costs.js";
+import { button, element, fill } from "./dom.js";
+import { MAPS } from "./maps.js";
+import { micrometres } from "./viewport.js";
+
+const LAYERS = [["hard", "hard macros", "hard"], ["labels", "names and sizes"], ["halos", "halos", "halo"], ["soft", "soft macros", "soft"],
+  ["ports", "ports", "port"], ["cells", "standard cells", "cell"], ["lines", "flylines of what is chosen", "fly-macro"],
+  ["gcells", "grid of gcells", "line"], ["blockages", "blockages", "blockage"], ["regions", "regions", "region"]];
+const MOST_FOUND = 200, MOST_LISTED = 12;
+
+export class Panels {
+  // app: {model, act(promise), edit(what, how), ask, setMap(name), frame(), editable}
+  constructor(left, right, app) {
+    Object.assign(this, { app, model: app.model });
+    this.found = element("ul", { className: "found" });
+    this.query = element("input", { type: "search", placeholder: "name, * and ? allowed", ariaLabel: "search by name", id: "search",
+      oninput: () => this.search(), onkeydown: (event) => event.key === "Enter" && this.chooseFound() });
+    this.layers = element("div");
+    this.chosen = element("div", { id: "chosen" });
+    this.costs = element("div", { id: "costs" });
+    this.faults = element("div", { id: "faults" });
+    this.steps = element("div", { id: "steps" });
+    this.tools = element("div");
+    this.doing = element("div", { id: "doing" });
+    this.compare = element("div", { id: "compare" });
+    fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
+      element("h2", {}, "Chosen"), this.chosen);
+    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.compare, this.tools, this.doing, element("h2", {}, "Steps"), this.steps);
+    this.drawLayers();
+    if (app.editable) this.drawTools();
+    this.model.addEventListener("change", () => this.update());
+    this.update();
+  }
+
+  drawLayers() {
+    const { model } = this;
+    const has = { cells: model.design.of[3].length, blockages: model.design.blockages.length, regions: model.design.regions.length,
+      soft: model.design.of[SOFT].length, halos: model.design.halo, lines: model.design.nets };
+    const present = LAYERS.filter(([name]) => !(name in has) || has[name]);
+    fill(this.layers, ...present.map(([name, title, colour]) => element("label", { className: "layer" },
+      element("input", { type: "checkbox", checked: model.layers[name], onchange: (event) => {
+        model.layers[name] = event.target.checked;
+        model.refresh();
+      } }),
+      element("span", { className: "swatch", style: colour ? `background: var(--${colour}); border-color: var(--${colour}-edge, var(--${colour}))` : "visibility: hidden" }),
+      title)));
+  }
+
+  map() {
+    const options = [["", "no map"], ...Object.entries(MAPS).map(([name, { title }]) => [name, title])];
+    return element("div", { className: "row" }, element("select", { id: "map", ariaLabel: "map", onchange: (event) => this.app.setMap(event.target.value) },
+      ...options.map(([value, text]) => element("option", { value }, text))));
+  }
+
+  search() {
+    const text = this.query.value.trim(), { model } = this;
+    const nodes = text ? model.search(text) : [];
+    this.nodes = nodes;
+    const shown = nodes.slice(0, MOST_FOUND);
+    fill(this.found, ...shown.map((node) => element("li", {}, button(model.design.names[node], model.design.kinds[model.design.kind[node]],
+      () => { model.choose([node]); this.app.frame(); }))),
+    text && !nodes.length ? element("li", { className: "muted" }, "nothing of that name") : null,
+    nodes.length > 1 ? element("li", {}, button(`choose all ${nodes.length}`, "Enter does so, too", () => this.chooseFound())) : null);
+  }
+
+  chooseFound() {
+    if (this.nodes?.length) {
+      this.model.choose(this.nodes);
+      this.app.frame();
+    }
+  }
+
+  drawTools() {
+    const { app } = this, edit = (text, title, what, how) => button(text, title, () => app.edit(what, how));
+    fill(this.tools, element("h2", {}, "Move what is chosen"),
+      element("div", { className: "row" }, edit("⟲", "turn left (R)", "turn", "left"), edit("⟳", "turn right (r)", "turn", "right"),
+        edit("⇋", "mirror left to right (x)", "turn", "mirror_x"), edit("⥮", "mirror upside down (y)", "turn", "mirror_y"),
+        edit("swap", "two change places (s)", "swap"), edit("fix", "cannot be moved then (l)", "fix"), edit("release", "can be moved again (u)", "release")),
+      element("div", { className: "row" }, element("span", { className: "muted" }, "align"), edit("⇤", "left edges", "align", "left"),
+        edit("⇥", "right edges", "align", "right"), edit("⤓", "lower edges", "align", "bottom"), edit("⤒", "upper edges", "align", "top"),
+        edit("│", "middles, on a vertical line", "align", "centre_x"), edit("─", "middles, on a horizontal line", "align", "centre_y")),
+      element("div", { className: "row" }, element("span", { className: "muted" }, "equal gaps"), edit("↔", "across", "distribute", "x"),
+        edit("↕", "up", "distribute", "y"), element("span", { className: "muted" }, "snap to"), this.snapBox("grid", "grid"), this.snapBox("neighbours", "edges")));
+  }
+
+  snapBox(name, text) {
+    const { snap } = this.app.mover;
+    return element("label", {}, element("input", { type: "checkbox", checked: snap[name], onchange: (event) => { snap[name] = event.target.checked; } }), text);
+  }
+
+  update() {
+    const { model } = this;
+    fill(this.costs, costTable(model));
+    this.updateFaults();
+    fill(this.chosen, ...this.describeChosen());
+    const { steps, undone } = model.session.state;
+    const list = element("ol", { className: "steps" }, ...steps.map((step) => element("li", { title: step.command ?? "" }, step.what)),
+      ...undone.map((step) => element("li", { className: "undone" }, step.what)));
+    const key = JSON.stringify([steps, undone]);
+    if (key !== this.stepsKey) {
+      this.stepsKey = key;
+      fill(this.steps, steps.length + undone.length ? list : element("span", { className: "muted" }, "nothing was changed yet"));
+      list.scrollTop = list.scrollHeight;
+    }
+  }
+
+  updateFaults() {
+    const { faults } = this.model;
+    const text = faults.size ? `${faults.size} ${faults.size === 1 ? "macro is" : "macros are"} not legal` : "legal: no macro breaks a rule";
+    const line = element("div", { className: faults.size ? "bad" : "muted" }, text);
+    if (faults.size) line.append(" ", button("choose them", "choose the macros that are not legal", () => this.model.choose([...faults.keys()])));
+    fill(this.faults, line);
+  }
+
+  describeChosen() {
+    const { model } = this, nodes = [...model.chosen];
+    if (!nodes.length) return [element("span", { className: "muted" }, "click a macro; Shift adds; Shift-drag takes all inside")];
+    if (nodes.length > 1) {
+      const listed = nodes.slice(0, MOST_LISTED).map((node) => element("div", { className: "name" }, model.design.names[node]));
+      return [element("div", {}, `${nodes.length} nodes`), ...listed, nodes.length > MOST_LISTED ? element("div", { className: "muted" }, "…") : null];
+    }
+    return this.describe(nodes[0]);
+  }
+
+  describe(node) {
+    const { model } = this, { design, placement } = model, [width, height] = placement.sides(design, node);
+    const kind = { [HARD]: "hard macro", [SOFT]: "soft macro", [PORT]: "port" }[design.kind[node]] ?? "standard cell";
+    const x = placement.x[node], y = placement.y[node];
+    const rows = [["kind", `${kind}${placement.fixed[node] && design.kind[node] !== PORT ? ", fixed" : ""}`], ["centre", `${micrometres(x)}, ${micrometres(y)}`]];
+    if (design.kind[node] !== PORT) {
+      rows.push(["lower left", `${micrometres(x - width / 2)}, ${micrometres(y - height / 2)}`], ["size", `${width.toFixed(3)} × ${height.toFixed(3)} µm`]);
+    }
+    if (design.kind[node] === HARD) rows.push(["orientation", design.orientations[placement.orientation[node]]]);
+    if (design.nets) rows.push(["nets", String(new Set([...design.incidencesOf(node)].map((one) => design.netOf(one))).size)]);
+    return [element("div", { className: "name" }, element("strong", {}, design.names[node] || `node ${node}`)),
+      element("table", {}, ...rows.map(([name, value]) => element("tr", {}, element("th", {}, name), element("td", {}, value)))),
+      ...(model.faults.get(node) ?? []).map((why) => element("div", { className: "bad" }, why))];
+  }
+}

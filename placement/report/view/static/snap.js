@@ -1,0 +1,53 @@
+// Where a dragged macro goes: onto the design's grid, or flush with its neighbours. Lengths are in µm.
+
+import { HARD } from "./data.js";
+
+// The corner nearest to `corner` on a grid.
+function onGrid(corner, pitch, offset) {
+  return pitch > 0 ? offset + pitch * Math.round((corner - offset) / pitch) : corner;
+}
+
+// Edges that a macro's edges may touch: the canvas's, and those of macros near it, halos kept.
+function edges(design, placement, node, axis, reach, centre) {
+  const [own] = [haloOf(design, placement, node, axis)];
+  const found = [[0, 0], [axis === 0 ? design.canvas.width : design.canvas.height, 0]];
+  for (const other of design.of[HARD]) {
+    if (other === node || !placement.placed[other]) continue;
+    const sides = placement.sides(design, other);
+    const position = axis === 0 ? placement.x[other] : placement.y[other];
+    const across = axis === 0 ? placement.y[other] : placement.x[other];
+    if (Math.abs(across - centre[1 - axis]) > sides[1 - axis] / 2 + reach) continue;
+    found.push([position - sides[axis] / 2, own + haloOf(design, placement, other, axis)]);
+    found.push([position + sides[axis] / 2, own + haloOf(design, placement, other, axis)]);
+  }
+  return found;
+}
+
+export function haloOf(design, placement, node, axis) {
+  if (!design.halo) return 0;
+  const turned = placement.orientation[node] >= 4 ? 1 - axis : axis;
+  return design.halo[2 * node + turned];
+}
+
+// The centre for a macro that the pointer would put at `centre`.
+//   how: {grid: bool, neighbours: bool}; near: µm within which an edge attracts.
+export function snapped(design, placement, node, centre, how, near) {
+  const sides = placement.sides(design, node), result = [...centre];
+  const { grid } = design, pitches = [grid.pitch_x, grid.pitch_y], offsets = [grid.offset_x, grid.offset_y];
+  for (const axis of [0, 1]) {
+    const half = sides[axis] / 2;
+    if (how.neighbours && design.kind[node] === HARD) {
+      let best = near;
+      for (const [edge, gap] of edges(design, placement, node, axis, near + sides[1 - axis] / 2, centre)) {
+        for (const at of [edge - gap - half, edge + gap + half, edge - half, edge + half]) {
+          if (Math.abs(at - centre[axis]) < best) {
+            best = Math.abs(at - centre[axis]);
+            result[axis] = at;
+          }
+        }
+      }
+    }
+    if (how.grid) result[axis] = onGrid(result[axis] - half, pitches[axis], offsets[axis]) + half;
+  }
+  return result;
+}
