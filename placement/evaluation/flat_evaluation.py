@@ -25,6 +25,8 @@ from placement.netlist.load import find
 from placement.report.metrics import FlatMetrics
 from placement.training.compilation import keep_compilations
 
+SETTINGS = PlacerSettings()
+
 
 class FlatFound(NamedTuple):
     """What the flat check of a placement found.
@@ -64,30 +66,57 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
     return flat, read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
 
 
-def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
-    """Places all cells of a design around its macros, and estimates their routing.
+class FlatJudge:
+    """Places all cells of a design around its macros, and estimates their routing; for several placements.
 
     Raises:
-        DesignError: the design has no flat netlist, it does not fit the placement, or its cells do not fit.
-        KeyboardInterrupt: on Ctrl-C.
+        DesignError: the design has no flat netlist, or it cannot be read.
     """
-    keep_compilations()
-    flat, cluster = read_flat_of(name)
-    start = macros_on_flat(flat, design.netlist, placement)
-    core = core_of(flat)
-    settings = PlacerSettings()
-    with _bar(console, settings) as report:
-        placed = flat_check(flat.netlist, start, core, settings=settings, report=report)
-    route = route_estimate(flat.netlist, placed.placement, core, RoutingResources.of(design.canvas))
-    metrics = FlatMetrics(
-        flat_wirelength=placed.wirelength,
-        density_overflow=placed.density_overflow,
-        routed_wirelength=route.routed_wirelength,
-        overflow=route.overflow,
-        hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
-        flat_seconds=placed.seconds + route.seconds,
-    )
-    return FlatFound(metrics, flat, placed.placement, cluster, route)
+
+    def __init__(self, name: str, design: Design) -> None:
+        keep_compilations()
+        self._design = design
+        self._flat, self._cluster = read_flat_of(name)
+        self._core = core_of(self._flat)
+
+    def check(
+        self,
+        placement: Placement,
+        *,
+        report: Callable[[Progress], None] | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> FlatFound:
+        """What a placement of the clustered design is worth.
+
+        Args:
+            placement: its hard macros are read.
+            report: is called with the progress of placing the cells.
+            stopped: is asked as often; once it says True, the result is what was reached.
+
+        Raises:
+            DesignError: the flat netlist does not fit the placement, or the cells do not fit.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        flat, core = self._flat, self._core
+        start = macros_on_flat(flat, self._design.netlist, placement)
+        placed = flat_check(flat.netlist, start, core, settings=SETTINGS, report=report, stopped=stopped)
+        route = route_estimate(flat.netlist, placed.placement, core, RoutingResources.of(self._design.canvas))
+        metrics = FlatMetrics(
+            flat_wirelength=placed.wirelength,
+            density_overflow=placed.density_overflow,
+            routed_wirelength=route.routed_wirelength,
+            overflow=route.overflow,
+            hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
+            flat_seconds=placed.seconds + route.seconds,
+        )
+        return FlatFound(metrics, flat, placed.placement, self._cluster, route)
+
+
+def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
+    """As `FlatJudge`, of one placement, with a bar on a terminal."""
+    judge = FlatJudge(name, design)
+    with _bar(console) as report:
+        return judge.check(placement, report=report)
 
 
 def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, title: str) -> None:
@@ -104,14 +133,14 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
 
 
 @contextlib.contextmanager
-def _bar(console: Console, settings: PlacerSettings) -> Iterator[Callable[[Progress], None]]:
+def _bar(console: Console) -> Iterator[Callable[[Progress], None]]:
     """A bar on a terminal, nothing elsewhere; gives the function that moves the bar."""
     columns = (TextColumn("placing cells"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
 
         def show(progress: Progress) -> None:
-            done = (1 - progress.overflow) / (1 - settings.overflow)
+            done = (1 - progress.overflow) / (1 - SETTINGS.overflow)
             bar.update(task, completed=max(0.0, min(1.0, done)), description=f"overflow {progress.overflow:.0%}")
 
         yield show

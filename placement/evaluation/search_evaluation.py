@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from placement.search.search import Point, SearchResult, Watch, search
 from placement.search.starts import Start, blockages, legal, refinement_starts
 from placement.training.interruption import Interruption
 
+STOPPED = "stopped before its time was spent; the same command goes on from here"
 MOST_SAMPLES = 4
 """The best of a policy's samples that race against each other; the search refines the winner."""
 
@@ -42,6 +44,9 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     """
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.method}")
+    title = f"{design.name}: {name}, {config.method}"
+    if config.candidates > 1:
+        return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
     with Interruption() as interruption, progress_bar(console) as show:
         result = search(
             design,
@@ -54,14 +59,45 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             watch=Watch(folder, interruption.requested.is_set, show),
         )
     metrics = measure(design, result.placement, weights=config.weights)
-    title = f"{design.name}: {name}, {config.method}"
     console.print(metrics_table(metrics, title))
     console.print(moves_table(result))
     if not result.finished:
-        console.print("stopped before its time was spent; the same command goes on from here")
+        console.print(STOPPED)
     described = {"search": config.method, "start": result.start, "seconds": result.seconds, "moves": result.moves}
     write_history(folder / "search.csv", result.history)
     write_results(folder, Found(design, result.placement, metrics, title, described), config, console)
+    return metrics
+
+
+def _evaluate_candidates(
+    config: SearchConfig, design: Design, starts: list[Start], *, folder: Path, title: str, console: Console
+) -> Metrics:
+    """Searches several times, and has the flat check choose.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first candidate was found.
+    """
+    from placement.evaluation.candidates import candidates_table, find_best  # JAX takes seconds to import
+
+    with Interruption() as interruption:
+        found = find_best(design, starts, config, folder=folder, stopped=interruption.requested, console=console)
+    if len(found) < config.candidates:
+        console.print(f"{len(found)} of {config.candidates} candidates: {STOPPED}", soft_wrap=True)
+    if not found:
+        raise KeyboardInterrupt
+    best = found[0]
+    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=best.flat)
+    console.print(metrics_table(metrics, title))
+    console.print(candidates_table(found))
+    described = {
+        "search": config.method,
+        "start": best.start,
+        "seconds": best.seconds,
+        "moves": best.moves,
+        "candidate": best.number,
+        "candidates": len(found),
+    }
+    write_results(folder, Found(design, best.placement, metrics, title, described), config, console)
     return metrics
 
 

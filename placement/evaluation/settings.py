@@ -116,10 +116,13 @@ class SearchConfig(AnnealSettings):
     method: Literal["refine", "anneal"] = "refine"
     placement: str | None = None
     moves: Count | None = None
+    candidates: Count = 1
     animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.candidates > 1 and self.design is None:
+            raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
             raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
         if self.method == "anneal" and (self.checkpoint is not None or self.placement is not None):

@@ -121,7 +121,7 @@ def search(
         OSError: the folder cannot be written.
     """
     check_constraints(design)
-    about = _about(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
+    about = search_identity(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
     folder = watch.folder
     keep = None if folder is None else partial(search_checkpoint.save, folder, design, about=about)
     run = _SearchRun(design, config, budget, watch, keep)
@@ -297,8 +297,8 @@ def _movable(design: Design) -> int:
     return len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
 
 
-def _about(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:
-    """What tells one search from another, as plain values."""
+def search_identity(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:
+    """What tells one search from another, as plain values: its design, starts and settings."""
     digest = hashlib.sha256()
     for placement in (design.initial, *(start.placement for start in starts)):
         for array in (placement.x, placement.y, placement.orientation, placement.fixed):

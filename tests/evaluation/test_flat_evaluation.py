@@ -12,14 +12,6 @@ from placement.engine.costs import CostWeights, proxy_cost
 from placement.netlist.load import load
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("flat") / "made"
-    words = ["generate", "flat", f"out={folder}", "cells=300", "macros=4", "ports=8", "macro_pins=12", "seed=3"]
-    assert main(words) == 0
-    return folder
-
-
 def test_the_flat_check_is_in_table_json_and_pictures(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,192 @@
+"""`macro-placement search candidates=N`: several searches, all cells placed around each result, the best kept.
+
+A cost that takes microseconds cannot see what the flat check sees, and searches of unlike seeds differ more after the
+check than in the cost. So the check chooses.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from placement.evaluation.flat_evaluation import FlatJudge
+from placement.evaluation.settings import SearchConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.report.metrics import FlatMetrics
+from placement.report.tables import make_table
+from placement.search.search import Point, SearchResult, Watch, search, search_identity
+from placement.search.starts import Start
+
+RECORD_NAME = "candidates.json"
+SEARCH_SHARE = 0.8
+"""Of a candidate's progress in the bar; the rest is its check."""
+DEADLINE_SECONDS = 7 * 24 * 3600.0
+"""Wall-clock seconds that all candidates together may take before they count as hung."""
+
+
+class Candidate(NamedTuple):
+    """A search's result and what it is worth.
+
+    Attributes:
+        number: of the candidate, from 0.
+        start: what the search began with.
+        cost: the search's.
+        seconds, moves: of its one thread.
+        flat: what the flat check found.
+        placement: of the clustered design.
+    """
+
+    number: int
+    start: str
+    cost: float
+    seconds: float
+    moves: int
+    flat: FlatMetrics
+    placement: Placement
+
+
+def find_best(
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    folder: Path,
+    stopped: threading.Event,
+    console: Console,
+) -> list[Candidate]:
+    """Searches `config.candidates` times, `config.threads` at once; the results, the best first.
+
+    Stopped before the end, those that were found; the same call goes on from there.
+
+    Args:
+        design: what is placed; its flat netlist lies in its folder.
+        starts: of every search; none: each makes its own.
+        config: of the command.
+        folder: keeps the candidates.
+        stopped: ends the searches and the checks.
+        console: gets a bar on a terminal.
+
+    Raises:
+        DesignError: there is no flat netlist, or a search or a check cannot be done.
+        OSError: a file cannot be written.
+    """
+    assert config.design is not None
+    judge = FlatJudge(config.design, design)
+    seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
+    record = _Record(folder, design, search_identity(design, starts, **_settings(config)))
+    waiting = [number for number in range(config.candidates) if number not in record.found]
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        tasks = {number: bars.add_task(f"candidate {number}", total=1.0) for number in waiting}
+
+        def work(number: int) -> None:
+            def show(share: float, point: Point | None = None) -> None:
+                bars.update(tasks[number], completed=share * SEARCH_SHARE)
+
+            watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
+            result = _search(design, starts, config, seed=seeds[number], watch=watch)
+            flat = judge.check(result.placement, stopped=stopped.is_set).metrics if result.finished else None
+            if flat is not None and not stopped.is_set():
+                record.add(_candidate(number, result, flat))
+                bars.update(tasks[number], completed=1.0)
+
+        _do_all(work, waiting, threads=config.threads, stopped=stopped)
+    return sorted(record.found.values(), key=lambda one: (one.flat.routed_wirelength, one.number))
+
+
+def candidates_table(found: Sequence[Candidate]) -> Table:
+    """The candidates, the best first."""
+    rows = [
+        [
+            str(one.number),
+            one.start,
+            f"{one.cost:.6f}",
+            f"{one.flat.flat_wirelength:,.0f}",
+            f"{one.flat.routed_wirelength:,.0f}",
+            f"{one.flat.overflow:.3%}",
+            f"{one.seconds:,.0f}",
+        ]
+        for one in found
+    ]
+    columns = ("candidate", "start", "cost", "flat wirelength, µm", "routed, µm", "overflow", "CPU-s of search")
+    return make_table(columns, rows, title="candidates, the best first")
+
+
+def _do_all(work: Callable[[int], None], numbers: Sequence[int], *, threads: int, stopped: threading.Event) -> None:
+    """Has threads work on all numbers; `stopped` is set, too, once one of them has raised, which is raised here."""
+    with concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="candidate") as pool:
+        futures = [pool.submit(work, number) for number in numbers]
+        try:
+            for future in concurrent.futures.as_completed(futures, timeout=DEADLINE_SECONDS):
+                future.result()
+        except BaseException:
+            stopped.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _search(design: Design, starts: Sequence[Start], config: SearchConfig, *, seed: int, watch: Watch) -> SearchResult:
+    return search(
+        design, starts, config=config.anneal, budget=config.budget, weights=config.weights, seed=seed, watch=watch
+    )
+
+
+def _candidate(number: int, result: SearchResult, flat: FlatMetrics) -> Candidate:
+    cost = result.costs.proxy_cost
+    return Candidate(number, result.start, cost, result.seconds, result.moves, flat, result.placement)
+
+
+def _settings(config: SearchConfig) -> dict[str, Any]:
+    return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed}
+
+
+class _Record:
+    """The candidates found so far, on disk; of other settings there are none."""
+
+    def __init__(self, folder: Path, design: Design, about: dict[str, Any]) -> None:
+        self._folder, self._design, self._about, self._lock = folder, design, about, threading.Lock()
+        self.found: dict[int, Candidate] = {}
+        path = folder / RECORD_NAME
+        if not path.is_file():
+            return
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            if known["about"] != about:
+                return
+            for line in known["candidates"]:
+                flat = FlatMetrics(**line.pop("flat"))
+                self.found[line["number"]] = Candidate(**line, flat=flat, placement=self._read(line["number"]))
+        except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
+            self.found = {}
+
+    def add(self, candidate: Candidate) -> None:
+        """Keeps a candidate."""
+        with self._lock:
+            comments = [f"candidate {candidate.number}"]
+            write_placement(self._placement(candidate.number), self._design, candidate.placement, comments=comments)
+            self.found[candidate.number] = candidate._replace(placement=self._read(candidate.number))
+            lines = [{**one._asdict(), "flat": one.flat._asdict()} for one in self.found.values()]
+            for line in lines:
+                del line["placement"]
+            described = {"about": self._about, "candidates": lines}
+            write_whole(self._folder / RECORD_NAME, json.dumps(described, indent=1) + "\n")
+
+    def _read(self, number: int) -> Placement:
+        """As the file has it, which rounds: a search that goes on gives what one that was not stopped would."""
+        return read_placement(self._placement(number), self._design.netlist, located=self._design.initial)[1]
+
+    def _placement(self, number: int) -> Path:
+        return self._folder / f"candidate{number}" / "placement.plc"

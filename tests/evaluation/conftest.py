@@ -1,0 +1,17 @@
+"""A small flat design for all tests of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placement.cli.main import main
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flat") / "made"
+    words = ["generate", "flat", f"out={folder}", "cells=300", "macros=4", "ports=8", "macro_pins=12", "seed=3"]
+    assert main(words) == 0
+    return folder

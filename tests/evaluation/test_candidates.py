@@ -1,0 +1,74 @@
+"""`search candidates=N`: the flat check chooses among searches."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from placement.cli.main import main
+from placement.config import CostConfig
+from placement.evaluation import candidates
+from placement.evaluation.candidates import Candidate, find_best
+from placement.evaluation.settings import SearchConfig
+from placement.netlist.load import load
+from placement.search.search import search_identity
+
+WORDS = ["cost=chip", "method=anneal", "moves=20000", "candidates=2", "json=true"]
+
+
+@pytest.fixture(scope="module")
+def searched(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("candidates")
+    assert main(["search", f"design={made}", *WORDS, f"out={folder}"]) == 0
+    return folder
+
+
+def test_the_best_by_the_check_is_kept(made: Path, searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = json.loads((searched / "candidates.json").read_text())
+    routed = {one["number"]: one["flat"]["routed_wirelength"] for one in record["candidates"]}
+    best = json.loads((searched / "metrics.json").read_text())
+    assert len(set(routed.values())) == 2  # unlike seeds, unlike placements
+    assert best["candidate"] == min(routed, key=lambda number: routed[number])
+    assert best["routed_wirelength"] == min(routed.values())
+    assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "flat=true", "json=true"]) == 0
+    again = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds places
+
+
+def test_a_stopped_search_goes_on_to_the_same_end(
+    made: Path, searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SearchConfig(
+        design=str(made), method="anneal", moves=20000, candidates=2, cost=CostConfig(name="chip"), seed=0
+    )
+    design, stopped = load(str(made)), threading.Event()
+    add = candidates._Record.add
+
+    def add_and_stop(record: candidates._Record, one: Candidate) -> None:
+        add(record, one)
+        stopped.set()
+
+    quiet = Console(quiet=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(candidates._Record, "add", add_and_stop)
+        first = find_best(design, [], config, folder=tmp_path, stopped=stopped, console=quiet)
+    assert [one.number for one in first] == [0]
+    both = find_best(design, [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
+    whole = json.loads((searched / "candidates.json").read_text())["candidates"]
+    assert {one.number: one.flat.flat_wirelength for one in both} == {
+        one["number"]: one["flat"]["flat_wirelength"] for one in whole
+    }
+    other = dataclasses.replace(config, seed=1)
+    assert not candidates._Record(tmp_path, design, search_identity(design, [], **candidates._settings(other))).found
+
+
+def test_what_cannot_be_checked_is_refused_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "design=toy6", *WORDS]) == 2
+    assert "has no flat netlist" in capsys.readouterr().err
+    assert main(["search", "checkpoint=run", "candidates=2"]) == 2
+    assert "candidates=2: needs design=" in capsys.readouterr().err
