@@ -119,7 +119,7 @@ def check(args: argparse.Namespace) -> None:
     keep_compilations()
     design, flat, cluster = load(str(args.design)), read_flat(args.design / FLAT_NAME), read_clusters(args.design)
     resources = RoutingResources.of(design.canvas)
-    core, done = core_of(flat), set(checks(args.out))
+    core, done = core_of(flat, design), set(checks(args.out))
     for path in sorted(args.out.glob("*.npz")):
         if path.stem in done:
             continue

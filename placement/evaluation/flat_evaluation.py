@@ -53,7 +53,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
         design: the name or path of the clustered design.
 
     Raises:
-        DesignError: the folder has no flat netlist, or it cannot be read.
+        DesignError: the folder has no flat netlist, it cannot be read, or it is of other macros.
     """
     folder = find(design).parent
     if not (folder / FLAT_NAME).is_file():
@@ -70,14 +70,14 @@ class FlatJudge:
     """Places all cells of a design around its macros, and estimates their routing; for several placements.
 
     Raises:
-        DesignError: the design has no flat netlist, or it cannot be read.
+        DesignError: the design has no flat netlist, it cannot be read, or it is of other macros.
     """
 
     def __init__(self, name: str, design: Design) -> None:
         keep_compilations()
         self._design = design
         self._flat, self._cluster = read_flat_of(name)
-        self._core = core_of(self._flat)
+        self._core = core_of(self._flat, design)
 
     def check(
         self,

@@ -5,6 +5,7 @@ Lengths in µm.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress, grid_for, place_cells
 from placement.flat.problem import flat_problem
 from placement.flat.wirelength import half_perimeter
-from placement.netlist.design import Netlist, Placement
+from placement.netlist.design import Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
 
 
@@ -29,7 +30,7 @@ class FlatResult(NamedTuple):
         converged: whether the overflow came down to the goal; False also where it was stopped before.
         iterations: of the placer.
         seconds: processor time of this process.
-        placement: the placement that came in, with the cells where they were placed.
+        placement: the placement that came in, with the cells where they were placed, in orientation N.
     """
 
     wirelength: float
@@ -54,7 +55,7 @@ def flat_check(
 
     Args:
         netlist: the flat one, with nodes of kind CELL.
-        placement: macros, ports and fixed cells; the positions of other cells are not read.
+        placement: macros, ports and fixed cells; positions and orientations of other cells are not read.
         core: where cells may stand.
         settings: of the placer.
         start: a placement of the same netlist whose cells to begin from, as of a neighbouring macro placement: a few
@@ -76,7 +77,10 @@ def flat_check(
         report=report,
         stopped=stopped,
     )
-    result = placement.moved(problem.cells, placed.x + core.x, placed.y + core.y)
+    upright = placement.orientation.copy()
+    upright[problem.cells] = Orientation.N  # as the placer takes them, however a file has turned them
+    result = dataclasses.replace(placement, orientation=upright)
+    result = result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
     grid = grid_for(problem, settings.bins)
     free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
     return FlatResult(

@@ -9,28 +9,55 @@ import numpy as np
 
 from placement.flat.core import Core
 from placement.netlist.clustering.clustered import SOFT_PREFIX
-from placement.netlist.design import Netlist, NodeKind, Placement
+from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
+_SAME = 1e-6  # µm, between numbers that were written and read
 
-def core_of(flat: FlatDesign) -> Core:
-    """Where cells may stand: the rows' core without the blockages; macros keep the mean of the floorplan's halos."""
-    plan = flat.floorplan
-    blockages = tuple(
-        tuple(box)
-        for blockage in plan.blockages
-        if blockage.layer == "" and not blockage.is_soft and blockage.density is None and blockage.node < 0
-        for box in blockage.rectangles.tolist()
-    )
+
+def core_of(flat: FlatDesign, design: Design) -> Core:
+    """Where cells may stand: the rows' core without what the design's constraints block and its macros' halos take.
+
+    Where a halo of the constraints is the larger of the two that the files give on that axis, each side keeps its own.
+
+    Args:
+        flat: the design before clustering.
+        design: the clustered one, with the constraints.
+
+    Raises:
+        DesignError: a hard macro of the flat netlist is not in the clustered one.
+    """
+    core = flat.floorplan.core
+    blockages = design.constraints.blockages + np.tile([core.x_low, core.y_low], 2)
     return Core(
-        width=plan.core.width,
-        height=plan.core.height,
-        x=plan.core.x_low,
-        y=plan.core.y_low,
-        blockages=blockages,
-        halo=float(plan.halo.mean()) if plan.halo.size else 0.0,
+        width=core.width,
+        height=core.height,
+        x=core.x_low,
+        y=core.y_low,
+        blockages=tuple(map(tuple, blockages.tolist())),
+        halo=_halos(flat, design),
     )
+
+
+def _halos(flat: FlatDesign, design: Design) -> np.ndarray:
+    """float64 [N, 4]: left, bottom, right and top of each hard macro in orientation N; 0 of other nodes."""
+    hard = flat.netlist.hard
+    written, kept = np.zeros((2, flat.netlist.num_nodes, 4))
+    written[flat.floorplan.halo_node] = flat.floorplan.halo
+    kept[hard] = np.tile(design.constraints.halo[_clustered_nodes(flat, design.netlist)], 2)
+    larger = np.tile(np.maximum(written[:, :2], written[:, 2:]), 2)
+    return np.where(np.isclose(kept, larger, rtol=0.0, atol=_SAME), written, kept)
+
+
+def _clustered_nodes(flat: FlatDesign, netlist: Netlist) -> np.ndarray:
+    """int64 [hard macros of the flat netlist]: their nodes in the clustered one."""
+    index = {netlist.names[node]: int(node) for node in netlist.hard}
+    names = [flat.netlist.names[node] for node in flat.netlist.hard.tolist()]
+    missing = [name for name in names if name not in index]
+    if missing:
+        raise DesignError(f"macro {missing[0]!r} of the flat netlist is not in the clustered netlist")
+    return np.array([index[name] for name in names], dtype=np.int64)
 
 
 def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> Placement:
@@ -44,20 +71,15 @@ def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or has no position.
     """
-    index = {netlist.names[node]: int(node) for node in netlist.hard}
-    own = flat.placement
+    hard, there = flat.netlist.hard, _clustered_nodes(flat, netlist)
+    lacking = hard[~placement.placed[there]]
+    if len(lacking):
+        raise DesignError(f"macro {flat.netlist.names[lacking[0]]!r} has no position")
+    own, core = flat.placement, flat.floorplan.core
     x, y, placed = own.x.copy(), own.y.copy(), own.placed.copy()
     orientation = own.orientation.copy()
-    core = flat.floorplan.core
-    for node in flat.netlist.hard.tolist():
-        name = flat.netlist.names[node]
-        if name not in index:
-            raise DesignError(f"macro {name!r} of the flat netlist is not in the clustered netlist")
-        there = index[name]
-        if not placement.placed[there]:
-            raise DesignError(f"macro {name!r} has no position")
-        x[node], y[node] = placement.x[there] + core.x_low, placement.y[there] + core.y_low
-        orientation[node], placed[node] = placement.orientation[there], True
+    x[hard], y[hard] = placement.x[there] + core.x_low, placement.y[there] + core.y_low
+    orientation[hard], placed[hard] = placement.orientation[there], True
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=own.fixed)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.flat.core import Core
-from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import TURN, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 
 MOST_PINS = 3000
@@ -111,15 +111,22 @@ def pin_offsets(netlist: Netlist, orientation: np.ndarray) -> tuple[np.ndarray, 
 
 
 def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, movable: np.ndarray) -> np.ndarray:
-    """float64 [F, 4]: hard macros with their halos, fixed cells and blockages, relative to the core and within it."""
+    """float64 [F, 4]: hard macros with their halos, fixed cells and blockages, relative to the core and within it.
+
+    Raises:
+        DesignError: the core has halos of another number of nodes.
+    """
     stands = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
     nodes = np.flatnonzero(stands)
-    swaps = placement.orientation[nodes] >= Orientation.E
-    width = np.where(swaps, netlist.height[nodes], netlist.width[nodes]) / 2
-    height = np.where(swaps, netlist.width[nodes], netlist.height[nodes]) / 2
-    halo = np.where(netlist.kind[nodes] == NodeKind.HARD, core.halo, 0.0)
-    x, y = placement.x[nodes], placement.y[nodes]
-    boxes = np.stack([x - width - halo, y - height - halo, x + width + halo, y + height + halo], axis=1)
+    halo = np.asarray(core.halo)
+    if halo.ndim and len(halo) != netlist.num_nodes:
+        raise DesignError(f"halos of {len(halo)} nodes for a netlist of {netlist.num_nodes}")
+    halo = np.broadcast_to(halo, (netlist.num_nodes, 4))[nodes] * (netlist.kind[nodes] == NodeKind.HARD)[:, None]
+    half = np.stack([netlist.width[nodes], netlist.height[nodes]], axis=1) / 2
+    turn = TURN[placement.orientation[nodes]].reshape(-1, 2, 2)
+    corners = [np.einsum("fab,fb->fa", turn, corner) for corner in (-half - halo[:, :2], half + halo[:, 2:])]
+    at = np.stack([placement.x[nodes], placement.y[nodes]], axis=1)
+    boxes = np.concatenate([at + np.minimum(*corners), at + np.maximum(*corners)], axis=1)
     boxes = np.concatenate([boxes, np.reshape(core.blockages, (-1, 4))]) - [core.x, core.y, core.x, core.y]
     boxes = np.clip(boxes, 0.0, [core.width, core.height, core.width, core.height])
     return boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]

@@ -12,9 +12,9 @@ from placement.flat import density
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress, diverged, grid_for
-from placement.flat.problem import covered_area, flat_problem
+from placement.flat.problem import covered_area, fixed_rectangles, flat_problem
 from placement.flat.wirelength import half_perimeter
-from placement.netlist.design import Netlist, NodeKind
+from placement.netlist.design import Netlist, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDesign, FlatOptions, flat_design
 
@@ -82,6 +82,40 @@ def test_a_core_elsewhere_moves_everything() -> None:
         design.netlist, moved, Core(width=design.width, height=design.height, x=100.0, y=-40.0), settings=QUICK
     )
     assert found.wirelength == pytest.approx(checked().wirelength, rel=0.03)
+
+
+def test_how_a_file_turned_the_cells_changes_nothing() -> None:
+    design, turned = made(), made().placement.orientation.copy()
+    turned[np.flatnonzero(design.netlist.kind == NodeKind.CELL)[::2]] = Orientation.FS
+    # Pins off the cells' centres, else no turn is seen.
+    high = np.where(design.netlist.kind[design.netlist.pin_node] == NodeKind.CELL, 0.6, design.netlist.pin_dy)
+    netlist = dataclasses.replace(design.netlist, pin_dy=high)
+    plain = flat_check(netlist, design.placement, core(), settings=QUICK)
+    found = flat_check(netlist, dataclasses.replace(design.placement, orientation=turned), core(), settings=QUICK)
+    assert found.wirelength == plain.wirelength
+    np.testing.assert_array_equal(found.placement.orientation, plain.placement.orientation)
+
+
+def test_each_side_of_a_macro_keeps_its_halo() -> None:
+    """Left, bottom, right, top as it is turned: E brings the left side up, FE the left side down."""
+    placement = made().placement
+    orientation = placement.orientation.copy()
+    orientation[:3] = Orientation.N, Orientation.E, Orientation.FE
+    side = made().netlist.width[0]
+    names = list(made().netlist.names)
+    halo = np.zeros((len(names), 4))
+    halo[:3] = 0.1, 0.2, 0.3, 0.4
+    movable = made().netlist.kind == NodeKind.CELL
+    found = fixed_rectangles(
+        made().netlist,
+        dataclasses.replace(placement, orientation=orientation, x=placement.x + 10.0, y=placement.y + 10.0),
+        Core(width=made().width + 20.0, height=made().height + 20.0, halo=halo),
+        movable=movable,
+    )
+    middle = np.tile(np.stack([placement.x[:4], placement.y[:4]], axis=1) + 10.0, 2)
+    beyond = (found[:4] - middle) * [-1, -1, 1, 1] - side / 2
+    expected = [[0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.1], [0.4, 0.3, 0.2, 0.1], [0.0, 0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(beyond, expected, atol=1e-9)
 
 
 def test_halos_and_blockages_keep_cells_away() -> None:
@@ -186,6 +220,12 @@ def test_refusals() -> None:
         refuse(fixed=np.ones(len(placed), bool))
     with pytest.raises(DesignError, match="inside out"):
         core(blockages=((5.0, 0.0, 1.0, 1.0),))
+    with pytest.raises(DesignError, match=r"halo: -1.0 µm must be at least 0"):
+        core(halo=-1.0)
+    with pytest.raises(DesignError, match=r"halo: shape \(3, 2\), expected one number or \[nodes, 4\]"):
+        core(halo=np.zeros((3, 2)))
+    with pytest.raises(DesignError, match="halos of 3 nodes for a netlist of 621"):
+        refuse(where=core(halo=np.zeros((3, 4))))
     with pytest.raises(DesignError, match="bins: 100"):
         PlacerSettings(bins=(100, 64))
     with pytest.raises(DesignError, match=r"start: cell 'cell0' has no position \(600 such cells\)"):

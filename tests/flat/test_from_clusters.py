@@ -12,6 +12,7 @@ from placement.flat.from_clusters import cells_in_clusters, core_of, macros_on_f
 from placement.flat.global_placement import PlacerSettings
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.floorplan import Blockage, Rectangle
 from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
@@ -49,7 +50,9 @@ def test_cells_stand_in_their_clusters(imported: ImportedDesign) -> None:
         home = design.netlist.names.index(f"Grp_{cluster[cell]}")
         assert abs(found.x[cell] - placement.x[home]) <= design.netlist.width[home] / 2 + 1e-9
         assert abs(found.y[cell] - placement.y[home]) <= design.netlist.height[home] / 2 + 1e-9
-    checked = flat_check(flat.netlist, found, core_of(flat), settings=PlacerSettings(bins=(16, 16)), start=found)
+    checked = flat_check(
+        flat.netlist, found, core_of(flat, design), settings=PlacerSettings(bins=(16, 16)), start=found
+    )
     assert checked.converged
 
 
@@ -61,10 +64,32 @@ def test_a_missing_macro_is_named(imported: ImportedDesign) -> None:
         macros_on_flat(imported.flat, netlist, imported.design.initial)
 
 
-def test_blockages_of_wires_and_soft_ones_leave_room_for_cells(imported: ImportedDesign) -> None:
+def test_cells_keep_off_what_the_constraints_say() -> None:
+    made = flat_on_floorplan("made", FlatOptions(cells=300, macros=2, ports=8, macro_pins=12), seed=3)
     box = np.array([[1.0, 2.0, 3.0, 4.0]])
-    blockages = (Blockage(box), Blockage(box + 5, layer="metal3"), Blockage(box + 9, is_soft=True))
-    plan = dataclasses.replace(imported.flat.floorplan, blockages=blockages)
-    core = core_of(dataclasses.replace(imported.flat, floorplan=plan))
-    assert core.blockages == ((1.0, 2.0, 3.0, 4.0),)
-    assert core.halo == 0.0
+    one, other = made.netlist.hard.tolist()
+    plan = dataclasses.replace(
+        made.floorplan,
+        blockages=(Blockage(box), Blockage(box + 5, layer="metal3"), Blockage(box + 9, is_soft=True)),
+        halo_node=np.array([one]),
+        halo=np.array([[0.5, 0.0, 2.0, 1.0]]),
+    )
+    flat = dataclasses.replace(made, floorplan=plan)
+    name = made.netlist.names[other]
+    settings = ConstraintSettings(halos={name: (3.0, 4.0)}, blockages=(Rectangle(10.0, 10.0, 12.0, 13.0),))
+    design = import_design(flat, constraints=settings).design
+    core = core_of(flat, design)
+    assert core.blockages == ((1.0, 2.0, 3.0, 4.0), (10.0, 10.0, 12.0, 13.0))
+    halo = np.asarray(core.halo)
+    assert halo[one].tolist() == [0.5, 0.0, 2.0, 1.0]  # each side as the file has it
+    assert halo[other].tolist() == [3.0, 4.0, 3.0, 4.0]
+    assert np.delete(halo, [one, other], axis=0).max() == 0
+    above = import_design(flat, constraints=dataclasses.replace(settings, halo=(2.0, 5.0))).design
+    assert np.asarray(core_of(flat, above).halo)[one].tolist() == [0.5, 5.0, 2.0, 5.0]
+
+
+def test_blockages_count_from_the_files_origin(imported: ImportedDesign) -> None:
+    shifted = dataclasses.replace(imported.flat.floorplan, core=Rectangle(5.0, 7.0, 65.0, 67.0))
+    kept = dataclasses.replace(imported.design.constraints, blockages=np.array([[1.0, 2.0, 3.0, 4.0]]))
+    design = dataclasses.replace(imported.design, constraints=kept)
+    assert core_of(dataclasses.replace(imported.flat, floorplan=shifted), design).blockages == ((6.0, 9.0, 8.0, 11.0),)
