@@ -17,11 +17,10 @@ from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.global_placement import PlacerSettings, Progress
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import Design, Placement
-from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.importing import CLUSTERS_NAME, read_clusters
 from placement.netlist.load import find
+from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
 from placement.training.compilation import keep_compilations
 
@@ -53,15 +52,10 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
         design: the name or path of the clustered design.
 
     Raises:
-        DesignError: the folder has no flat netlist, it cannot be read, or it is of other macros.
+        DesignError: the folder has no flat netlist, or it cannot be read.
     """
     folder = find(design).parent
-    if not (folder / FLAT_NAME).is_file():
-        raise DesignError(
-            f"{folder} has no flat netlist ({FLAT_NAME}), which the flat check needs: import the design from its LEF, "
-            "DEF, Bookshelf or flat protobuf files, or make one with `macro-placement generate flat`"
-        )
-    flat = read_flat(folder / FLAT_NAME)
+    flat = read_imported_flat(folder)
     has_clusters = (folder / CLUSTERS_NAME).is_file()
     return flat, read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
 
@@ -94,7 +88,7 @@ class FlatJudge:
             stopped: is asked as often; once it says True, the result is what was reached.
 
         Raises:
-            DesignError: the flat netlist does not fit the placement, or the cells do not fit.
+            DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
             KeyboardInterrupt: on Ctrl-C.
         """
         flat, core = self._flat, self._core
@@ -108,6 +102,7 @@ class FlatJudge:
             overflow=route.overflow,
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
             flat_seconds=placed.seconds + route.seconds,
+            flat_converged=placed.converged,
         )
         return FlatFound(metrics, flat, placed.placement, self._cluster, route)
 
@@ -116,7 +111,15 @@ def check_placement(name: str, design: Design, placement: Placement, console: Co
     """As `FlatJudge`, of one placement, with a bar on a terminal."""
     judge = FlatJudge(name, design)
     with _bar(console) as report:
-        return judge.check(placement, report=report)
+        found = judge.check(placement, report=report)
+    if not found.metrics.flat_converged:
+        console.print(
+            f"note: the cells did not spread: after {SETTINGS.iterations} iterations "
+            f"{found.metrics.density_overflow:.1%} of their area stand beyond their bins' room, more than "
+            f"{SETTINGS.overflow:.0%}; the flat check's figures count for less",
+            soft_wrap=True,
+        )
+    return found
 
 
 def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, title: str) -> None:

@@ -64,7 +64,7 @@ def flat_check(
         stopped: is asked as often; once it says True, the result is what was reached.
 
     Raises:
-        DesignError: what cannot be placed, in words (see `flat_problem`), or `start` has unplaced cells.
+        DesignError: what cannot be placed, in words (see `flat_problem`, `place_cells`), or `start` has unplaced cells.
         KeyboardInterrupt: on Ctrl-C, within ten iterations; nothing is left behind.
     """
     begun = time.process_time()

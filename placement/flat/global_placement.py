@@ -134,8 +134,7 @@ def place_cells(
 
     Raises:
         DesignError: the cells do not fit at the density asked for, `start` has another number of cells or is not
-            finite.
-        FloatingPointError: the cells flew apart at every attempt.
+            finite, or the cells flew apart at every attempt.
     """
     settings = settings or PlacerSettings()
     whole, at = _prepared(problem, settings, start)
@@ -156,9 +155,10 @@ def place_cells(
         if placed is not None:
             return placed
         growth = 1 + (growth - 1) / 2
-    raise FloatingPointError(
-        f"the cells flew apart {_ATTEMPTS} times, the last time at a growth of {2 * growth - 1:.4f}: what the macros "
-        "leave free may be too narrow for the density asked for"
+    raise DesignError(
+        f"the cells flew apart {_ATTEMPTS} times, the last time at a growth of {2 * growth - 1:.4f}: what macros, "
+        f"halos and blockages leave free may be too narrow for a density of {settings.density:g}; give cells "
+        "more room between the macros"
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from placement.flat.core import Core
 from placement.netlist.design import TURN, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.rectangles import union_area
 
 MOST_PINS = 3000
 """Nets of more pins (clock, reset) are left to their own trees and not counted."""
@@ -64,14 +65,13 @@ class FlatProblem:
         return float((self.width.astype(np.float64) * self.height).sum())
 
 
-def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, most_pins: int = MOST_PINS) -> FlatProblem:
+def flat_problem(netlist: Netlist, placement: Placement, core: Core) -> FlatProblem:
     """The problem of placing all cells of `netlist` that are not fixed, in `core`, around what stands.
 
     Args:
         netlist: with nodes of kind CELL.
         placement: says where hard macros, ports and fixed cells stand; other cells' positions are not read.
         core: the area.
-        most_pins: nets of more pins are not counted.
 
     Raises:
         DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
@@ -85,10 +85,10 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, most_pin
         cells=cells,
         width=netlist.width[cells].astype(np.float32),
         height=netlist.height[cells].astype(np.float32),
-        nets=_nets(netlist, placement, core, movable, most_pins),
+        nets=_nets(netlist, placement, core, movable),
         fixed=fixed_rectangles(netlist, placement, core, movable=movable),
     )
-    free = core.width * core.height - covered_area(problem.fixed)
+    free = core.width * core.height - union_area(problem.fixed)
     if problem.cell_area > free:
         raise DesignError(
             f"the {len(cells)} cells cover {problem.cell_area:.1f} µm², more than the {free:.1f} µm² that macros, "
@@ -132,20 +132,6 @@ def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, mova
     return boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
 
 
-def covered_area(boxes: np.ndarray) -> float:
-    """µm² of the union of rectangles [F, 4]."""
-    if not len(boxes):
-        return 0.0
-    x, y = np.unique(boxes[:, [0, 2]]), np.unique(boxes[:, [1, 3]])
-    marks = np.zeros((len(x), len(y)), np.int32)
-    low_x, high_x = np.searchsorted(x, boxes[:, 0]), np.searchsorted(x, boxes[:, 2])
-    low_y, high_y = np.searchsorted(y, boxes[:, 1]), np.searchsorted(y, boxes[:, 3])
-    for i, j, sign in ((low_x, low_y, 1), (high_x, high_y, 1), (low_x, high_y, -1), (high_x, low_y, -1)):
-        np.add.at(marks, (i, j), sign)
-    covered = marks.cumsum(0).cumsum(1)[:-1, :-1] > 0
-    return float((np.outer(np.diff(x), np.diff(y)) * covered).sum())
-
-
 def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray) -> None:
     if len(placement.x) != netlist.num_nodes:
         raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
@@ -177,7 +163,7 @@ def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarr
         )
 
 
-def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray, most_pins: int) -> Nets:
+def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray) -> Nets:
     """The counted nets that have a movable cell."""
     cell_of = np.full(netlist.num_nodes, -1, np.int64)
     count = int(movable.sum())
@@ -185,7 +171,7 @@ def _nets(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarra
     degree = np.diff(netlist.net_start)
     node = netlist.pin_node[netlist.net_pins]
     touched = np.logical_or.reduceat(movable[node], netlist.net_start[:-1]) if len(degree) else np.zeros(0, bool)
-    keep = counted_nets(netlist, most_pins) & touched & (netlist.net_weight > 0)
+    keep = counted_nets(netlist) & touched & (netlist.net_weight > 0)
     pins = netlist.net_pins[np.repeat(keep, degree)]
     node = netlist.pin_node[pins]
     cell = np.where(movable[node], cell_of[node], count)

@@ -143,16 +143,15 @@ def _block(block: NetBlock, at: jax.Array, per_gamma: jax.Array) -> tuple[jax.Ar
     return gradient * block.weight, (high - low) * block.weight
 
 
-def half_perimeter(netlist: Netlist, placement: Placement, *, nets: np.ndarray | None = None) -> float:
-    """Half-perimeter wirelength, µm, times the nets' weights, of the counted nets (2 to 3,000 pins) or of `nets`.
+def half_perimeter(netlist: Netlist, placement: Placement) -> float:
+    """Half-perimeter wirelength, µm, times the nets' weights, of the counted nets (2 to 3,000 pins).
 
     Args:
         netlist: any.
         placement: every node's position.
-        nets: bool [nets]; None: `counted_nets`.
     """
     dx, dy = pin_offsets(netlist, placement.orientation)
-    chosen = counted_nets(netlist) if nets is None else nets
+    chosen = counted_nets(netlist)
     if not chosen.any():
         return 0.0
     total = 0.0

@@ -18,7 +18,7 @@ import numpy as np
 from placement.netlist.design import Canvas
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
-from placement.netlist.formats.shapes import covered_area
+from placement.netlist.rectangles import clipped, union_area
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 
 # Where no file says: tracks per row height and direction, as three layers of a nine-track library have them.
@@ -162,9 +162,6 @@ def _blocked(masters: list[tuple[Master, float]], layer: str) -> float:
     for master, area in masters:
         shapes = [shapes[layer] for shapes in (master.obstructions, master.pin_shapes) if layer in shapes]
         if shapes:
-            box = np.array([0.0, 0.0, master.width, master.height])
-            inside = np.concatenate(shapes)
-            inside = np.concatenate((np.maximum(inside[:, :2], box[:2]), np.minimum(inside[:, 2:], box[2:])), axis=1)
-            inside = inside[(inside[:, 0] < inside[:, 2]) & (inside[:, 1] < inside[:, 3])]
-            share += area * covered_area(inside) / (master.width * master.height)
+            inside = clipped(np.concatenate(shapes), master.width, master.height)
+            share += area * union_area(inside) / (master.width * master.height)
     return share / total if total else 0.0

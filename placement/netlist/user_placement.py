@@ -26,10 +26,13 @@ def is_def(path: str | os.PathLike[str]) -> bool:
 
 
 def read_imported_flat(folder: str | os.PathLike[str]) -> FlatDesign:
-    """The flat design that a design folder was imported from; raises DesignError where it was not imported."""
+    """The flat design in a design's folder; raises DesignError where there is none, or it cannot be read."""
     path = Path(folder) / FLAT_NAME
     if not path.is_file():
-        raise DesignError(f"{folder}: has no {FLAT_NAME}: it was not made by `macro-placement import`")
+        raise DesignError(
+            f"{folder} has no flat netlist ({FLAT_NAME}): import the design from its LEF, DEF, Bookshelf or flat "
+            "protobuf files, or make one with `macro-placement generate flat`"
+        )
     return read_flat(path)
 
 

@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
 
-from placement.netlist.design import Orientation
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.importing import ImportedDesign
 from placement.report import drawing, style
@@ -123,9 +122,7 @@ def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
     """The outlines of placed macros, fixed ones grey."""
     flat = imported.flat
     placement = flat.placement
-    turned = placement.orientation[nodes] >= Orientation.E
-    width = np.where(turned, flat.netlist.height[nodes], flat.netlist.width[nodes])
-    height = np.where(turned, flat.netlist.width[nodes], flat.netlist.height[nodes])
+    width, height = (side[nodes] for side in flat.netlist.sides(placement.orientation))
     x = placement.x[nodes][:, None] + width[:, None] / 2 * np.array([-1.0, 1.0, 1.0, -1.0])
     y = placement.y[nodes][:, None] + height[:, None] / 2 * np.array([-1.0, -1.0, 1.0, 1.0])
     looks = [drawing.FIXED if fixed else drawing.MOVABLE for fixed in placement.fixed[nodes]]

@@ -33,7 +33,6 @@ VIOLATION_KEYS = {
     "port_keepout_violations": "port_keepout",
 }
 """What programs read where a design has constraints → the field of `placement.engine.costs.Violations`."""
-JSON_KEYS = (*Costs._fields, *Legality._fields)
 _RULES = {
     "halos": "pairs of hard macros closer than their halos",
     "blockages": "hard macros on blockages",
@@ -54,6 +53,7 @@ class FlatMetrics(NamedTuple):
         overflow: share of the routing demand beyond capacity.
         hot_spots: gcells with more demand than capacity in either direction.
         flat_seconds: CPU seconds of the check.
+        flat_converged: whether the cells spread as far as they should; the other figures count for less where not.
     """
 
     flat_wirelength: float
@@ -62,6 +62,7 @@ class FlatMetrics(NamedTuple):
     overflow: float
     hot_spots: int
     flat_seconds: float
+    flat_converged: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +171,11 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
 
 def _add_flat(table: Table, flat: FlatMetrics) -> None:
     table.add_row("flat wirelength", f"{flat.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed")
-    table.add_row("density overflow", f"{flat.density_overflow:.1%}", "of the cells' area beyond its bins' room")
+    spread = "of the cells' area beyond its bins' room"
+    if flat.flat_converged:
+        table.add_row("density overflow", f"{flat.density_overflow:.1%}", spread)
+    else:
+        table.add_row("density overflow", f"{flat.density_overflow:.1%}", f"{spread}; not converged", style="bold red")
     table.add_row("routed wirelength", f"{flat.routed_wirelength:,.0f}", "µm, estimated, detours included")
     table.add_row("overflow", f"{flat.overflow:.3%}", "of the routing demand, beyond capacity")
     table.add_row("hot spots", str(flat.hot_spots), "gcells with more demand than capacity")

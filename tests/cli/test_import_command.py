@@ -250,7 +250,7 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
         (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: is there already"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
-        (["toy6", "--format", "openroad", "--out", "x"], "has no flat.npz"),
+        (["toy6", "--format", "openroad", "--out", "x"], "has no flat netlist (flat.npz)"),
         (["{folder}", "best.plc"], "out: is required"),
     ],
 )

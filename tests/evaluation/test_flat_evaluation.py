@@ -9,6 +9,8 @@ import pytest
 
 from placement.cli.main import main
 from placement.engine.costs import CostWeights, proxy_cost
+from placement.evaluation import flat_evaluation
+from placement.flat.global_placement import PlacerSettings
 from placement.netlist.load import load
 
 
@@ -23,6 +25,8 @@ def test_the_flat_check_is_in_table_json_and_pictures(
     assert 0 < found["flat_wirelength"] <= found["routed_wirelength"]
     assert 0 <= found["overflow"] < 1
     assert found["density_overflow"] < 0.1
+    assert found["flat_converged"] is True
+    assert "did not spread" not in out
     measured = proxy_cost(load(made, tmp_path / "placement.plc"), weights=CostWeights(name="chip"))
     assert found["proxy_cost"] == pytest.approx(measured.proxy_cost, rel=1e-5)  # the file rounds places
     assert {"cells.png", "routing.png", "placement.png"} <= {path.name for path in tmp_path.iterdir()}
@@ -42,8 +46,24 @@ def test_an_unknown_cost_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_search_lowers_the_cost_that_is_asked_for(made: Path, tmp_path: Path) -> None:
-    words = [f"design={made}", "cost=chip", "method=anneal", "moves=20000", f"out={tmp_path}"]
-    assert main(["search", *words]) == 0
-    found = json.loads((tmp_path / "metrics.json").read_text())
-    assert found["weights"]["name"] == "chip"
-    assert found["proxy_cost"] < proxy_cost(load(made), weights=CostWeights(name="chip")).proxy_cost
+    chip = {}
+    for cost in ("chip", "proxy"):
+        out = tmp_path / cost
+        words = [f"design={made}", f"cost={cost}", "method=anneal", "moves=20000", f"out={out}", "plots=false"]
+        assert main(["search", *words]) == 0
+        found = json.loads((out / "metrics.json").read_text())
+        assert found["weights"]["name"] == cost
+        placed = load(made, out / "placement.plc")
+        chip[cost] = proxy_cost(placed, weights=CostWeights(name="chip")).proxy_cost
+    assert chip["chip"] < chip["proxy"]
+
+
+def test_cells_that_do_not_spread_are_told(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flat_evaluation, "SETTINGS", PlacerSettings(iterations=20))
+    assert main(["evaluate", f"design={made}", "flat=true", "json=true"]) == 0
+    out = capsys.readouterr().out
+    assert "note: the cells did not spread: after 20 iterations" in out
+    assert "not converged" in out
+    assert json.loads(out.splitlines()[-1])["flat_converged"] is False

@@ -14,7 +14,7 @@ from placement.flat.core import Core
 from placement.flat.routing import RoutingResources, edge_capacities, route_estimate
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.flat import FlatOptions, flat_design
+from placement.netlist.generators.flat import FlatOptions, flat_draft
 
 TRACKS = RoutingResources(horizontal=2.0, vertical=3.0, macro_horizontal=1.5, macro_vertical=2.0, gcell=10.0)
 
@@ -137,7 +137,7 @@ def test_a_cross_of_four_pins_needs_one_joint() -> None:
 
 
 def test_the_same_input_gives_the_same_estimate() -> None:
-    made = flat_design(FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=5)
+    made = flat_draft(FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=5)
     rng = np.random.default_rng(5)
     cells = np.flatnonzero(made.netlist.kind == NodeKind.CELL)
     at = rng.uniform(0, made.width, (2, len(cells)))
@@ -151,7 +151,7 @@ def test_the_same_input_gives_the_same_estimate() -> None:
 
 
 def test_refusals() -> None:
-    made = flat_design(FlatOptions(cells=50, macros=2, ports=4, macro_pins=4))
+    made = flat_draft(FlatOptions(cells=50, macros=2, ports=4, macro_pins=4))
     core = Core(width=made.width, height=made.height)
     with pytest.raises(DesignError, match=r"'cell0' has no position \(50 such nodes\)"):
         route_estimate(made.netlist, made.placement, core, TRACKS)

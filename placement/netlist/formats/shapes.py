@@ -46,20 +46,3 @@ def path_rectangles(points: np.ndarray, width: float) -> np.ndarray:
     following = points[1:] if len(points) > 1 else points
     preceding = points[:-1] if len(points) > 1 else points
     return np.concatenate((np.minimum(preceding, following) - half, np.maximum(preceding, following) + half), axis=1)
-
-
-def covered_area(rectangles: np.ndarray) -> float:
-    """The area of the union of rectangles float64 [K, 4]."""
-    if not len(rectangles):
-        return 0.0
-    area = 0.0
-    heights = np.unique(rectangles[:, [1, 3]])
-    for bottom, top in itertools.pairwise(heights):
-        inside = rectangles[(rectangles[:, 1] <= bottom) & (rectangles[:, 3] >= top)]
-        if not len(inside):
-            continue
-        inside = inside[np.argsort(inside[:, 0], kind="stable")]
-        reach = np.maximum.accumulate(inside[:, 2])
-        begin = np.maximum(inside[:, 0], np.concatenate(([-np.inf], reach[:-1])))
-        area += float(np.maximum(inside[:, 2] - begin, 0).sum()) * float(top - bottom)
-    return area

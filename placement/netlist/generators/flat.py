@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.netlist.assembly.ports import spread_on_edges
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.floorplan import Rectangle
 
 ROW_HEIGHT = 1.4
 """µm, of NanGate45."""
@@ -52,8 +54,8 @@ class FlatOptions:
             raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
 
 
-class FlatDesign(NamedTuple):
-    """A flat netlist on its floorplan.
+class FlatDraft(NamedTuple):
+    """A flat netlist on a bare core, without rows or layers (`flat_on_floorplan` adds them).
 
     Attributes:
         netlist: macros, then ports, then cells.
@@ -67,7 +69,7 @@ class FlatDesign(NamedTuple):
     height: float
 
 
-def flat_design(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDesign:
+def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraft:
     """A design drawn with `seed`.
 
     Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
@@ -83,7 +85,8 @@ def flat_design(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDes
     free = float(width.sum()) * ROW_HEIGHT / options.cell_utilization
     side = float(np.sqrt(free / (1 - options.macro_utilization * (options.macros > 0))))
     macro_x, macro_y, macro_side = _macro_places(options, side)
-    port_x, port_y = _port_places(options.ports, side)
+    # Swapped: anticlockwise from the lower left corner.
+    port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, side, side), options.ports).T
     parts = (options.macros, options.ports, options.cells)
     node_width = np.concatenate([np.full(options.macros, macro_side), np.zeros(options.ports), width])
     node_height = np.where(np.arange(sum(parts)) < sum(parts[:2]), node_width, ROW_HEIGHT)
@@ -91,7 +94,7 @@ def flat_design(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDes
     pins = _pins(options, macro_side)
     nets = _nets(options, rng)
     nodes = sum(parts)
-    return FlatDesign(
+    return FlatDraft(
         Netlist(
             names=tuple(
                 f"{name}{number}"
@@ -134,15 +137,6 @@ def _macro_places(options: FlatOptions, side: float) -> tuple[np.ndarray, np.nda
     from_edge = np.minimum(np.minimum(x, side - x), np.minimum(y, side - y))
     chosen = np.argsort(from_edge, kind="stable")[: options.macros]
     return x[chosen], y[chosen], macro
-
-
-def _port_places(count: int, side: float) -> tuple[np.ndarray, np.ndarray]:
-    """Evenly around the edge; float64 [Q] each."""
-    along = (np.arange(count) + 0.5) * 4 * side / count
-    edge, rest = np.divmod(along, side)
-    x = np.select([edge == 0, edge == 1, edge == 2], [rest, np.full(count, side), side - rest], 0.0)
-    y = np.select([edge == 0, edge == 1, edge == 2], [np.zeros(count), rest, np.full(count, side)], side - rest)
-    return x, y
 
 
 def _pins(options: FlatOptions, macro_side: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from placement.netlist.assembly.flat_protobuf import even_rows
 from placement.netlist.design import NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rectangle
-from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions, flat_design
+from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions, flat_draft
 from placement.netlist.technology import LayerDirection, RoutingLayer, Technology
 
 SITE_WIDTH = 0.19
@@ -33,7 +33,7 @@ def flat_on_floorplan(name: str, options: FlatOptions | None = None, *, seed: in
     Raises:
         DesignError: the options make no sense.
     """
-    made = flat_design(options, seed=seed)
+    made = flat_draft(options, seed=seed)
     netlist, width = made.netlist, math.ceil(made.width / SITE_WIDTH) * SITE_WIDTH
     rows = math.ceil(made.height / ROW_HEIGHT)
     core = Rectangle(0.0, 0.0, width, rows * ROW_HEIGHT)
