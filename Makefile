@@ -8,7 +8,7 @@ TEST_ARGS ?=
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
-.PHONY: help install train evaluate test test-cluster sanitize lint reference docs format clean
+.PHONY: help install train evaluate test test-cluster test-browser sanitize lint reference docs format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -38,9 +38,9 @@ train: install  ## Train on a built-in design (ARGS="design=... ppo.iterations=.
 evaluate: install  ## Evaluate a placement or a trained policy (ARGS="design=... placement=...")
 	$(BIN)/python evaluate.py $(ARGS)
 
-test: install  ## Run all tests but those of test-cluster (TEST_ARGS="-k name")
+test: install  ## Run all tests but those of test-cluster and test-browser (TEST_ARGS="-k name")
 ifeq ($(strip $(TEST_ARGS)),)
-	$(BIN)/python -m pytest -m "not cluster" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not cluster and not browser" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
@@ -48,6 +48,10 @@ endif
 # In one process: they share one run, and mostly wait for its processes.
 test-cluster: install  ## Kill, starve, attack and resume real runs of many processes
 	$(BIN)/python -m pytest -m cluster
+
+# Needs Chromium, as Debian has it; skips, saying so, without.
+test-browser: install  ## Use the window in a real browser
+	$(BIN)/python -m pytest -m browser
 
 sanitize: install  ## Run the C++ unit tests under ASan, UBSan and TSan (a few minutes)
 	for kind in address,undefined thread; do \

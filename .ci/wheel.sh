@@ -39,6 +39,7 @@ commands() {
     "legalise design=toy6 spacing=1" \
     "compare design=toy6 placers=random,anneal time=0.2 seeds=1" \
     "describe toy6" \
+    "view toy6 --out viewed.plc" \
     "generate clustered mine hard=4 soft=20" \
     "describe design=mine" \
     "mirror mine axis=x out=flipped" \
@@ -49,6 +50,7 @@ commands() {
   done
   python - "$root" <<'PYTHON'
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import gymnasium
@@ -57,6 +59,7 @@ import placement
 assert not Path(placement.__file__).is_relative_to(sys.argv[1]), f"{placement.__file__} is the checkout, not the wheel"
 assert len(placement.load("toy6").placing_order) == 6
 assert gymnasium.make("MacroPlacement-v0", design="toy6").reset()[0]["step"] == 0
+assert "main.js" in [entry.name for entry in files("placement.report.view").joinpath("static").iterdir()], "the window's page"
 assert len(list(Path("runs/toy6").glob("*/best.plc"))) == 1, "the sweep's job"
 PYTHON
 }

@@ -72,14 +72,29 @@ def export(config: ExportConfig, console: Console) -> None:
         )  # fmt: skip
         data = text.encode()
     else:
-        flat = read_imported_flat(folder)
-        locations = forms.macro_locations(flat, design.netlist, placement)
-        notes += _off_grid(flat, locations)
-        data = _data(config.format, folder, flat, locations)
+        data, off_grid = user_data(config.format, folder, design, placement)
+        notes += off_grid
     write_whole(out, gzip.compress(data, 6, mtime=0) if out.name.endswith(".gz") else data)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(design.netlist.hard):,} macros as {config.format}: {out}", markup=False, soft_wrap=True)
+
+
+def user_data(form: str, folder: Path, design: Design, placement: Placement) -> tuple[bytes, list[str]]:
+    """The bytes of a format that holds the macros in the user's coordinates, and notes on them.
+
+    Args:
+        form: one of `FORMATS`, but plc and protobuf.
+        folder: of the design.
+        design: as it was loaded from there.
+        placement: of its macros.
+
+    Raises:
+        DesignError: the design was not imported, or its own files do not have the form.
+    """
+    flat = read_imported_flat(folder)
+    locations = forms.macro_locations(flat, design.netlist, placement)
+    return _data(form, folder, flat, locations), _off_grid(flat, locations)
 
 
 def _placement(config: ExportConfig, design: Design) -> Placement:

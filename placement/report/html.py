@@ -1,4 +1,7 @@
-"""A single HTML file that needs nothing beside it: pictures are embedded, styles are inline, there are no scripts."""
+"""A single HTML file that needs nothing beside it: pictures are embedded, styles are inline.
+
+Scripts are only in a window on a placement.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
 from placement.report import animation, curves, html, plots, style
+from placement.report.view.session import Session
+from placement.report.view.static_page import framed, static_page
 
 SUMMARY = {
     "iteration": "iterations",
@@ -94,7 +96,7 @@ def _draw_training(folder: Path, title: str) -> list[str]:
 
 
 def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> list[str]:
-    """The pictures of the best placement of one design."""
+    """The pictures of the best placement of one design, and a window on it."""
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
     title = f"{design.name}: best of {folder.name}"
     place = folder / "plots"
@@ -105,7 +107,11 @@ def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: Co
     if animated:
         path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)
         pictures.append((path, "its macros in the order in which they are placed"))
-    return [html.picture(path, caption) for path, caption in pictures]
+    opened = [Session(design, placement, name=file, weights=weights)]
+    if design.initial.placed.all():
+        opened.append(Session(design, design.initial, name="initial.plc", weights=weights))
+    window = framed(static_page(design, opened, title=title), f"a window on the best placement of {design.name}")
+    return [*(html.picture(path, caption) for path, caption in pictures), window]
 
 
 def _progress_rows(columns: curves.Columns) -> list[tuple[str, str, str]]:

@@ -141,6 +141,8 @@ class _Socket:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         socket = WebSocket(scope, receive, send)
         await socket.accept()
+        loop = asyncio.get_running_loop()
+        self.window.later = lambda call: _call_later(loop, call)
         page = f"page {next(self.numbers)}"
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_UNSENT)
         async with _sender(socket, queue) as sending:
@@ -163,6 +165,12 @@ class _Socket:
                 await socket.close(code=1009, reason=f"a request of more than {LARGEST_REQUEST} bytes")
                 return
             queue.put_nowait(answer(self.window, page, _request(text)))
+
+
+def _call_later(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """Has a function called in the loop's thread; not at all where the server has ended."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)
 
 
 def _request(text: str) -> dict[str, Any]:

@@ -141,6 +141,19 @@ def _places(window: Window, page: str, request: Mapping[str, Any]) -> Values:
     return {"session": index, "placement": placement_values(session.placement), "state": session_values(session)}
 
 
+def _start(window: Window, page: str, request: Mapping[str, Any]) -> Values:
+    index, _ = _session(window, request)
+    window.check_free(page, index)
+    window.release(page)
+    window.start(index, str(request["name"]), dict(request.get("values", {})))
+    return {}
+
+
+def _stop(window: Window, page: str, request: Mapping[str, Any]) -> Values:
+    window.stop(_session(window, request)[0])
+    return {}
+
+
 _HANDLERS: dict[str, Handler] = {
     "scene": _scene,
     "drag": _drag,
@@ -151,5 +164,7 @@ _HANDLERS: dict[str, Handler] = {
     "edit": _edit,
     "maps": _maps,
     "places": _places,
+    "start": _start,
+    "stop": _stop,
     "save": lambda window, page, request: window.save(request),
 }

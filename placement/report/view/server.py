@@ -69,7 +69,10 @@ def serve(
         timeout_graceful_shutdown=CLOSE_SECONDS,
     )
     server = _Server(config, lambda: ready(f"http://{named}:{port}/{secret}/"))
-    server.run(sockets=[listening])
+    try:
+        server.run(sockets=[listening])
+    finally:
+        window.end()
 
 
 class _Server(uvicorn.Server):

@@ -60,6 +60,10 @@ class Session:
         """Whether macros are being dragged."""
         return bool(self._dragged)
 
+    def design_now(self) -> Design:
+        """The design with the placement as its initial one: what a person has fixed is fixed."""
+        return dataclasses.replace(self.design, initial=self._kept, order=None)
+
     @property
     def steps(self) -> Sequence[Step]:
         """What was done, undone steps left out."""

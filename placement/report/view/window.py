@@ -5,19 +5,25 @@ All of it is used from one thread, the server's. Lengths are in µm.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from placement.netlist.design import Design
+from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
-from placement.report.view.scene import design_values, placement_values, session_values
+from placement.report.view.actions import Action, Job, Outcome, Task
+from placement.report.view.scene import design_values, placement_values, places_values, session_values
 from placement.report.view.session import Session
 from placement.report.view.steps import steps_text
 
 Send = Callable[[dict[str, Any]], None]
+Export = Callable[[Placement, str], bytes]
+"""Makes a file's bytes of a placement and the file's name."""
+UNSAVED = "SAVED.plc"
+"""Stands in command lines for a placement that is in no file."""
 
 
 class Window:
@@ -28,11 +34,28 @@ class Window:
         sessions: the placements, at least one.
         folder: where files without a folder are saved.
         title: of the page.
+        actions: what can be done by other parts of the program, by name.
+        exports: other forms than `.plc` that a placement is saved in, by name.
+        later: has a function called in the thread that the window is used from.
     """
 
-    def __init__(self, design: Design, sessions: Sequence[Session], *, folder: Path, title: str = "") -> None:
+    def __init__(
+        self,
+        design: Design,
+        sessions: Sequence[Session],
+        *,
+        folder: Path,
+        title: str = "",
+        actions: Sequence[Action] = (),
+        exports: Mapping[str, Export] | None = None,
+    ) -> None:
         self.design, self.sessions, self.folder = design, list(sessions), folder
         self.title = title or design.name
+        self.actions = {action.name: action for action in actions}
+        self.exports = dict(exports or {})
+        self.later: Callable[[Callable[[], None]], None] = lambda call: call()
+        self._jobs: dict[int, Job] = {}
+        self._files: dict[int, str] = {}
         self._pages: dict[str, Send] = {}
         self._dragging: dict[str, int] = {}
 
@@ -51,6 +74,16 @@ class Window:
                 {"placement": placement_values(one.placement), "state": session_values(one)} for one in self.sessions
             ],
             "folder": str(self.folder),
+            "exports": list(self.exports),
+            "actions": [
+                {
+                    **{name: getattr(action, name) for name in ("name", "title", "hint", "command", "can_stop")},
+                    "parameters": [dataclasses.asdict(one) for one in action.parameters],
+                }
+                for action in self.actions.values()
+            ],
+            "running": {str(index): job.action.name for index, job in self._jobs.items()},
+            "files": {str(index): file for index, file in self._files.items()},
         }
 
     def join(self, page: str, send: Send) -> None:
@@ -69,7 +102,9 @@ class Window:
                 send({"event": event, **values})
 
     def check_free(self, page: str, index: int) -> None:
-        """Raises DesignError if another page is dragging in a placement."""
+        """Raises DesignError if another page is dragging in a placement, or a job is at work on it."""
+        if index in self._jobs:
+            raise DesignError(f"{self._jobs[index].action.title} is at work on this placement; stop it, or wait")
         if any(other != page and at == index for other, at in self._dragging.items()):
             raise DesignError("another window is dragging a macro of this placement; wait for it to drop it")
 
@@ -106,14 +141,71 @@ class Window:
             raise DesignError(f"{name!r}: give the name of a file")
         if path.exists() and request.get("replace") is not True:
             return {"exists": str(path)}
+        text: str | bytes
         if form == "plc":
             text = placement_text(path.name, self.design, session.placement)
         elif form == "steps":
             text = steps_text(self.design, session.name, session.steps)
+        elif form in self.exports:
+            text = self.exports[form](session.placement, path.name)
         else:
-            raise DesignError(f"form {form!r}: must be plc or steps")
+            raise DesignError(f"form {form!r}: must be one of {', '.join(['plc', 'steps', *self.exports])}")
         write_whole(path, text)
         if form == "plc":
             session.mark_saved()
-            self.tell("changed", {"session": index, "state": session_values(session)})
+            self._files[index] = str(path)
+            self.tell("changed", {"session": index, "state": session_values(session), "file": str(path)})
         return {"path": str(path)}
+
+    def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
+        """Starts an action on a placement; its result becomes a step; raises DesignError."""
+        session, action = self.session(index), self.actions.get(name)
+        if action is None:
+            raise DesignError(f"action {name!r}: there are {', '.join(self.actions) or 'none'}")
+        checked = action.checked(values)
+        command = action.line(self._files.get(index, UNSAVED), checked)
+
+        def task(stopped: Callable[[], bool], report: Callable[[float, str], None]) -> Task:
+            return Task(session.design_now(), session.placement, session.weights, checked, stopped, report)
+
+        def report(progress: float, text: str) -> None:
+            self.later(lambda: self._tell_job(index, action, "running", progress=progress, text=text))
+
+        self._tell_job(index, action, "running", progress=0.0, text="")
+        self._jobs[index] = Job(
+            action,
+            task,
+            report=report,
+            finished=lambda result: self.later(lambda: self._finish(index, action, command, result)),
+        )
+
+    def stop(self, index: int) -> None:
+        """Asks the job that is at work on a placement to end; nothing where there is none."""
+        if index in self._jobs:
+            self._jobs[index].stop()
+
+    def end(self) -> None:
+        """Ends all jobs, and waits for them for a while."""
+        for job in list(self._jobs.values()):
+            job.join()
+
+    def _finish(self, index: int, action: Action, command: str, result: Outcome | str) -> None:
+        """Takes over what came of a job."""
+        self._jobs.pop(index, None)
+        if isinstance(result, str):
+            self._tell_job(index, action, "failed", text=result)
+            return
+        session, before = self.sessions[index], self.sessions[index].costs
+        step = None
+        if result.placement is not None:
+            fixed = session.placement.fixed  # a job may not know of what a person released
+            after = dataclasses.replace(result.placement, fixed=fixed)
+            step = session.change(action.title.lower(), after, command)
+        if step is not None:
+            places = places_values(step.after)
+            self.tell("changed", {"session": index, "state": session_values(session), "places": places})
+        costs = {"before": before.proxy_cost, "after": session.costs.proxy_cost}
+        self._tell_job(index, action, "done", text=result.text, changed=step is not None, **costs)
+
+    def _tell_job(self, index: int, action: Action, state: str, **values: Any) -> None:
+        self.tell("job", {"session": index, "name": action.name, "title": action.title, "state": state, **values})

@@ -11,6 +11,7 @@ import { Panels } from "./panels.js";
 import { Pointer } from "./pointer.js";
 import { Viewport, micrometres } from "./viewport.js";
 
+const ENDINGS = { plc: "-moved.plc", steps: "-steps.json", def: ".def", bookshelf: ".pl", csv: ".csv" };
 const NUDGE = 1; // µm
 
 export class App {
@@ -42,7 +43,10 @@ export class App {
     if (event.event === "changed") {
       if (event.session === this.model.active && this.model.drag && event.places) this.model.endDrag({ back: true });
       this.model.take(event);
+      if (event.file) this.panels.actions.draw();
       this.refreshMap();
+    } else if (event.event === "job") {
+      this.panels.actions.take(event);
     } else if (event.event === "dragged") {
       const { placement } = this.model.sessions[event.session];
       event.nodes.forEach((node, at) => [placement.x[node], placement.y[node]] = [event.x[at], event.y[at]]);
@@ -52,6 +56,8 @@ export class App {
 
   renew(values) {
     this.model.renew(values);
+    this.panels.actions.renew(values.running);
+    this.refreshMap();
     this.tell("connected again");
   }
 
@@ -59,6 +65,10 @@ export class App {
     if (this.model.drag) this.model.endDrag({ back: true });
     this.tell("The server does not answer; looking for it. What was done is kept there as long as it runs.", true);
     this.changed();
+  }
+
+  clearDrag() {
+    if (this.model.drag) this.mover.cancel();
   }
 
   async act(work) {
@@ -93,8 +103,8 @@ export class App {
   // Saves as a file; over one that is there only when told to.
   async save(form = "plc") {
     const base = this.model.session.state.name.replace(/\.(plc|def)(\.gz)?$/i, "");
-    const suggestion = form === "plc" ? `${base}-moved.plc` : `${base}-steps.json`;
-    const path = await askText(form === "plc" ? "Save the placement" : "Save the steps", `File, in ${this.model.folder} unless it begins with /:`, this.saved?.[form] ?? suggestion, "Save");
+    const suggestion = base + (ENDINGS[form] ?? ".tcl");
+    const path = await askText(form === "plc" ? "Save the placement" : `Save as ${form}`, `File, in ${this.model.folder} unless it begins with /:`, this.saved?.[form] ?? suggestion, "Save");
     if (!path) return;
     let answer = await this.ask("save", { form, path });
     if (answer?.exists) {
@@ -105,6 +115,12 @@ export class App {
       this.saved = { ...this.saved, [form]: path };
       this.tell(`saved: ${answer.path}`);
     }
+  }
+
+  export(select) {
+    const form = select.value;
+    select.value = "";
+    if (form) this.save(form);
   }
 
   async setMap(name) {
@@ -131,6 +147,8 @@ export class App {
       ...this.model.sessions.map((one, at) => element("option", { value: at, selected: at === this.model.active }, one.state.name)));
     fill(this.bar, element("h1", { title: this.model.title }, this.model.title), choice ?? element("span", { className: "muted" }, state.name),
       editable && !state.is_saved ? element("span", { id: "unsaved", className: "bad" }, "not saved") : null, element("span", { className: "space" }),
+      editable && this.model.exports.length ? element("select", { ariaLabel: "export", id: "export", disabled: !open, onchange: (event) => this.export(event.target) },
+        element("option", { value: "" }, "Export…"), ...this.model.exports.map((form) => element("option", {}, form))) : null,
       ...(editable ? [
         button("Undo", "Ctrl-z", this.undo, { disabled: !open || !state.steps.length }), button("Redo", "Ctrl-Shift-z", this.redo, { disabled: !open || !state.undone.length }),
         button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" }), button("Save steps…", "as a file that can be replayed", () => this.save("steps"), { disabled: !open || !state.steps.length })] : []),
@@ -141,8 +159,19 @@ export class App {
 
   show(index) {
     this.model.active = index;
+    if (this.model.other === index) this.model.other = null;
+    this.panels.actions?.draw();
     this.model.choose([...this.model.chosen]);
     this.refreshMap();
+  }
+
+  // What the comparison shows has changed.
+  compared() {
+    const sides = this.model.other !== null && this.model.mode === "sides";
+    this.canvases[1].hidden = !sides;
+    this.model.refresh();
+    this.resize();
+    this.frame();
   }
 
   picture() {
@@ -232,10 +261,22 @@ export class App {
     const { model } = this, [first] = this.canvases, pointer = this.pointers?.[0];
     if (!pointer) return;
     this.painter ??= new Painter(first.getContext("2d"), model.design, this.viewport, this.colours);
-    this.painter.paint({ placement: model.placement, layers: model.layers, chosen: model.chosen, faults: model.faults, lines: model.lines,
-      changes: model.changes, map: model.map, band: pointer.band, ruler: pointer.ruler });
+    const shown = { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, changes: [] };
+    const other = model.sessions[model.other];
+    const ghost = other && model.mode === "lines" ? { placement: other.placement, nodes: model.movedNodes() } : null;
+    const fade = other && model.mode === "fade" ? model.fade : 0;
+    this.painter.paint({ ...shown, placement: model.placement, faults: model.faults, changes: model.changes, band: pointer.band, ruler: pointer.ruler, ghost });
+    if (fade) this.painter.paint({ ...shown, placement: other.placement, faults: faultsOf(other), fade });
+    if (other && model.mode === "sides") {
+      this.second ??= new Painter(this.canvases[1].getContext("2d"), model.design, this.viewport, this.colours);
+      this.second.paint({ ...shown, map: null, placement: other.placement, faults: faultsOf(other), band: this.pointers[1].band, ruler: this.pointers[1].ruler });
+    }
     performance.mark("painted");
   }
+}
+
+function faultsOf(session) {
+  return new Map(Object.entries(session.state.faults).map(([node, why]) => [Number(node), why]));
 }
 
 function stored(name) {

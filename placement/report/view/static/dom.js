@@ -3,7 +3,8 @@
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on") || key in made) made[key] = value;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value); // what it returns does not matter
+    else if (key in made) made[key] = value;
     else if (value !== null && value !== undefined) made.setAttribute(key, value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));

@@ -17,6 +17,8 @@ export class Painter {
     const { context, viewport, colours } = this;
     this.shown = shown;
     this.placement = shown.placement;
+    this.base = shown.fade ?? 1; // opacity of everything, where this placement is painted over another one
+    context.globalAlpha = this.base;
     context.fillStyle = colours.paper;
     context.fillRect(0, 0, viewport.width, viewport.height);
     this.ground();
@@ -24,10 +26,10 @@ export class Painter {
     if (shown.layers.blockages) this.rectangles(this.design.blockages, colours.blockage, "blockage");
     if (shown.layers.regions) for (const one of this.design.regions) this.rectangles(one.rectangles, colours.region, one.name);
     if (shown.layers.cells) this.cells();
-    context.globalAlpha = shown.map ? 0.35 : 1;
+    context.globalAlpha = this.base * (shown.map ? 0.35 : 1);
     if (shown.layers.soft) this.macros(SOFT);
     if (shown.layers.hard) this.macros(HARD);
-    context.globalAlpha = 1;
+    context.globalAlpha = this.base;
     if (shown.layers.ports) this.ports();
     if (shown.ghost) this.ghosts(shown.ghost);
     if (shown.layers.lines) this.lines(shown.lines);
@@ -227,10 +229,10 @@ export class Painter {
       context.lineTo(...this.at(to));
       context.strokeStyle = colours[names[design.kind[to]]];
       context.lineWidth = 0.6 + 3.4 * Math.sqrt(weight / most);
-      context.globalAlpha = 0.75;
+      context.globalAlpha = 0.75 * this.base;
       context.stroke();
     }
-    context.globalAlpha = 1;
+    context.globalAlpha = this.base;
   }
 
   // Nets that a move made longer are solid, those that it made shorter dashed.
@@ -251,9 +253,9 @@ export class Painter {
     context.setLineDash([]);
   }
 
-  ghosts({ placement, nodes, alpha }) {
+  ghosts({ placement, nodes }) {
     const { context, colours } = this;
-    context.globalAlpha = alpha;
+    context.globalAlpha = 0.8 * this.base;
     const own = this.placement;
     context.lineWidth = 1;
     for (const node of nodes) {
@@ -268,7 +270,7 @@ export class Painter {
       context.lineTo(bx, by);
       context.stroke();
     }
-    context.globalAlpha = 1;
+    context.globalAlpha = this.base;
   }
 
   text(text, px, py, colour, align = "left") {
@@ -323,9 +325,9 @@ export class Painter {
     const { context, colours } = this;
     context.font = FONT;
     context.fillStyle = colours.paper;
-    context.globalAlpha = 0.85;
+    context.globalAlpha = 0.85 * this.base;
     context.fillRect(px - 4, py - LABEL - 1, context.measureText(text).width + 8, LABEL + 7);
-    context.globalAlpha = 1;
+    context.globalAlpha = this.base;
     this.text(text, px, py + 1, colours.ink);
   }
 

@@ -29,7 +29,7 @@ export function paintMap(painter, { name, values }) {
   context.globalAlpha = 0.9;
   context.fillStyle = colours.paper;
   context.fillRect(right - 232, low - 46, 240, 54);
-  context.globalAlpha = 1;
+  context.globalAlpha = painter.base;
   painter.text(title, right, low - 32, colours.ink, "right");
   painter.text(unit, right, low - 19, colours.muted, "right");
   for (let at = 0; at < BAR; at += 1) {

@@ -12,7 +12,9 @@ export class Model extends EventTarget {
     this.title = values.title;
     this.folder = values.folder;
     this.actions = values.actions ?? [];
-    this.jobs = values.jobs ?? {};
+    this.running = values.running ?? {};
+    this.files = values.files ?? {};
+    this.exports = values.exports ?? [];
     this.run = values.run ?? null;
     this.design = new Design(values.design);
     this.layers = { ...LAYERS };
@@ -29,7 +31,7 @@ export class Model extends EventTarget {
 
   // Takes over how all placements stand, as the server has them.
   renew(values) {
-    this.sessions = values.sessions.map((one) => ({ placement: new Placement(one.placement), state: one.state }));
+    this.sessions = values.sessions.map((one) => ({ placement: new Placement(one.placement), state: one.state, maps: one.maps }));
     this.active = Math.min(this.active, this.sessions.length - 1);
     this.drag = null;
     this.changes = [];
@@ -142,6 +144,7 @@ export class Model extends EventTarget {
     if (event.placement) session.placement = new Placement(event.placement);
     if (event.places) session.placement.put(event.places);
     if (event.state) session.state = event.state;
+    if (event.file) this.files[event.session] = event.file;
     this.refresh();
   }
 

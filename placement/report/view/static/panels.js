@@ -1,7 +1,9 @@
 // The panels beside the canvas: layers, search, what is chosen, costs, tools, steps.
 
 import { HARD, PORT, SOFT } from "./data.js";
+import { Compare } from "./compare.js";
 import { costTable } from "./costs.js";
+import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
 import { MAPS } from "./maps.js";
 import { micrometres } from "./viewport.js";
@@ -17,7 +19,7 @@ export class Panels {
     Object.assign(this, { app, model: app.model });
     this.found = element("ul", { className: "found" });
     this.query = element("input", { type: "search", placeholder: "name, * and ? allowed", ariaLabel: "search by name", id: "search",
-      oninput: () => this.search(), onkeydown: (event) => event.key === "Enter" && this.chooseFound() });
+      oninput: () => this.search(), onkeydown: (event) => { if (event.key === "Enter") this.chooseFound(); } });
     this.layers = element("div");
     this.chosen = element("div", { id: "chosen" });
     this.costs = element("div", { id: "costs" });
@@ -28,9 +30,13 @@ export class Panels {
     this.compare = element("div", { id: "compare" });
     fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
       element("h2", {}, "Chosen"), this.chosen);
-    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.compare, this.tools, this.doing, element("h2", {}, "Steps"), this.steps);
+    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.compare, this.tools, this.doing, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
     this.drawLayers();
-    if (app.editable) this.drawTools();
+    if (app.editable) {
+      this.drawTools();
+      this.actions = new Doing(this.doing, app);
+    }
+    this.comparing = new Compare(this.compare, app);
     this.model.addEventListener("change", () => this.update());
     this.update();
   }

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gzip
 import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
 
+from placement.cli.exporting import user_data
+from placement.cli.view_actions import view_actions
 from placement.config import ConfigError, CostConfig, Rule, Settings, require
 from placement.evaluation.given_placement import load_placement, placed_by_def
 from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.importing import DEF_NAME, POSITIONS_NAME
+from placement.netlist.load import find
 from placement.netlist.user_placement import is_def
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps
-from placement.report.view.window import Window
+from placement.report.view.window import Export, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
 INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[view]"'
@@ -64,7 +70,9 @@ def view(config: ViewConfig, console: Console) -> None:
         write_placement(out, design, first.placement)
         console.print(f"{len(first.steps)} steps, cost {first.costs.proxy_cost:.6f}: {out}", soft_wrap=True)
         return
-    _serve(Window(design, sessions, folder=Path.cwd()), config, console)
+    assert config.design is not None
+    actions, exports = view_actions(config.design, config.cost), _exports(config.design, design)
+    _serve(Window(design, sessions, folder=Path.cwd(), actions=actions, exports=exports), config, console)
 
 
 def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
@@ -86,6 +94,23 @@ def _other(config: ViewConfig, design: Design, path: str) -> Placement:
     if is_def(path):
         return placed_by_def(path, config.design, design)
     return read_placement(path, design.netlist, located=design.initial)[1]
+
+
+def _exports(name: str, design: Design) -> dict[str, Export]:
+    """The forms that a placement of the design can be saved in beside `.plc`: of an imported one, its user's own."""
+    folder = find(name).parent
+    if not (folder / FLAT_NAME).is_file():
+        return {}
+
+    def make(form: str) -> Export:
+        def data(placement: Placement, file: str) -> bytes:
+            content = user_data(form, folder, design, placement)[0]
+            return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
+
+        return data
+
+    own = ["def"] if (folder / DEF_NAME).is_file() else ["bookshelf"] if (folder / POSITIONS_NAME).is_file() else []
+    return {form: make(form) for form in (*own, "openroad", "innovus", "icc2", "csv")}
 
 
 def replay(session: Session, path: str) -> None:

@@ -1,0 +1,131 @@
+"""What the window's buttons do: each action runs what a command runs, and shows that command.
+
+What an action needs is imported when it is first used: the window is to open at once.
+"""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from placement.cli.options import quoted
+from placement.config import CostConfig
+from placement.engine.soft import place_soft_macros
+from placement.evaluation.given_placement import SOFT_PLACER
+from placement.netlist.flat_file import FLAT_NAME
+from placement.netlist.load import find
+from placement.report.view.actions import Action, Outcome, Parameter, Task
+
+SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
+SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
+
+
+def view_actions(design: str, cost: CostConfig) -> list[Action]:
+    """The actions on placements of a design.
+
+    Args:
+        design: its name, as `load` takes it.
+        cost: that the window shows.
+    """
+    where = "design=" + quoted(design).replace("{", "{{").replace("}", "}}") + " placement={file}"
+    priced = "".join(
+        f" cost.{name}={value}" for name, value in vars(cost).items() if value != getattr(CostConfig(), name)
+    )
+    actions = [
+        Action(
+            "legalise",
+            "Legalise",
+            "moves hard macros as little as can be, so that no rule is broken",
+            _legalise,
+            f"macro-placement legalise {where} spacing={{spacing}}{priced}",
+            (SPACING,),
+        ),
+        Action(
+            "refine",
+            "Refine",
+            "anneals from here on the exact cost; the best found is kept",
+            _refine,
+            f"macro-placement search {where} time={{time}}{priced}",
+            (SECONDS,),
+            can_stop=True,
+        ),
+        Action(
+            "flip",
+            "Flip",
+            "mirrors macros in place where that is cheaper",
+            _flip,
+            f"macro-placement evaluate {where} flips=true{priced}",
+        ),
+        Action(
+            "soft",
+            "Place soft macros",
+            "places the soft macros anew around the hard ones",
+            _place_soft,
+            f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
+        ),
+    ]
+    if (find(design).parent / FLAT_NAME).is_file():
+        actions.append(
+            Action(
+                "flat",
+                "Flat check",
+                "places all standard cells around the macros and estimates their routing; changes nothing",
+                lambda task: _flat_check(design, task),
+                f"macro-placement evaluate {where} flat=true{priced}",
+            )
+        )
+    return actions
+
+
+def _legalise(task: Task) -> Outcome:
+    from placement.evaluation.search_evaluation import displaced
+    from placement.search.legaliser import legalise
+
+    after = legalise(task.design, task.placement, spacing=task.values["spacing"])
+    return Outcome(after, displaced(task.placement, after))
+
+
+def _refine(task: Task) -> Outcome:
+    from placement.search.config import AnnealConfig, Budget
+    from placement.search.search import Watch, search
+    from placement.search.starts import Start, legal
+
+    config = AnnealConfig()
+    watch = Watch(
+        None,
+        task.stopped,
+        lambda progress, point: task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves"),
+    )
+    start = Start("window", legal(task.design, task.placement, config))
+    found = search(
+        task.design,
+        (start,),
+        config=config,
+        budget=Budget(seconds=task.values["time"]),
+        weights=task.weights,
+        watch=watch,
+    )
+    return Outcome(found.placement, f"{found.moves:,} moves in {found.seconds:.1f} CPU s")
+
+
+def _flip(task: Task) -> Outcome:
+    from placement.search.flips import flip_macros
+
+    found = flip_macros(task.design, task.placement, weights=task.weights)
+    return Outcome(found.placement, f"{found.flipped} macros were mirrored")
+
+
+def _place_soft(task: Task) -> Outcome:
+    return Outcome(place_soft_macros(task.design, task.placement, SOFT_PLACER), f"placed by {SOFT_PLACER}")
+
+
+def _flat_check(name: str, task: Task) -> Outcome:
+    from placement.evaluation.flat_evaluation import check_placement
+
+    found = check_placement(name, task.design, task.placement, Console(file=io.StringIO())).metrics
+    text = (
+        f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
+        f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
+    )
+    return Outcome(None, text)

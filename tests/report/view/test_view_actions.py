@@ -1,0 +1,167 @@
+"""Jobs of the window: what they do becomes a step; failures and stops are told; command lines are accepted."""
+
+from __future__ import annotations
+
+import queue
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+
+from placement.cli.command import overrides
+from placement.cli.main import COMMANDS, main
+from placement.cli.view_actions import view_actions
+from placement.config import CostConfig
+from placement.engine.costs import legality, proxy_cost
+from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from placement.report.view.actions import Action, Outcome, Parameter, Task
+from placement.report.view.session import Session
+from placement.report.view.window import Window
+
+ROOT = Path(__file__).resolve().parents[3]
+SECONDS = 60.0
+
+
+class Watched:
+    """A window whose jobs end in the test's own thread, as they do in the server's."""
+
+    def __init__(self, folder: Path, *actions: Action, design: str = "toy6") -> None:
+        self.design = load(design)
+        self.session = Session(self.design, self.design.initial, name="initial.plc")
+        self.window = Window(self.design, [self.session], folder=folder, actions=actions)
+        self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
+        self.window.later = self.calls.put
+        self.events: list[dict[str, Any]] = []
+        self.window.join("page", self.events.append)
+
+    def until(self, state: str) -> dict[str, Any]:
+        """Works on what jobs tell, until one of them is in a state."""
+        while True:
+            found = [event for event in self.events if event["event"] == "job" and event["state"] == state]
+            if found:
+                return found[-1]
+            self.calls.get(timeout=SECONDS)()
+
+    def run(self, name: str, **values: float) -> dict[str, Any]:
+        self.window.start(0, name, values)
+        return self.until("done")
+
+
+def own_actions() -> dict[str, Action]:
+    return {action.name: action for action in view_actions("toy6", CostConfig())}
+
+
+def test_legalise_is_one_step_and_keeps_what_is_fixed(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, *own_actions().values())
+    session = watched.session
+    first, second = (int(node) for node in watched.design.placing_order[:2])
+    x, y = float(session.placement.x[second]), float(session.placement.y[second])
+    session.drag({first: (x, y)})
+    session.drop()
+    session.fix([first], fixed=True)
+    assert legality(watched.design, session.placement).overlaps
+    done = watched.run("legalise")
+    assert legality(watched.design, session.placement) == (0, 0)
+    assert (session.placement.x[first], session.placement.y[first]) == (x, y)
+    assert bool(session.placement.fixed[first])
+    assert [step.what for step in session.steps][-1] == "legalise"
+    assert done["after"] == session.costs.proxy_cost == proxy_cost(watched.design, session.placement).proxy_cost
+
+
+def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, *own_actions().values(), design="clustered40")
+    before = watched.session.costs.proxy_cost
+    for name, values in (("refine", {"time": 0.3}), ("flip", {})):
+        watched.events.clear()
+        done = watched.run(name, **values)
+        assert done["after"] <= done["before"]
+        assert watched.session.costs == proxy_cost(watched.design, watched.session.placement)
+    assert watched.session.costs.proxy_cost < before
+    while watched.session.undo() is not None:
+        pass
+    assert watched.session.placement == watched.design.initial
+
+
+def test_a_job_is_alone_stops_and_its_failure_is_told(tmp_path: Path) -> None:
+    waits: queue.Queue[None] = queue.Queue()
+
+    def wait(task: Task) -> Outcome:
+        task.report(0.5, "half")
+        waits.get(timeout=SECONDS)
+        return Outcome(None, f"stopped: {task.stopped()}")
+
+    def fail(task: Task) -> Outcome:
+        raise DesignError("no room")
+
+    def crash(task: Task) -> Outcome:
+        raise RuntimeError("a bug")
+
+    actions = [Action(run.__name__, run.__name__, "", run, "") for run in (wait, fail, crash)]
+    watched = Watched(tmp_path, *actions)
+    watched.window.start(0, "wait", {})
+    assert watched.until("running")["progress"] == 0.0
+    with pytest.raises(DesignError, match="wait is at work"):
+        watched.window.check_free("page", 0)
+    watched.window.stop(0)
+    waits.put(None)
+    assert watched.until("done")["text"] == "stopped: True"
+    watched.window.check_free("page", 0)
+    for name, text in (("fail", "no room"), ("crash", "crash failed: RuntimeError('a bug')")):
+        watched.events.clear()
+        watched.window.start(0, name, {})
+        assert watched.until("failed")["text"] == text
+    with pytest.raises(DesignError, match="action 'dance'"):
+        watched.window.start(0, "dance", {})
+    assert watched.session.placement == watched.design.initial
+
+
+def test_parameters_are_checked() -> None:
+    action = Action(
+        "a", "A", "", lambda task: Outcome(None, ""), "a {file} {time}", (Parameter("time", "s", 1, 0.5, 9),)
+    )
+    assert action.checked({"time": 2}) == {"time": 2.0}
+    assert action.checked({}) == {"time": 1.0}
+    assert action.line("x.plc", {"time": 2.5}) == "a x.plc 2.5"
+    for wrong in (0.1, 10, float("nan")):
+        with pytest.raises(DesignError, match="must be in"):
+            action.checked({"time": wrong})
+
+
+@pytest.mark.parametrize("name", list(own_actions()))
+def test_the_command_lines_are_accepted(name: str) -> None:
+    action = {one.name: one for one in view_actions("toy6", CostConfig(density=0.7))}[name]
+    words = shlex.split(action.line("mine.plc", action.checked({})))
+    assert words[0] == "macro-placement"
+    command = COMMANDS[words[1]]
+    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(ROOT / "configs")):
+        composed = OmegaConf.to_container(hydra.compose(command.config, overrides(words[2:], command)))
+    assert composed["design"] == "toy6"
+    assert composed["placement"] == "mine.plc"
+    assert composed["cost"]["density"] == 0.7
+
+
+def test_steps_are_replayed_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    watched = Watched(tmp_path)
+    node = int(watched.design.placing_order[0])
+    watched.session.drag({node: (90.25, 31.5)})
+    watched.session.drop()
+    watched.window.save({"path": "steps.json", "form": "steps"})
+    assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 0
+    moved = read_placement("moved.plc", watched.design.netlist)[1]
+    assert np.array_equal(moved.x, watched.session.placement.x)
+    assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["view", "toy6", "nowhere.plc", "--out", "other.plc"]) == 2
+    assert "nowhere.plc: there is no such file" in capsys.readouterr().err
+    assert main(["view", "clustered40", "moved.plc", "--out", "other.plc"]) == 2
+    assert "moved.plc" in capsys.readouterr().err

@@ -1,0 +1,251 @@
+"""A person at the window: opens, drags, undoes, legalises, saves, reloads, compares, in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement.engine.costs import legality, proxy_cost
+from placement.netlist.design import Design, Placement
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
+from tests.report.view.conftest import Server
+
+pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
+pytestmark = pytest.mark.browser
+DESIGN = "clustered40"
+SECONDS = 30_000  # ms that anything on the page may take
+
+
+class Person:
+    """Looks at a page, and uses it."""
+
+    def __init__(self, browser: Any, address: str, *, wait: bool = True) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 800})
+        self.context.set_default_timeout(SECONDS)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", self.requested)
+        self.address = address
+        self.page.goto(address)
+        if wait:
+            self.ready()
+
+    def requested(self, request: Any) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.errors.append(f"asks {request.url}")
+
+    def ready(self) -> None:
+        self.until("Boolean(globalThis.viewer) && performance.getEntriesByName('painted').length > 0")
+
+    def until(self, expression: str) -> None:
+        """Waits until a JavaScript expression is true. Playwright's own wait needs `eval`, which the page forbids."""
+        deadline = time.monotonic() + SECONDS / 1000
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < deadline, f"{expression} has not come true: {self.page.inner_text('#status')}"
+            self.page.wait_for_timeout(30)
+
+    def centre(self, node: int) -> tuple[float, float]:
+        """Where a node is on the page, in pixels."""
+        x, y = self.page.evaluate(
+            """node => {
+                const { model, viewport, canvases } = viewer, edge = canvases[0].getBoundingClientRect();
+                const [px, py] = viewport.toScreen(model.placement.x[node], model.placement.y[node]);
+                return [px + edge.left, py + edge.top];
+            }""",
+            node,
+        )
+        return x, y
+
+    def drag(self, node: int, dx: float, dy: float, *, drop: bool = True) -> None:
+        px, py = self.centre(node)
+        mouse = self.page.mouse
+        mouse.move(px, py)
+        mouse.down()
+        mouse.move(px + dx, py + dy, steps=12)
+        if drop:
+            mouse.up()
+
+    def steps(self, count: int) -> None:
+        """Waits until so many steps are listed."""
+        self.until(f"viewer.model.session.state.steps.length === {count}")
+
+    def shown(self, name: str) -> str:
+        return str(self.page.inner_text(f"#cost-{name} td.now"))
+
+    def save(self, name: str) -> None:
+        self.page.keyboard.press("Control+s")
+        self.page.fill("dialog input", name)
+        self.page.click("dialog button.main")
+
+
+@pytest.fixture
+def person(browser: Any) -> Iterator[Callable[..., Person]]:
+    there: list[Person] = []
+
+    def come(server: Server, **options: Any) -> Person:
+        there.append(Person(browser, server.address, **options))
+        return there[-1]
+
+    yield come
+    for one in there:
+        one.context.close()
+        assert one.errors == []
+
+
+def saved(path: Path, design: Design) -> Placement:
+    return read_placement(path, design.netlist)[1]
+
+
+def hard(design: Design, at: int = 0) -> int:
+    return int(design.placing_order[at])
+
+
+def test_drag_cost_undo_save_reload(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    one = person(serve(DESIGN))
+    before = one.shown("proxy_cost")
+    assert before == f"{proxy_cost(design).proxy_cost:.6f}"
+    one.drag(hard(design), 60, 40)
+    one.steps(1)
+    assert one.shown("proxy_cost") != before
+    one.save("mine.plc")
+    one.page.wait_for_selector("#message:has-text('saved:')")
+    placement = saved(tmp_path / "mine.plc", design)
+    costs = proxy_cost(design, placement)
+    for name in ("wirelength_cost", "density_cost", "congestion_cost", "proxy_cost"):
+        assert one.shown(name) == f"{getattr(costs, name):.6f}"
+    assert one.shown("wirelength") == f"{costs.wirelength:,.1f}"
+    one.page.reload()
+    one.ready()
+    one.steps(1)
+    assert one.shown("proxy_cost") == f"{costs.proxy_cost:.6f}"
+    one.page.keyboard.press("Control+z")
+    one.steps(0)
+    assert one.shown("proxy_cost") == before
+    one.page.keyboard.press("Control+Shift+z")
+    one.steps(1)
+    one.drag(hard(design), 30, 10)
+    one.steps(2)
+    one.save("mine.plc")
+    one.page.wait_for_selector("dialog:has-text('is there already')")
+    one.page.click("dialog button:has-text('Cancel')")
+    assert saved(tmp_path / "mine.plc", design) == placement
+
+
+def test_an_illegal_place_says_why_and_legalise_mends_it(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    one = person(serve(DESIGN))
+    first, second = hard(design), hard(design, 1)
+    (px, py), (qx, qy) = one.centre(first), one.centre(second)
+    one.page.keyboard.down("Control")  # without snapping
+    one.drag(first, qx - px, qy - py, drop=False)
+    one.page.wait_for_selector(f"#chosen .bad:has-text('overlaps {design.netlist.names[second]}')")
+    one.page.mouse.up()
+    one.page.keyboard.up("Control")
+    one.steps(1)
+    one.page.click("#do-legalise")
+    one.steps(2)
+    one.page.wait_for_selector("#faults:has-text('legal: no macro breaks a rule')")
+    one.page.click("#keep")
+    one.save("legal.plc")
+    one.page.wait_for_selector("#message:has-text('saved:')")
+    assert legality(design, saved(tmp_path / "legal.plc", design)) == (0, 0)
+    one.page.evaluate("document.querySelectorAll('#doing details').forEach(one => { one.open = true; })")
+    assert f"design={DESIGN} placement={tmp_path / 'legal.plc'}" in one.page.inner_text("#doing")
+
+
+def test_refine_shows_its_progress_stops_and_is_discarded(
+    serve: Callable[..., Server], person: Callable[..., Person]
+) -> None:
+    one = person(serve(DESIGN))
+    before = one.shown("proxy_cost")
+    one.page.fill("[name=refine-time]", "600")
+    one.page.click("#do-refine")
+    one.page.wait_for_selector("#job:has-text('best cost')")
+    other = person(serve(DESIGN))  # nothing to do with the first one
+    assert other.shown("proxy_cost") == before
+    one.page.click("#stop")
+    one.page.wait_for_selector("#discard")
+    assert float(one.shown("proxy_cost")) < float(before)
+    one.page.click("#discard")
+    one.steps(0)
+    assert one.shown("proxy_cost") == before
+
+
+def test_two_windows_see_each_other_and_a_dead_server_is_told(
+    serve: Callable[..., Server], person: Callable[..., Person]
+) -> None:
+    design, server = load(DESIGN), serve(DESIGN)
+    one, other = person(server), person(server)
+    one.drag(hard(design), 50, 30)
+    other.steps(1)
+    assert other.shown("proxy_cost") == one.shown("proxy_cost")
+    server.end(kill=True)
+    for page in (one, other):
+        page.page.wait_for_selector("#message.bad:has-text('The server does not answer')")
+        assert page.page.is_disabled("button:has-text('Save…')")
+
+
+def test_two_placements_are_compared(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    folder = Path(__file__).resolve().parents[3] / "netlists" / DESIGN
+    shutil.copy(folder / "initial.plc", tmp_path / "one.plc")
+    shutil.copy(folder / "initial.plc", tmp_path / "two.plc")
+    one = person(serve(DESIGN, "one.plc", "two.plc"))
+    one.drag(hard(design), 50, 30)
+    one.steps(1)
+    one.page.select_option("#compare-with", "1")
+    one.page.wait_for_selector("#moved:has-text('1 hard and 0 soft')")
+    assert one.page.inner_text("#cost-proxy_cost td.other") == f"{proxy_cost(design).proxy_cost:.6f}"
+    for how in ("fade", "sides", "lines"):
+        one.page.select_option("#compare-how", how)
+    one.page.click("button:has-text('change places')")
+    one.until("viewer.model.active === 1 && viewer.model.other === 0")
+
+
+def test_a_wrong_token_shows_why(serve: Callable[..., Server], person: Callable[..., Person], browser: Any) -> None:
+    server = serve(DESIGN)
+    page = browser.new_page()
+    answer = page.goto(server.address.rsplit("/", 2)[0] + "/wrong/")
+    assert answer.status == 403
+    assert "lacks the window's token" in page.inner_text("body")
+    page.close()
+
+
+def test_search_layers_map_ruler_and_theme(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
+    one = person(serve(DESIGN))
+    count = one.page.evaluate("viewer.model.search('*').length")
+    one.page.keyboard.press("/")
+    one.page.keyboard.type("*_1*")
+    found = one.page.evaluate("viewer.model.search('*_1*').length")
+    assert 0 < found < count
+    one.page.keyboard.press("Enter")
+    assert one.page.evaluate("viewer.model.chosen.size") == found
+    one.page.select_option("#map", "horizontal")
+    one.until("viewer.model.map?.name === 'horizontal'")
+    one.page.click("button:has-text('Measure')")
+    box = one.page.evaluate(
+        "(() => { const b = viewer.canvases[0].getBoundingClientRect(); return [b.left, b.top]; })()"
+    )
+    one.page.mouse.move(box[0] + 100, box[1] + 100)
+    one.page.mouse.down()
+    one.page.mouse.move(box[0] + 200, box[1] + 100)
+    length = one.page.evaluate("viewer.pointers[0].ruler[1][0] - viewer.pointers[0].ruler[0][0]")
+    assert length == pytest.approx(100 / one.page.evaluate("viewer.viewport.scale"))
+    one.page.mouse.up()
+    theme = one.page.evaluate("document.documentElement.dataset.theme")
+    one.page.click("button:has-text('Dark / light')")
+    assert one.page.evaluate("document.documentElement.dataset.theme") != theme
