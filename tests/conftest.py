@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 # Before JAX is imported anywhere: every test runs with several (virtual) devices.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Unoptimised code: compiled five times as fast, and the tests compile much more than they compute.
+# Unoptimised code in one piece: compiled five times as fast, and the tests compile much more than they compute.
 if "xla_backend_optimization_level" not in os.environ.get("XLA_FLAGS", ""):
     quick = " --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    quick += " --xla_cpu_parallel_codegen_split_count=1"
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
@@ -31,6 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Has the longest files begin first."""
     turns = [*LONG_FIRST, ""]
     items.sort(key=lambda item: next(at for at, folder in enumerate(turns) if item.nodeid.startswith(folder)))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: the garbage collector looks at it no more, nor as often (tracing makes many objects)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(scope="session")

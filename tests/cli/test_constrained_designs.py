@@ -99,7 +99,7 @@ def test_search_legalise_and_compare(
     assert clean(folder, tmp_path / "legal" / "placement.plc")
     assert main(["search", f"design={folder}", "placement=legal/placement.plc", "moves=20000", "out=searched"]) == 0
     assert clean(folder, tmp_path / "searched" / "placement.plc")
-    assert main(["compare", f"design={folder}", "placers=random,anneal", "time=2", "seeds=1", "out=compared"]) == 0
+    assert main(["compare", f"design={folder}", "placers=random,anneal", "time=0.5", "seeds=1", "out=compared"]) == 0
     with (tmp_path / "compared" / "comparison.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert {row["placer"] for row in rows} == {"random", "anneal"}

@@ -24,11 +24,11 @@ def train(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return run_here("train.py", *arguments, folder=folder)
 
 
-def train_alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own."""
+def alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python with `words`, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("HYDRA_FULL_ERROR", None)
-    command = [sys.executable, str(ROOT / "train.py"), *arguments]
+    command = [sys.executable, *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
 
 
@@ -37,11 +37,26 @@ def rows(run_dir: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_trains_and_the_same_command_has_nothing_left_to_do(tmp_path):
-    command = ("--config-name", "test", "run_dir=run", "replay.name=memory")
-    result = train_alone(*command, folder=tmp_path)
+COMMAND = ("--config-name", "test", "run_dir=run")
+WITHOUT_REVERB = f"""
+import runpy, sys
+sys.modules["reverb"] = sys.modules["tensorflow"] = None
+sys.argv = ["train.py", *{COMMAND}]
+runpy.run_path({str(ROOT / "train.py")!r}, run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The folder in which `train.py` ran in a process of its own, which had no Reverb; and what it told."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, alone("-c", WITHOUT_REVERB, folder=folder)
+
+
+def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
+    folder, result = trained
     assert result.returncode == 0, result.stderr
-    run_dir = tmp_path / "run"
+    run_dir = folder / "run"
     assert [row["iteration"] for row in rows(run_dir)] == ["1", "2", "3"]
     design = load("toy6")
     _, placement = read_placement(run_dir / "best.plc", design.netlist)
@@ -52,9 +67,14 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(tmp_path):
         assert (run_dir / file).stat().st_size > 0, file
     for said in ("best placement: run/best.plc", "plots: run/plots", "report: run/report.html"):
         assert said in result.stdout
-    again = train(*command, folder=tmp_path)
+    again = train(*COMMAND, folder=folder)
     assert again.returncode == 0, again.stderr
     assert "goes on after iteration 3" in again.stdout and len(rows(run_dir)) == 3
+
+
+def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
+    _, result = trained
+    assert (result.stdout + result.stderr).count("Reverb is not installed") == 1
 
 
 def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
@@ -74,7 +94,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
     sweep = ("-m", "--config-name", "test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
-    result = train_alone(*sweep, folder=tmp_path)  # its jobs write where its process does
+    result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write where its process does
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
     assert len(rows(folder)) == 1
@@ -98,13 +118,12 @@ def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_is_fine_tuned_and_evaluated_on_a_larger_design(tmp_path):
+def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
+    (tmp_path / "first").symlink_to(trained[0] / "run")
     small = ("--config-name", "test", "replay.name=memory", "ppo.iterations=1")
-    trained = train(*small, "run_dir=first", folder=tmp_path)
-    assert trained.returncode == 0, trained.stderr
     tuned = train(*small, "design=planted20", "initial_policy=first", "run_dir=second", folder=tmp_path)
     assert tuned.returncode == 0, tuned.stderr
-    assert "begins with the parameters of iteration 1 of the run in first" in tuned.stdout
+    assert "begins with the parameters of iteration 3 of the run in first" in tuned.stdout
     for arguments, message in (
         (("initial_policy=first", "policy.node_width=16"), "policy.node_width=8 instead of 16: give the same"),
         (("initial_policy=nowhere",), "initial_policy='nowhere': must be the folder of a training run"),
@@ -126,17 +145,3 @@ def test_training_that_breaks_down_is_told_without_a_traceback(tmp_path):
     again = train("--config-name", "test", "run_dir=run", "replay.name=memory", folder=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(rows(tmp_path / "run")) == 3
-
-
-def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(tmp_path):
-    blocked = (
-        "import runpy, sys; sys.modules['reverb'] = sys.modules['tensorflow'] = None; "
-        f"sys.argv = ['train.py', '--config-name', 'test', 'ppo.iterations=1', 'run_dir=run']; "
-        f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", blocked]
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode == 0, result.stderr
-    assert len(rows(tmp_path / "run")) == 1
-    assert (result.stdout + result.stderr).count("Reverb is not installed") == 1

@@ -63,11 +63,11 @@ def test_traces_stop_growing_after_the_first_iteration(
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(soft_placer="none"),
         policy=policy,
-        ppo=PPOConfig(iterations=4, episodes_per_iteration=8, epochs=2, minibatch_size=16),
+        ppo=PPOConfig(iterations=3, episodes_per_iteration=8, epochs=2, minibatch_size=16),
         replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=4, max_staleness=0, evaluate_every=1, checkpoint_every=100),
     )
     local.run(config, progress=traces)
-    assert len(traces.counts) == 4
+    assert len(traces.counts) == 3
     assert min(traces.counts[0]) >= 1
     assert set(traces.counts) == {traces.counts[0]}

@@ -166,11 +166,11 @@ def test_gradients_reach_every_parameter(agent: Agent, params: Params) -> None:
 def test_it_learns_what_pays() -> None:
     """Probability moves to the rewarded columns, for both designs at once, through actor and learner."""
     designs = [four_macros(), random_design(2, hard=4, soft=3, ports=3, nets=12, canvas=square_canvas(6, 5))]
-    config = PolicyConfig(name="edge_gnn_stepwise", node_width=8, rounds=1)
-    env, ppo = EnvConfig(soft_placer="none"), PPOConfig(epochs=2, minibatch_size=28, learning_rate=1e-2)
+    config = PolicyConfig(name="edge_gnn_stepwise", node_width=4, rounds=1)
+    env, ppo = EnvConfig(soft_placer="none"), PPOConfig(epochs=2, minibatch_size=28, learning_rate=2e-2)
     agent, learner = Agent(config, designs), Learner(config, ppo, env, designs, seed=0)
     paid = []
-    for iteration in range(12):
+    for iteration in range(9):
         episodes = played_episodes(designs, 16, iteration, env=env, played_by=(agent, learner.parameters()), bonus=2)
         metrics = learner.update(episodes, iteration=0)
         paid.append([np.mean([one.reward / one.length for one in episodes[which::2]]) for which in range(2)])

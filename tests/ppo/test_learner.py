@@ -196,8 +196,9 @@ def _log_probabilities(agent: Agent, params: dict, designs: list[Design], episod
     """Of an episode's actions under the parameters, float32 [length]."""
     pool = make_pool(designs, 1, config=ENV, design_of_env=[int(episode.design)])
     (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
+    decide = jax.jit(agent.network.decide)
     for action in episode.actions[: episode.length]:
-        logits, _ = agent.network.decide(params, embeddings, agent.network.inputs, Observation(**observation))
+        logits, _ = decide(params, embeddings, agent.network.inputs, Observation(**observation))
         found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
         observation = pool.step([action])[0]
     return np.array(found)
@@ -214,7 +215,7 @@ def test_the_learning_rate_decays_with_the_time_where_that_is_ahead(
     learner: Learner, initial: LearnerState, designs: list[Design]
 ) -> None:
     learner.state = initial
-    episodes = played_episodes(designs, 4, 0, env=ENV)
+    episodes = played_episodes(designs, 32, 0, env=ENV)
     rates = [
         learner.learn(learner.prepare(episodes), iteration=iteration, elapsed=elapsed)["learning_rate"]
         for iteration, elapsed in ((0, 0.0), (0, 1.0), (9, 0.0))
@@ -222,24 +223,23 @@ def test_the_learning_rate_decays_with_the_time_where_that_is_ahead(
     assert rates == pytest.approx([PPO.learning_rate, 0.1 * PPO.learning_rate, 0.1 * PPO.learning_rate])
 
 
-def test_a_fraction_of_the_samples_is_drawn_anew_each_epoch(designs: list[Design]) -> None:
-    config = dataclasses.replace(PPO, sample_fraction=0.5, minibatch_size=8)
-    learner = Learner(POLICY, config, ENV, designs, seed=0)
+def test_a_fraction_of_the_samples_is_drawn_anew_each_epoch(
+    learner: Learner, initial: LearnerState, designs: list[Design]
+) -> None:
+    half = copy.copy(learner)
+    half._config, half.state = dataclasses.replace(PPO, sample_fraction=0.5), initial
     seen: list[np.ndarray] = []
-    shared = learner._minibatches
+    shared = half._minibatches
 
     def watch(order: np.ndarray, episodes: int) -> list[Minibatch]:
         seen.append(order)
         return shared(order, episodes)
 
-    learner._minibatches = watch  # type: ignore[method-assign]
-    metrics = learner.update(played_episodes(designs, 8, 0, env=ENV), iteration=0)
+    half._minibatches = watch  # type: ignore[method-assign]
+    episodes = played_episodes(designs, 32, 0, env=ENV)
+    metrics = half.update(episodes, iteration=0)
     assert [len(order) for order in seen] == [int(metrics["samples"])] * PPO.epochs
-    whole = dataclasses.replace(config, sample_fraction=1.0)
-    everything = Learner(POLICY, whole, ENV, designs, seed=0).update(
-        played_episodes(designs, 8, 0, env=ENV), iteration=0
-    )
-    assert metrics["samples"] == math.ceil(everything["samples"] / 2)
+    assert metrics["samples"] == math.ceil(sum(int(one.length) for one in episodes) / 2)
     assert set(seen[0]) != set(seen[1])
 
 

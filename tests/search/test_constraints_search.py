@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.clustered import clustered
+from placement.search import legaliser
 from placement.search.annealer import Annealer
 from placement.search.boxes import joined_grid
 from placement.search.config import MOVES, AnnealConfig, Budget
@@ -27,6 +30,13 @@ from placement.search.starts import make_starts
 from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import constrained, randomly_constrained
 from tests.support.designs import random_design, random_placement, square_canvas
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_attempts() -> Iterator[None]:
+    """Less time for a smaller displacement, of which nothing is asked here."""
+    with mock.patch.object(legaliser, "ATTEMPTS", 20):
+        yield
 
 
 def drawn(seed: int, *, hard: int = 6) -> Design | None:

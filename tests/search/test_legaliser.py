@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from placement.engine.costs import legality
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
+from placement.search import legaliser
 from placement.search.legaliser import Blockage, NoRoom, fits, legalise
 from tests.support.designs import random_design, random_placement, square_canvas
 
@@ -40,7 +42,8 @@ def test_thrown_macros_become_legal(seed):
     design = random_design(seed, hard=7, canvas=square_canvas())
     placement = random_placement(design, seed)
     try:
-        legal = legalise(design, placement)
+        with mock.patch.object(legaliser, "ATTEMPTS", 20):  # of the displacement nothing is asked here
+            legal = legalise(design, placement)
     except NoRoom:
         return
     assert fits(design, legal)

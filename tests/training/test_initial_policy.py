@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
 from placement.config import ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.netlist.load import load
+from placement.policy.agent import Agent
 from placement.runtimes import local
 from placement.runtimes.ray import driver
 from placement.training.saving import FOLDER_NAME, read_parameters
 from placement.training.trained_run import parameter_shapes
 from tests.support.fakes import Silent
 
-POLICY = PolicyConfig(node_width=4, grid_width=4, rounds=1, location_frequencies=2)
+# As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
+POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 
 
 def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any) -> TrainConfig:
@@ -27,7 +31,7 @@ def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any
         "policy": POLICY,
         "ppo": PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
         "replay": ReplayConfig(name="memory", timeout=180.0),
-        "runtime": RuntimeConfig(envs_per_actor=8, evaluate_every=0),
+        "runtime": RuntimeConfig(envs_per_actor=4, evaluate_every=0),
     }
     return TrainConfig(**{**settings, **changes})
 
@@ -59,33 +63,41 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 STILL = PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16, learning_rate=1e-30)
 
 
-def test_a_run_begins_with_what_another_learned(trained: Path, tmp_path: Path) -> None:
-    shown = Silent()
-    config = _config(tmp_path / "tuned", "planted20", ppo=STILL, initial_policy=str(trained))
+class Tuned(NamedTuple):
+    """A run that began with what another one learned, whose folder is gone since; and what it told."""
+
+    config: TrainConfig
+    iterations: int
+    shown: Silent
+
+
+@pytest.fixture(scope="module")
+def tuned(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    folder, shown = tmp_path_factory.mktemp("tuned"), Silent()
+    shutil.copytree(trained, folder / "before")
+    config = _config(folder / "run", "planted20", ppo=STILL, initial_policy=str(folder / "before"))
     result = local.run(config, progress=shown)
-    assert any("begins with the parameters of iteration 1" in note for note in shown.notes)
-    tuned, iteration = _parameters(tmp_path / "tuned")
-    assert (result.iterations, iteration) == (1, 1)
-    assert _same(tuned, _parameters(trained)[0])
-    local.run(_config(tmp_path / "fresh", "planted20", ppo=STILL), progress=Silent())
-    assert _distance(_parameters(tmp_path / "fresh")[0], tuned) > 0.01
+    shutil.rmtree(folder / "before")
+    return Tuned(config, result.iterations, shown)
 
 
-def test_a_resumed_run_does_not_read_it_again(trained: Path, tmp_path: Path) -> None:
-    shutil.copytree(trained, tmp_path / "before")
-    config = _config(tmp_path / "tuned", initial_policy=str(tmp_path / "before"))
-    local.run(config, progress=Silent())
-    shutil.rmtree(tmp_path / "before")
-    shown = Silent()
-    longer = _config(
-        tmp_path / "tuned",
-        initial_policy=str(tmp_path / "before"),
-        ppo=PPOConfig(iterations=2, episodes_per_iteration=8, minibatch_size=16),
-    )
+def test_a_run_begins_with_what_another_learned(trained: Path, tuned: Tuned) -> None:
+    assert any("begins with the parameters of iteration 1" in note for note in tuned.shown.notes)
+    learned, iteration = _parameters(Path(tuned.config.run_dir))
+    assert (tuned.iterations, iteration) == (1, 1)
+    assert _same(learned, _parameters(trained)[0])
+    fresh = Agent(POLICY, [load("planted20")]).init(tuned.config.seed)
+    assert _distance(fresh, learned) > 0.01
+
+
+def test_a_resumed_run_does_not_read_it_again(tuned: Tuned, tmp_path: Path) -> None:
+    shutil.copytree(tuned.config.run_dir, tmp_path / "run")
+    again, shown = dataclasses.replace(tuned.config, run_dir=str(tmp_path / "run")), Silent()
+    longer = dataclasses.replace(again, ppo=dataclasses.replace(STILL, iterations=2))
     assert local.run(longer, progress=shown).iterations == 2
     assert not any("begins with" in note for note in shown.notes)
     with pytest.raises(ConfigError, match=r"initial_policy=None \(was "):
-        local.run(_config(tmp_path / "tuned"), progress=Silent())
+        local.run(dataclasses.replace(longer, initial_policy=None), progress=Silent())
 
 
 def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
@@ -104,8 +116,8 @@ def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained
         with pytest.raises(ConfigError, match=message) as caught:
             local.run(_config(tmp_path / "new", initial_policy=str(tmp_path / name)), progress=Silent())
         assert str(caught.value).startswith("initial_policy=")
-    other = PolicyConfig(node_width=8, grid_width=4, rounds=1, location_frequencies=2)
-    with pytest.raises(ConfigError, match=r"another network.*trained with policy\.node_width=4 instead of 8"):
+    other = PolicyConfig(node_width=16, grid_width=8, rounds=1)
+    with pytest.raises(ConfigError, match=r"another network.*trained with policy\.node_width=8 instead of 16"):
         local.run(_config(tmp_path / "new", initial_policy=str(trained), policy=other), progress=Silent())
     assert not (tmp_path / "new").exists()
 
