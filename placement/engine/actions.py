@@ -55,10 +55,13 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         outside = [f"it must stay out of the exclusive region {name!r}" for name in others]
         return " and ".join(inside + outside)
     if verdict == _native.Verdict.too_close:
-        own_halo, halo = constraints.halo[macro], constraints.halo[obstacle]
+        across, up = constraints.sides(design.initial.orientation)
+        nodes = [macro, obstacle]
+        if not (across[nodes].any() or up[nodes].any()):
+            return f"it would stand too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
         return (
-            f"it would stand too close to macro {names[obstacle]!r}: their halos are {own_halo[0]:g} and {halo[0]:g} "
-            f"µm in x, {own_halo[1]:g} and {halo[1]:g} µm in y"
+            f"it would stand too close to macro {names[obstacle]!r}: their halos are {across[macro]:g} and "
+            f"{across[obstacle]:g} µm in x, {up[macro]:g} and {up[obstacle]:g} µm in y"
         )
     return (
         f"it would overlap macro {names[obstacle]!r} by more than the threshold of "

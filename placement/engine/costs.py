@@ -24,9 +24,11 @@ class Costs(NamedTuple):
     Attributes:
         wirelength: µm, half-perimeters of all nets, weighted.
         wirelength_cost: wirelength / ((canvas width + height) · summed net weights).
-        density_cost: half the mean density of the densest tenth of the gcells.
-        congestion_cost: mean of the busiest twentieth of the two congestion maps together.
-        proxy_cost: their weighted sum.
+        density_cost: half the mean density of the densest tenth of the gcells. Of the chip cost: µm of wire that cells
+            add where they must make way, over what wirelength_cost is over.
+        congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
+            beyond 40% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
+        proxy_cost: their weighted sum, of the cost that the weights name.
 
     Example:
         >>> costs = placement.proxy_cost(placement.load("toy6"))
@@ -103,7 +105,7 @@ def _evaluator(design: Design) -> _native.CostEvaluator:
 
 
 def proxy_cost(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Costs:
-    """The exact cost of `placement` (the design's own placement when None).
+    """The exact cost of `placement` (None: the design's own), the proxy or the chip cost by `weights.name`.
 
     Example:
         >>> round(placement.proxy_cost(placement.load("toy6")).proxy_cost, 6)
@@ -117,7 +119,7 @@ def proxy_cost(design: Design, placement: Placement | None = None, *, weights: C
 
 
 def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
-    """The density and congestion maps of `placement` (the design's own placement when None); raises DesignError."""
+    """The proxy cost's density and congestion maps of `placement` (None: the design's own); raises DesignError."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
     evaluator.evaluate(placement.x, placement.y, placement.orientation, *DEFAULT_WEIGHTS)

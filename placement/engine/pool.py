@@ -26,6 +26,7 @@ from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
+from placement.netlist.feasibility import turned_design
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class EnvironmentPool:
     forked child.
 
     Attributes:
-        designs: that are played.
+        designs: that are played, their macros turned as they may stand.
         config: how the pool was made.
         spec: what goes in and what comes out.
         num_envs: how many environments there are.
@@ -89,7 +90,7 @@ class EnvironmentPool:
 
     def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
         """Use `make_pool`."""
-        self.designs = tuple(designs)
+        self.designs = tuple(turned_design(design) for design in designs)
         env = config.env
         with refusing_unplayable(self.designs):
             self._native = _native.EnvironmentPool(

@@ -28,6 +28,8 @@ from placement.netlist.load import load
 ENVIRONMENT_ID = "MacroPlacement-v0"
 _METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}
 _PIXELS = 512
+LENGTH_TOLERANCE = 1e-6
+"""µm; `kLengthTolerance` of the engine."""
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
@@ -66,12 +68,13 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode={render_mode!r}: must be None or rgb_array")
-        self.design = load(design) if isinstance(design, str) else design
         self.render_mode = render_mode
-        self._pool = make_pool(self.design, 1, config=config)
+        self._pool = make_pool(load(design) if isinstance(design, str) else design, 1, config=config)
+        self.design = self._pool.designs[0]
         self._batch, _ = self._pool.reset()
         self._mask = self._batch["mask"][0].copy()  # the current one at any time, for the action space
         self._ended = False
+        self._cells: list[int] = []  # the episode's actions
         self.observation_space = observation_space(self._pool)
         self.action_space = GridCells(self._mask)
         self.spec = copy.deepcopy(gymnasium.spec(ENVIRONMENT_ID))
@@ -82,6 +85,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         super().reset(seed=seed)
         self._batch, _ = self._pool.reset()
         self._ended = False
+        self._cells.clear()
         return observation_of(self._batch, 0), self._info()
 
     def step(self, action: SupportsIndex) -> tuple[dict, float, bool, bool, dict]:
@@ -99,6 +103,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
                 f"action {index}: must be in [0, {self._pool.spec.num_actions}), row · columns + column"
             )
         self._batch, reward, terminated, _, brought = self._pool.step(np.array([index], np.int32))
+        self._cells.append(index)
         self._ended = bool(terminated[0])
         info = self._info()
         if brought["dead_end"][0]:
@@ -121,19 +126,12 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
             return self._pool.placement(0)
         unplaced = np.union1d(self.design.netlist.soft, order[placed:])
         unplaced = unplaced[~initial.fixed[unplaced]]
-        columns = np.floor(self._batch["x"][0, :placed] * self.design.canvas.columns)
-        rows = np.floor(self._batch["y"][0, :placed] * self.design.canvas.rows)
         x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
-        x[order[:placed]] = (columns + 0.5) * self.design.canvas.cell_width
-        y[order[:placed]] = (rows + 0.5) * self.design.canvas.cell_height
-        grid, (width, height) = self.design.constraints.grid, self.design.netlist.sides(initial.orientation)
-        for at, seen, extent, side, pitch, offset in (
-            (x, "x", self.design.canvas.width, width, grid.pitch_x, grid.offset_x),
-            (y, "y", self.design.canvas.height, height, grid.pitch_y, grid.offset_y),
-        ):
-            if pitch > 0:  # the observation has the place to single precision; its corner is on the grid
-                corner = self._batch[seen][0, :placed].astype(np.float64) * extent - side[order[:placed]] / 2
-                at[order[:placed]] = offset + np.round((corner - offset) / pitch) * pitch + side[order[:placed]] / 2
+        canvas, grid, macros = self.design.canvas, self.design.constraints.grid, order[:placed]
+        row, column = np.divmod(np.array(self._cells[:placed], dtype=np.int64), canvas.columns)
+        width, height = (side[macros] for side in self.design.netlist.sides(initial.orientation))
+        x[macros] = _snapped((column + 0.5) * canvas.cell_width, width, grid.pitch_x, grid.offset_x)
+        y[macros] = _snapped((row + 0.5) * canvas.cell_height, height, grid.pitch_y, grid.offset_y)
         standing[order[:placed]] = True
         x[unplaced], y[unplaced], standing[unplaced] = 0.0, 0.0, False
         return Placement(x=x, y=y, orientation=initial.orientation, placed=standing, fixed=initial.fixed)
@@ -160,3 +158,10 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     def _info(self) -> dict[str, Any]:
         self._mask[...] = self._batch["mask"][0]
         return {"action_mask": self._mask.reshape(-1).astype(np.int8)}
+
+
+def _snapped(centre: np.ndarray, side: np.ndarray, pitch: float, offset: float) -> np.ndarray:
+    """Centres whose macros' lower corners are on the grid, the nearest below; as the engine does it (legality.hpp)."""
+    if pitch <= 0:
+        return centre
+    return offset + pitch * np.floor((centre - side / 2 - offset + LENGTH_TOLERANCE) / pitch) + side / 2

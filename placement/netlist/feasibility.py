@@ -7,6 +7,7 @@ either. Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), X, Y pla
 from __future__ import annotations
 
 import dataclasses
+import weakref
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.keep_outs import KeepOutKind, keep_outs
-from placement.netlist.rectangles import clipped, grown, union_area
+from placement.netlist.rectangles import LEAST, clipped, grown, union_area
 
-TOLERANCE = 1e-6
+TOLERANCE = LEAST
 """µm: lengths that are equal but for rounding are equal, as in the engine."""
 MOST_NAMED = 10
+_FOUND: weakref.WeakKeyDictionary[Design, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
 def ready(design: Design) -> Design:
@@ -29,6 +31,11 @@ def ready(design: Design) -> Design:
         DesignError: as `check_constraints`.
     """
     check_constraints(design)
+    return turned_design(design)
+
+
+def turned_design(design: Design) -> Design:
+    """The design with its movable macros turned as they may be; itself where they all are."""
     turned = turned_as_allowed(design, design.initial)
     return design if turned is design.initial else dataclasses.replace(design, initial=turned)
 
@@ -45,15 +52,17 @@ def check_constraints(design: Design) -> tuple[str, ...]:
     """
     if not design.constraints.any:
         return ()
+    if design in _FOUND:
+        return _FOUND[design]
     _check_areas(design)
-    nowhere = [node for node in design.placing_order.tolist() if not _has_place(design, node)]
+    nowhere = _without_place(design)
     if nowhere:
         raise DesignError(
             f"{design.name}: constraints and fixed macros leave no place for {_named(design, nowhere)}: each must lie "
             "in the canvas and its regions, off blockages and other regions that are exclusive, clear of fixed macros "
             "and ports, on the snapping grid, in an orientation that it may have"
         )
-    return tuple(_broken_by_fixed(design))
+    return _FOUND.setdefault(design, (*_broken_by_fixed(design), *_too_close(design)))
 
 
 def turned_as_allowed(design: Design, placement: Placement) -> Placement:
@@ -110,7 +119,7 @@ def _check_areas(design: Design) -> None:
 def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
     """Of some macros however they are turned."""
     halo = design.constraints.halo[nodes]
-    if design.constraints.orientations[nodes].any() and (design.constraints.orientations[nodes] >> 4).any():
+    if (design.constraints.orientations[nodes] >> 4).any():
         halo = np.concatenate((halo, halo[:, ::-1]))
     return (float(halo[:, 0].max(initial=0.0)), float(halo[:, 1].max(initial=0.0)))
 
@@ -123,10 +132,20 @@ def _area(design: Design, nodes: list[int]) -> float:
     return float(np.prod(sides, axis=1).sum())
 
 
-def _has_place(design: Design, node: int) -> bool:
-    constraints = design.constraints
-    swaps = {Orientation(turned).swaps_sides for turned in range(8) if constraints.allows(node, turned)}
-    return any(_has_place_turned(design, node, swapped) for swapped in sorted(swaps))
+def _without_place(design: Design) -> list[int]:
+    """The movable macros that have no place; those that are alike share one answer."""
+    constraints, netlist, kept = design.constraints, design.netlist, keep_outs(design)
+    has_place: dict[tuple[float | bool, ...], bool] = {}
+    nowhere = []
+    for node in design.placing_order.tolist():
+        swaps = {Orientation(turned).swaps_sides for turned in range(8) if constraints.allows(node, turned)}
+        alike = (netlist.width[node], netlist.height[node], *constraints.halo[node].tolist(), int(kept.set_of[node]))
+        for swapped in sorted(swaps):
+            if (*alike, swapped) not in has_place:
+                has_place[*alike, swapped] = _has_place_turned(design, node, swapped)
+        if not any(has_place[*alike, swapped] for swapped in swaps):
+            nowhere.append(node)
+    return nowhere
 
 
 def _has_place_turned(design: Design, node: int, swapped: bool) -> bool:
@@ -175,6 +194,27 @@ def _fixed(design: Design, halo: np.ndarray) -> np.ndarray:
     (left, right), (low, high) = both
     boxes = np.stack((left, low, right, high), axis=1)
     return boxes[(boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])]
+
+
+def _too_close(design: Design) -> list[str]:
+    """That fixed macros stand closer to each other than their halos let them, where they do."""
+    initial, netlist = design.initial, design.netlist
+    fixed = netlist.hard[initial.fixed[netlist.hard]]
+    sides, halos = netlist.sides(initial.orientation), design.constraints.sides(initial.orientation)
+    meets = np.ones((len(fixed), len(fixed)), dtype=bool)
+    has_halo = np.zeros_like(meets)
+    for centres, side, halo in zip((initial.x, initial.y), sides, halos, strict=True):
+        at, half, own = centres[fixed], side[fixed] / 2, halo[fixed]
+        gap = own[:, None] + own
+        reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+        meets &= np.abs(at[:, None] - at) < reach - TOLERANCE
+        has_halo |= gap > 0
+    pairs = np.argwhere(np.triu(meets & has_halo, 1))
+    if not len(pairs):
+        return []
+    one, other = (netlist.names[node] for node in fixed[pairs[0]].tolist())
+    more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
+    return [f"fixed macros {one!r} and {other!r} stand closer than their halos{more}"]
 
 
 def _broken_by_fixed(design: Design) -> list[str]:

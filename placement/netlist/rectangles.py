@@ -10,6 +10,9 @@ import itertools
 
 import numpy as np
 
+LEAST = 1e-6
+"""µm: what is no wider is a sliver between lengths that are equal but for rounding."""
+
 
 def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarray:
     """What rectangles leave free of the box from (0, 0) to (`width`, `height`), as rectangles apart from each other."""
@@ -25,7 +28,7 @@ def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarra
             free.append((xs[first], begun.pop((first, last)), xs[last], ys[row]))
         for run in runs:
             begun.setdefault(run, ys[row])
-    return np.array(free, dtype=np.float64).reshape(-1, 4)
+    return clipped(np.array(free, dtype=np.float64).reshape(-1, 4), width, height)
 
 
 def union_area(rectangles: np.ndarray) -> float:
@@ -41,9 +44,9 @@ def union_area(rectangles: np.ndarray) -> float:
 
 
 def clipped(rectangles: np.ndarray, width: float, height: float) -> np.ndarray:
-    """Rectangles cut at the edges of the box from (0, 0) to (`width`, `height`); those outside are left out."""
+    """Rectangles cut at the edges of the box from (0, 0) to (`width`, `height`), without those outside and slivers."""
     cut = np.concatenate((np.maximum(rectangles[:, :2], 0.0), np.minimum(rectangles[:, 2:], (width, height))), axis=1)
-    return cut[(cut[:, 0] < cut[:, 2]) & (cut[:, 1] < cut[:, 3])]
+    return cut[(cut[:, 2] - cut[:, 0] > LEAST) & (cut[:, 3] - cut[:, 1] > LEAST)]
 
 
 def grown(rectangles: np.ndarray, by: tuple[float, float]) -> np.ndarray:

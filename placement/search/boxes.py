@@ -14,7 +14,7 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.keep_outs import port_surroundings
-from placement.netlist.rectangles import complement
+from placement.netlist.rectangles import clipped, complement
 
 TOLERANCE = 1e-6
 """µm: lengths that are equal but for rounding are equal, as in the engine."""
@@ -38,7 +38,8 @@ class Boxes(NamedTuple):
         movable: M.
         low, high: float64 [2, M], the least and the largest centre of each movable box, across and up.
         halo: float64 [2, B], of each box across and up; -inf for obstacles that are no macros.
-        spacing: float64 [B]; two boxes keep the lesser of theirs, or the sum of their halos where that is more.
+        spacing: float64 [2, B], of each box across and up; two boxes keep the lesser of theirs, or the sum of their
+            halos where that is more.
         concerns: bool [M, B], whether a movable box keeps clear of another box.
         has_regions: whether `low` and `high` are those of regions, too.
     """
@@ -79,9 +80,8 @@ class Boxes(NamedTuple):
 
     def pairs(self) -> np.ndarray:
         """All pairs of boxes that keep clear of each other, of which at least one may move, int [2, ·]."""
-        pairs = np.stack(np.triu_indices(len(self.x), 1))
-        pairs = pairs[:, pairs[0] < self.movable]
-        return pairs[:, self.concerns[pairs[0], pairs[1]]]
+        later = np.arange(len(self.x)) > np.arange(self.movable)[:, None]
+        return np.stack(np.nonzero(self.concerns & later))
 
     def gaps(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How far the boxes of each pair are from touching across and up; below 0 where they share an interval."""
@@ -93,11 +93,11 @@ class Boxes(NamedTuple):
 
     def needed(self, first: np.ndarray | int, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gaps across and up that boxes are to keep, on one axis at least; float64 of the indices' shape."""
-        spacing = np.minimum(self.spacing[first], self.spacing[second])
-        return (
-            np.maximum(spacing, self.halo[0][first] + self.halo[0][second]),
-            np.maximum(spacing, self.halo[1][first] + self.halo[1][second]),
+        across, up = (
+            np.maximum(np.minimum(spacing[first], spacing[second]), halo[first] + halo[second])
+            for spacing, halo in zip(self.spacing, self.halo, strict=True)
         )
+        return across, up
 
 
 def joined_grid(design: Design, grid: float) -> SnapGrid:
@@ -131,7 +131,7 @@ def boxes_of(
     corners = np.concatenate([np.concatenate([low[:, fixed], high[:, fixed]]).T, areas])
     halos = np.stack(design.constraints.sides(placement.orientation))
     halo = np.concatenate([halos[:, movable], halos[:, fixed], np.full((2, len(areas)), -np.inf)], axis=1)
-    kept = np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing])
+    kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
     limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
     first, last = limits[0] + size / 2, limits[1] - size / 2
     pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
@@ -144,9 +144,7 @@ def boxes_of(
         corners[:, axis] = _down(corners[:, axis], pitch, offset)
         corners[:, 2 + axis] = _up(corners[:, 2 + axis], pitch, offset)
         halo[axis] = np.ceil(halo[axis] / pitch - TOLERANCE) * pitch
-    if grid.is_set:  # on both axes, as spacing is one number
-        pitch = max(pitches)
-        kept = np.ceil(kept / pitch - TOLERANCE) * pitch
+        kept[axis] = np.ceil(kept[axis] / pitch - TOLERANCE) * pitch
     fixed_size = (corners[:, 2:] - corners[:, :2]).T
     x, y = np.concatenate([low[:, movable] + size / 2, corners[:, :2].T + fixed_size / 2], axis=1)
     width, height = np.concatenate([size, fixed_size], axis=1)
@@ -176,7 +174,7 @@ def _areas(
     constraints, canvas = design.constraints, design.canvas
     everyone = np.ones(len(movable), dtype=bool)
     parts = [(np.array(blockages, dtype=np.float64).reshape(-1, 4), spacing, everyone)]
-    parts.append((constraints.blockages, spacing, everyone))
+    parts.append((clipped(constraints.blockages, canvas.width, canvas.height), spacing, everyone))
     parts.append((port_surroundings(design), 0.0, everyone))
     for region in constraints.regions:
         member = np.isin(movable, region.nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -185,6 +186,34 @@ def test_refusals_say_which_rule() -> None:
     message = refusal(apart, 3, 1, before=((1, 1),))
     assert "it would stand too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
     assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
+
+
+def test_refusals_tell_halos_as_macros_are_turned() -> None:
+    design = four_macros()
+    large, small = node_of(design, "large"), node_of(design, "small")
+    assert design.initial.orientation[small] >= 4  # stands turned
+    halo = np.zeros((design.netlist.num_nodes, 2))
+    halo[small] = 1.0, 9.0
+    message = refusal(constrained(design, halo=halo), 1, 3, before=((1, 1), (3, 1)))
+    assert f"macro {design.netlist.names[large]!r}: their halos are 9 and 0 µm in x, 1 and 0 µm in y" in message
+
+
+def test_refusals_name_the_grid_where_there_are_no_halos() -> None:
+    """Two macros 10 µm wide on gcells of 10 µm; a pitch of 7 µm brings some gcells nearer to each other than others."""
+    nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
+    nodes += [Node(name, NodeKind.HARD, 20.0, 20.0, 10.0, 10.0) for name in ("a", "b")]
+    plain = build("chip", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("a", 0, 0)])])
+    design = constrained(plain, grid=SnapGrid(3.0, 3.0, 0.0, 0.0))
+    messages = []
+    for first, second in itertools.product(range(16), repeat=2):
+        state = PlacementState(design)
+        try:
+            state.place(*divmod(first, 4))
+            state.place(*divmod(second, 4))
+        except IllegalAction as error:
+            messages.append(str(error))
+    told = [message for message in messages if "too close" in message]
+    assert told and all("on the snapping grid they may overlap" in message for message in told)
 
 
 def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import gymnasium
 import numpy as np
 import pytest
@@ -10,7 +12,11 @@ from gymnasium.utils.env_checker import check_env
 from placement.config import EnvConfig
 from placement.engine.costs import Costs, legality, proxy_cost
 from placement.engine.pool import make_pool
+from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.design import Orientation
+from tests.support.constrained_designs import constrained
 from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
@@ -91,6 +97,35 @@ def test_the_placement_grows_macro_by_macro() -> None:
     assert placement.placed[order].tolist() == [True, False, False]
     assert (placement.x[order[0]], placement.y[order[0]]) == (25.0, 25.0)
     assert placement.placed[env.design.initial.fixed].all()
+
+
+def test_macros_are_turned_as_they_may_be() -> None:
+    design = four_macros()
+    only_s = np.full(design.netlist.num_nodes, 1 << Orientation.S)
+    env = PlacementEnv(constrained(design, orientations=only_s))
+    movable = env.design.placing_order
+    env.reset()
+    assert (env.placement.orientation[movable] == Orientation.S).all()
+
+
+@pytest.mark.parametrize("pitch", [9000.0, 1.1e-4])
+def test_a_growing_placement_is_on_the_engines_grid_lines(pitch: float) -> None:
+    """On a coarse grid macros leave the gcell's column; on a fine one a large canvas is too much for float32."""
+    plain = four_macros()
+    large = dataclasses.replace(plain, canvas=dataclasses.replace(plain.canvas, width=40_000.0, height=40_000.0))
+    design = constrained(large, grid=SnapGrid(pitch, pitch, 0.3 * pitch, 0.0))
+    env, state = PlacementEnv(design), PlacementState(design)
+    _, info = env.reset()
+    for step in range(len(design.placing_order)):
+        legal = np.flatnonzero(info["action_mask"])
+        action = int(legal[len(legal) // 2])
+        _, _, ended, _, info = env.step(action)
+        state.place(*divmod(action, design.canvas.columns))
+        nodes = design.placing_order[: step + 1]
+        found = np.stack([env.placement.x[nodes], env.placement.y[nodes]], axis=1)
+        np.testing.assert_allclose(found, state.centres(), rtol=0, atol=1e-9)
+        if ended:
+            break
 
 
 def test_an_illegal_action_names_macro_gcell_and_reason() -> None:

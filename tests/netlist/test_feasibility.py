@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.netlist import feasibility
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
@@ -108,6 +109,52 @@ def test_what_fixed_macros_break_is_told() -> None:
         "fixed macro 'kept' stands in N; allowed: FN",
         "fixed macro 'kept' stands off the snapping grid",
     )
+
+
+def test_fixed_macros_closer_than_their_halos_are_told() -> None:
+    nodes = [Node("port", NodeKind.PORT, 0.0, 20.0)]
+    nodes += [
+        Node(name, NodeKind.HARD, x, 20.0, 10.0, 10.0, fixed=name != "free")
+        for name, x in (("a", 5.0), ("b", 16.0), ("c", 30.0), ("free", 20.0))
+    ]
+    design = build("chip", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("a", 0, 0)])])
+    assert check_constraints(constrained(design, halo=halos(design, 0.5, 0.0))) == ()
+    near = "fixed macros 'a' and 'b' stand closer than their halos"
+    assert check_constraints(constrained(design, halo=halos(design, 0.6, 0.0))) == (near,)
+    assert check_constraints(constrained(design, halo=halos(design, 2.1, 0.0))) == (f"{near} (and 1 more pairs)",)
+    abutting = dataclasses.replace(
+        design, initial=design.initial.moved(np.array([2]), np.array([15.0]), np.array([20.0]))
+    )
+    assert check_constraints(constrained(abutting, port_keepout=0.01)) == (
+        "fixed macro 'a' stands in a port's keep-out",
+    )
+
+
+def test_slivers_between_rectangles_of_a_region_are_none() -> None:
+    design = chip(("a", 20, 20))
+    region = Region("split", np.array([[0.0, 0, 20, 20], [20.0000005, 0, 40, 20]]), np.array([1]))
+    assert check_constraints(constrained(design, regions=(region,))) == ()
+    apart = Region("split", np.array([[0.0, 0, 20, 20], [20.01, 0, 40, 20]]), np.array([1]))
+    wide = chip(("a", 21, 20))
+    assert check_constraints(constrained(wide, regions=(region,))) == ()
+    refused(constrained(wide, regions=(apart,)), "leave no place for macro 'a'")
+
+
+def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, bool]] = []
+    has_place = feasibility._has_place_turned
+
+    def counted(design: Design, node: int, swapped: bool) -> bool:
+        asked.append((node, swapped))
+        return has_place(design, node, swapped)
+
+    monkeypatch.setattr(feasibility, "_has_place_turned", counted)
+    design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))
+    blocked = constrained(design, blockages=np.array([[0.0, 0, 4, 4]]))
+    check_constraints(blocked)
+    assert len(asked) == 4  # two sizes, each upright and turned
+    check_constraints(blocked)
+    assert len(asked) == 4
 
 
 def test_macros_are_turned_as_they_may_be() -> None:

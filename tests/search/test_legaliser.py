@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.engine.costs import legality
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search import legaliser
+from placement.search.boxes import boxes_of
 from placement.search.legaliser import Blockage, NoRoom, fits, legalise
 from tests.support.designs import random_design, random_placement, square_canvas
 
@@ -111,3 +113,33 @@ def test_no_room_and_wrong_arguments_are_told(design):
         legalise(design, design.initial, spacing=1000.0)
     with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
         legalise(design, design.initial, spacing=-1.0)
+
+
+def test_spacing_is_rounded_up_to_each_axis_own_pitch(design):
+    grid, nodes = SnapGrid(0.2, 1.5), np.array([0])
+    boxes = boxes_of(design, design.initial, spacing=1.5, blockages=(), grid=grid)
+    across, up = boxes.needed(nodes, nodes + 1)
+    assert (across.item(), up.item()) == pytest.approx((1.6, 1.5))  # the coarser pitch on both: 1.5, no multiple of 0.2
+    spaced = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, grid=grid))
+    assert fits(spaced, legalise(spaced, design.initial, spacing=1.5), spacing=1.5)
+
+
+def test_pairs_are_those_that_keep_clear_of_each_other(design):
+    boxes = boxes_of(design, design.initial, spacing=0.0, blockages=(Blockage(0, 0, 1, 1),), grid=SnapGrid())
+    boxes.concerns[3, -1] = False
+    expected = [
+        (one, other)
+        for one in range(boxes.movable)
+        for other in range(one + 1, len(boxes.x))
+        if (one, other) != (3, len(boxes.x) - 1)
+    ]
+    assert boxes.pairs().T.tolist() == [list(pair) for pair in expected]
+
+
+def test_a_blockage_that_is_a_sliver_is_none():
+    design = load("toy6")
+    hard = design.netlist.hard[0]
+    x, y = design.initial.x[hard], design.initial.y[hard]
+    sliver = np.array([[x, y - 1, x + 5e-7, y + 1]])
+    thin = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, blockages=sliver))
+    assert np.array_equal(legalise(thin, design.initial).x, legalise(design, design.initial).x)
