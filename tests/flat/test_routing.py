@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
 
 from placement.flat import _route
 from placement.flat.core import Core
@@ -98,6 +101,39 @@ def test_a_macro_across_the_way_makes_wires_longer() -> None:
     assert found.overflow == 0.0
 
 
+def shortest_ways(side: int, blocked: np.ndarray, ends: tuple[int, int], *, bend: float) -> float:
+    """Dijkstra over gcells and directions: the length in gcells of the cheapest way, a bend costing `bend`."""
+    edges = [(i * side + j, (i + 1) * side + j) for i in range(side - 1) for j in range(side)]
+    edges += [(i * side + j, i * side + j + 1) for i in range(side) for j in range(side - 1)]
+    count = side * side
+    graph = np.zeros((2 * count, 2 * count))
+    for node in range(count):
+        graph[2 * node, 2 * node + 1] = graph[2 * node + 1, 2 * node] = max(bend, 1e-6)  # a dense zero is no edge
+    for edge, (a, b) in enumerate(edges):
+        if not blocked[edge]:
+            direction = int(edge >= side * (side - 1))
+            graph[2 * a + direction, 2 * b + direction] = graph[2 * b + direction, 2 * a + direction] = 1.0
+    way = dijkstra(graph, indices=[2 * ends[0], 2 * ends[0] + 1])
+    return float(way[:, [2 * ends[1], 2 * ends[1] + 1]].min())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 48), st.integers(0, 48))
+def test_one_wire_takes_the_way_of_a_slow_maze_router(seed: int, first: int, second: int) -> None:
+    side = 7
+    blocked = np.random.default_rng(seed).random(2 * side * (side - 1)) < 0.4
+    cheapest = shortest_ways(side, blocked, (first, second), bend=0.25)
+    assume(first != second and np.isfinite(cheapest))
+    x, y = (np.array(at, np.float32) + 0.5 for at in zip(divmod(first, side), divmod(second, side), strict=True))
+    grid = {"across": side, "up": side, "gcell_width": 1.0, "gcell_height": 1.0}
+    capacity = np.where(blocked, 0.0, 10.0).astype(np.float32)
+    found = _route.route(x, y, np.array([0, 2], np.int32), **grid, capacity=capacity, rounds=3)
+    assert sum(found["excess"]) == 0.0
+    # No way is shorter than the shortest; the cheapest is longer than that only by what it saves in bends.
+    shortest = shortest_ways(side, blocked, (first, second), bend=0.0)
+    assert shortest - 1e-3 <= found["routed_length"] <= cheapest + 1e-3
+
+
 def hanan_optimum(points: list[tuple[int, int]]) -> float:
     """The shortest rectilinear tree over up to four points, by trying up to two Steiner points of Hanan's grid."""
     grid = list(itertools.product({x for x, _ in points}, {y for _, y in points}))
@@ -159,3 +195,30 @@ def test_refusals() -> None:
         RoutingResources(2.0, 2.0, 3.0, 1.0)
     with pytest.raises(DesignError, match="gcell: 0"):
         RoutingResources(2.0, 2.0, 1.0, 1.0, gcell=0.0)
+
+
+def test_a_net_of_a_hundred_thousand_pins_gets_a_tree_near_the_best() -> None:
+    x, y = np.random.default_rng(0).uniform(0, 1000, (2, 100_000)).astype(np.float32)
+    length = _route.tree_length(x, y)
+    # Over n random points of an area A the best rectilinear tree is about 0.76 √(nA) long (Bern, 1988); a chain
+    # through strips 2/√3 √(nA), and Steiner points can only shorten it.
+    assert 0.74 < length / (1000 * np.sqrt(100_000)) < 2 / np.sqrt(3)
+
+
+def test_a_long_net_on_one_line_is_as_long_as_the_line() -> None:
+    x = np.random.default_rng(1).permutation(6000).astype(np.float32)
+    assert _route.tree_length(x, np.zeros_like(x)) == pytest.approx(5999.0)
+
+
+def test_routing_hears_ctrl_c() -> None:
+    # Every wire wants one full row: rounds without end, were it not for the signal.
+    pairs = [((5.0, 25.0 + at % 7), (995.0, 25.0)) for at in range(20_000)]
+    netlist, placement = ends(pairs)
+    resources = RoutingResources(0.1, 0.1, 0.0, 0.0, gcell=10.0, rounds=1_000_000)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            route_estimate(netlist, placement, Core(width=1000.0, height=1000.0), resources)
+    finally:
+        timer.join()

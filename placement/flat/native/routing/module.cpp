@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <atomic>
 #include <stdexcept>
 #include <vector>
 
@@ -46,13 +45,16 @@ nb::dict route_nets(Floats x, Floats y, Integers start, std::int32_t across, std
   for (std::size_t net = 1; net < start.size(); ++net) {
     if (start.data()[net] < start.data()[net - 1]) throw std::invalid_argument("route: net starts must rise");
   }
-  route::Router router(size, std::vector<float>(capacity.data(), capacity.data() + capacity.size()));
-  const std::atomic<bool> stop{false};
+  const auto hear_signals = [] {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  route::Router router(size, std::vector<float>(capacity.data(), capacity.data() + capacity.size()), hear_signals);
   route::Estimate found;
   {
     nb::gil_scoped_release release;
     router.add_nets(x.data(), y.data(), start.data(), static_cast<std::int64_t>(start.size()) - 1);
-    found = router.route(rounds, stop);
+    found = router.route(rounds);
   }
   return estimate_of(found, router.gcells());
 }

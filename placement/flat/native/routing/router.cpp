@@ -8,6 +8,7 @@ namespace placement::route {
 namespace {
 
 constexpr std::int32_t kMargin = 8;  // gcells beside the ends' box that a detour may use; half as many more in each round
+constexpr std::size_t kPause = 256;    // nets or connections between two calls of `pause`
 
 std::int32_t distance(const Gcell& a, const Gcell& b) { return std::abs(a.i - b.i) + std::abs(a.j - b.j); }
 
@@ -24,6 +25,7 @@ Gcell Router::gcell_of(const Point& point) const {
 void Router::add_nets(const float* x, const float* y, const std::int32_t* start, std::int64_t nets) {
   std::vector<Point> pins;
   for (std::int64_t net = 0; net < nets; ++net) {
+    if (net % kPause == 0) pause_();
     pins.clear();
     for (std::int32_t pin = start[net]; pin < start[net + 1]; ++pin) pins.push_back({x[pin], y[pin]});
     const Tree& tree = builder_.build(pins.data(), static_cast<std::int64_t>(pins.size()));
@@ -60,13 +62,13 @@ void Router::occupy(const Path& path, float amount) {
   for (const std::int32_t edge : path) gcells_.add(edge, amount);
 }
 
-Estimate Router::route(std::int32_t rounds, const std::atomic<bool>& stop) {
+Estimate Router::route(std::int32_t rounds) {
   for (Connection& connection : connections_) {
     finder_.ell(connection.from, connection.to, connection.path);
     occupy(connection.path, 1);
   }
   Estimate found;
-  while (found.rounds < rounds && !stop && reroute(found.rounds) > 0) ++found.rounds;
+  while (found.rounds < rounds && reroute(found.rounds) > 0) ++found.rounds;
   found.tree_length = tree_length_;
   found.routed_length = tree_length_;
   const GridSize& size = gcells_.size();
@@ -89,6 +91,7 @@ std::int64_t Router::reroute(std::int32_t round) {
   gcells_.remember();
   Path maze;
   for (Connection& connection : connections_) {
+    if (static_cast<std::size_t>(&connection - connections_.data()) % kPause == 0) pause_();
     if (std::none_of(connection.path.begin(), connection.path.end(), [&](std::int32_t edge) { return gcells_.over(edge); })) continue;
     ++count;
     occupy(connection.path, -1);

@@ -1,8 +1,8 @@
 // A global router: trees over the pins, their edges over the gcells, rip-up and reroute with prices that grow where
 // demand stays above capacity. Axis legend: E nets, L net-pin incidences, X gcells across, Y gcells up.
 #pragma once
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "gcells.hpp"
@@ -22,12 +22,14 @@ struct Estimate {
 
 class Router {
  public:
-  Router(const GridSize& size, std::vector<float> capacity) : gcells_(size, std::move(capacity)), finder_(gcells_) {}
+  // `pause` is called every few hundred nets or connections; what it throws ends the work.
+  Router(const GridSize& size, std::vector<float> capacity, std::function<void()> pause)
+      : gcells_(size, std::move(capacity)), finder_(gcells_), pause_(std::move(pause)) {}
 
   // Adds the nets' trees; pins [L] in µm from the grid's corner, net e from start[e] to start[e+1].
   void add_nets(const float* x, const float* y, const std::int32_t* start, std::int64_t nets);
-  // Routes with up to `rounds` of rip-up and reroute; `stop` ends it after the round at hand.
-  Estimate route(std::int32_t rounds, const std::atomic<bool>& stop);
+  // Routes with up to `rounds` of rip-up and reroute.
+  Estimate route(std::int32_t rounds);
   const Gcells& gcells() const { return gcells_; }
 
  private:
@@ -44,6 +46,7 @@ class Router {
 
   Gcells gcells_;
   PathFinder finder_;
+  std::function<void()> pause_;
   TreeBuilder builder_;
   std::vector<Connection> connections_;
   double tree_length_ = 0;

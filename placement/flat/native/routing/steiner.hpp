@@ -27,6 +27,8 @@ class TreeBuilder {
 
  private:
   void spanning_tree();
+  void chain_of_strips();
+  void forget_neighbours();
   void add_steiner_points();
   bool improve(std::int32_t node);
 
