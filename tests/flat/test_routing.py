@@ -125,9 +125,18 @@ def test_one_wire_takes_the_way_of_a_slow_maze_router(seed: int, first: int, sec
     cheapest = shortest_ways(side, blocked, (first, second), bend=0.25)
     assume(first != second and np.isfinite(cheapest))
     x, y = (np.array(at, np.float32) + 0.5 for at in zip(divmod(first, side), divmod(second, side), strict=True))
-    grid = {"across": side, "up": side, "gcell_width": 1.0, "gcell_height": 1.0}
     capacity = np.where(blocked, 0.0, 10.0).astype(np.float32)
-    found = _route.route(x, y, np.array([0, 2], np.int32), **grid, capacity=capacity, rounds=3)
+    found = _route.route(
+        x,
+        y,
+        np.array([0, 2], np.int32),
+        across=side,
+        up=side,
+        gcell_width=1.0,
+        gcell_height=1.0,
+        capacity=capacity,
+        rounds=3,
+    )
     assert sum(found["excess"]) == 0.0
     # No way is shorter than the shortest; the cheapest is longer than that only by what it saves in bends.
     shortest = shortest_ways(side, blocked, (first, second), bend=0.0)
