@@ -9,11 +9,11 @@ namespace placement {
 namespace {
 
 constexpr std::int64_t kAdaptEvery = 4096;   // moves
-constexpr double kWanted = 0.3;              // share of shifts that should be accepted
-constexpr double kStep = 1.15;               // of a reach, from one adaptation to the next
-constexpr double kEnough = 50;               // draws of a kind before its reach is adapted
-constexpr double kForget = 0.8;              // what is left of old experience at each adaptation
-constexpr double kLeastShare = 0.2, kMostShare = 5;  // of the base weight
+constexpr double kWanted = 0.3;              // target acceptance rate of shifts
+constexpr double kStep = 1.15;               // factor by which one adaptation changes a reach
+constexpr double kEnough = 50;               // proposals of a kind before its reach is adapted
+constexpr double kForget = 0.8;              // decay of the statistics at each adaptation
+constexpr double kLeastShare = 0.2, kMostShare = 5;  // times the base weight
 
 bool has_reach(MoveKind kind) { return kind == MoveKind::hard_shift || kind == MoveKind::soft_shift; }
 
@@ -115,7 +115,8 @@ void Annealer::keep_if_best() {
   changed_.clear();
 }
 
-// Shifts go as far as lets about kWanted of them be accepted; kinds that saved more per draw are drawn more often.
+// Adapts reaches so that about kWanted of the shifts are accepted, and shares so that kinds that saved more per
+// proposal are proposed more often.
 void Annealer::adapt() {
   const Canvas& canvas = design_->canvas;
   const double most = std::max(canvas.columns, canvas.rows) / 2.0;

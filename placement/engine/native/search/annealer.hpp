@@ -14,41 +14,41 @@ namespace placement {
 
 using PerKind = std::array<double, kMoveKinds>;
 
-// What became of the moves of each kind.
+// Counts of each kind of move.
 struct MoveTally {
   std::array<std::int64_t, kMoveKinds> drawn{}, evaluated{}, accepted{};
   PerKind saved{};  // proxy cost, summed over the accepted moves that lowered it
 };
 
-// All that the next move depends on, beside the placement: with both, a search goes on as if it had never stopped.
+// The next move depends on this state and the placement alone: restored from both, a search repeats itself exactly.
 struct AnnealerState {
   std::uint64_t random = 0;
-  std::int64_t moves = 0;      // drawn so far
-  PerKind reach{};             // gcells' sides
-  PerKind share{};             // of the draws
+  std::int64_t moves = 0;      // proposed so far
+  PerKind reach{};             // in gcell sides
+  PerKind share{};             // fraction of all proposals
   PerKind recent_drawn{}, recent_accepted{}, recent_worth{};
 };
 
-// One per thread. The same start, options, seed and calls give the same moves.
+// Not thread-safe: one per thread. Equal start, options, seed and calls give equal moves.
 class Annealer {
  public:
   Annealer(const Annealer&) = delete;
   Annealer& operator=(const Annealer&) = delete;
-  // Throws std::invalid_argument where a movable hard macro of the start overlaps another or leaves the canvas.
+  // Throws std::invalid_argument if a movable hard macro of the start overlaps another or leaves the canvas.
   Annealer(std::shared_ptr<const Design> design, const double* x, const double* y, const std::int8_t* orientation,
            const Weights& weights, const MoveOptions& options, std::uint64_t seed);
 
-  // How often each kind is drawn, up to a common factor; kinds of weight 0 never are. `adaptive`: kinds that are worth
-  // more are drawn more often, within a factor.
+  // Sets the relative probability of each kind; kinds of weight 0 are never proposed. `adaptive`: kinds that lower the
+  // cost more are proposed more often, within bounds.
   void set_mix(const PerKind& weights, bool adaptive);
 
-  // Draws so many moves while the temperature, in proxy cost, goes from `hot` to `cold` geometrically (0: only what
-  // does not cost).
+  // Proposes so many moves. The temperature, in units of proxy cost, falls geometrically from `hot` to `cold`; at 0
+  // only moves that do not raise the cost are accepted.
   void run(std::int64_t moves, double hot, double cold);
 
-  // Goes on from another placement; the best so far stays unless this one is better. Throws as the constructor does.
+  // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);
-  // Has the placer place the soft macros anew; keeps that only if it is better. Returns whether.
+  // Places the soft macros anew; keeps the result only if it is better. Returns whether it is.
   bool replace_soft(SoftPlacer& placer);
 
   const IncrementalCost& cost() const { return cost_; }
@@ -82,7 +82,7 @@ class Annealer {
   double best_cost_;
   std::vector<double> best_x_, best_y_;
   std::vector<std::int8_t> best_orientation_;
-  std::vector<std::int32_t> changed_;     // nodes that may stand elsewhere than in the best
+  std::vector<std::int32_t> changed_;     // nodes that may differ from the best placement
   std::vector<std::uint8_t> is_changed_;  // [N]
 };
 

@@ -50,7 +50,7 @@ void HardRoom::stand(const NodeMove& move) {
   halo_y_[i] = design_.constraints.halo_up(move.node, move.orientation);
 }
 
-// Whether a macro would stand on what its constraints have it keep off.
+// Whether a position violates the constraints of a macro.
 bool HardRoom::off_limits(const NodeMove& move) const {
   const HardBox box = hard_box_of(move);
   bool found = false;
@@ -75,8 +75,8 @@ bool HardRoom::on_blockage(double x, double y) const {
   return false;
 }
 
-// As `fits`, with each pair's own gap: no macro conflicts with one that stays, with a blockage or with one before it in
-// the move.
+// As `fits`, with a gap for each pair: a moved macro conflicts with no macro that stays, no blockage and no macro
+// before it in the move.
 bool HardRoom::fits_with_halos(const NodeMove* moves, int count) const {
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
@@ -88,7 +88,7 @@ bool HardRoom::fits_with_halos(const NodeMove& move, const NodeMove* moves, int 
   if (!inside(box_of(move))) return false;
   const HardBox box = hard_box_of(move);
   const double threshold = design_.canvas.overlap_threshold;
-  int allowed = 0, found = 0;  // conflicts with where the moving macros stand now, itself included; with all
+  int allowed = 0, found = 0;  // conflicts with the present positions of the moved macros, its own included; with all
   for (int j = 0; j < count; ++j) {
     const int other = index_of_[moves[j].node];
     if (other >= 0) allowed += too_close(box, standing(other), spacing_, threshold);
@@ -110,7 +110,7 @@ bool HardRoom::inside(const Box& box) const {
          !reaches_beyond(box.y, box.height, design_.canvas.height);
 }
 
-// The shared rule of legality.hpp, with the lengths grown by the spacing.
+// The rule of legality.hpp, with lengths grown by the spacing.
 bool HardRoom::conflict(const Box& box, std::size_t other) const {
   const auto shared = [](double a, double length_a, double b, double length_b) {
     return std::min({(length_a + length_b) / 2 - std::abs(a - b), length_a, length_b});
@@ -136,7 +136,7 @@ bool HardRoom::fits(const NodeMove* moves, int count) const {
     if (index_of_[moves[i].node] < 0) continue;
     const Box box = box_of(moves[i]);
     if (!inside(box)) return false;
-    int allowed = 0;  // conflicts with where the moving macros stand now, itself included
+    int allowed = 0;  // conflicts with the present positions of the moved macros, its own included
     for (int j = 0; j < count; ++j) {
       const int other = index_of_[moves[j].node];
       if (other >= 0) allowed += conflict(box, other);
@@ -169,7 +169,7 @@ double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const 
   const double here = across ? box.x : box.y, length = across ? box.width : box.height;
   const double extent = across ? design_.canvas.width : design_.canvas.height;
   double room = forward ? extent - length / 2 - here : here - length / 2;
-  // What is in the way: a box at (x, y), `gap` to be kept ahead of it, `slack` to be shared with it aside.
+  // An obstacle at (x, y): `gap` is the least distance along the axis, `slack` the overlap allowed on the other axis.
   const auto meet = [&](double x, double y, double width, double height, double gap, double slack) {
     const double side = across ? std::abs(y - box.y) : std::abs(x - box.x);
     const double sides = across ? (height + box.height) / 2 : (width + box.width) / 2;

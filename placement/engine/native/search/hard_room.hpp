@@ -1,5 +1,5 @@
-// Where hard macros may stand: inside the canvas, clear of each other and of obstacles, where their constraints let them.
-// Off the grid of gcells; for the search.
+// Legal positions of hard macros for the search: inside the canvas, without overlaps, within their constraints.
+// Positions are continuous, not gcells.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ struct Blockage {
   double left, low, right, high;  // µm
 };
 
-// Not smaller for a macro of zero size. One per thread.
+// The spacing holds for macros of zero size, too. Not thread-safe: one per thread.
 class HardRoom {
  public:
-  // `spacing`: µm that hard macros keep from each other and from blockages, beside their halos; 0: they may touch.
-  // `blockages`: beside those of the design's constraints.
+  // `spacing`: least distance in µm between hard macros and from blockages where halos ask for less; 0: they may touch.
+  // `blockages`: in addition to those of the design's constraints.
   HardRoom(const Design& design, double spacing, const std::vector<Blockage>& blockages);
 
-  // Takes in where all hard macros stand: x, y [N] µm, orientation [N].
+  // Sets the positions of all hard macros: x, y [N] µm, orientation [N].
   void stand(const double* x, const double* y, const std::int8_t* orientation);
-  // A hard macro has moved.
+  // Updates the position of one hard macro.
   void stand(const NodeMove& move);
 
-  // Whether macros can stand as `moves` says, all at once, the others staying. Moves of soft macros are passed over.
-  // Orientations and the snapping grid are the mover's to keep to.
+  // Whether `moves`, made all at once, keep the placement legal. Ignores moves of soft macros. The caller checks
+  // orientations and the snapping grid.
   bool fits(const NodeMove* moves, int count) const;
-  // Whether every movable hard macro stands where it may, as it may.
+  // Whether every movable hard macro is at a legal position in an allowed orientation.
   bool all_fit() const;
-  // µm that two hard macros are to keep between them on an axis.
+  // Least distance in µm of two hard macros on an axis.
   double gap(const NodeMove& a, const NodeMove& b, bool across) const;
-  // Whether a point lies on a blockage, where soft macros' centres do not go.
+  // Whether a point lies on a blockage: centres of soft macros stay off them.
   bool on_blockage(double x, double y) const;
-  // How far a macro at `at` can go along an axis before it meets another or the edge, µm ≥ 0.
+  // Distance in µm (≥ 0) that a macro at `at` can slide along an axis before it meets another or the edge.
   double clearance(const NodeMove& at, bool across, bool forward) const;
 
  private:
@@ -50,7 +50,7 @@ class HardRoom {
   bool inside(const Box& box) const;
   int conflicts(const Box& box) const;
   bool conflict(const Box& box, std::size_t other) const;
-  // The same where macros have halos.
+  // As `fits`, for macros with halos.
   HardBox hard_box_of(const NodeMove& move) const {
     return hard_box(design_, move.node, move.x, move.y, move.orientation);
   }
@@ -60,12 +60,12 @@ class HardRoom {
   bool fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const;
 
   const Design& design_;
-  double slack_;                       // µm by which intervals, each longer by the spacing, may share
-  std::vector<std::int32_t> index_of_; // [N] -1: no hard macro
+  double slack_;                       // µm by which intervals, grown by the spacing, may overlap
+  std::vector<std::int32_t> index_of_; // [N] -1: not a hard macro
   // Hard macros, then blockages.
   std::vector<double> x_, y_, width_, height_;
   std::vector<std::uint8_t> movable_;
-  // Of hard macros: halos as they are turned, orientations, nodes; blockages have none.
+  // Of hard macros only: halos in their present orientation, orientations, nodes.
   double spacing_;
   bool halos_;
   std::size_t macros_ = 0;

@@ -8,11 +8,11 @@
 namespace placement {
 namespace {
 
-constexpr int kTries = 8;        // of drawing a legal place
-constexpr int kMostBrought = 60; // soft macros that a hard macro's move brings along
-constexpr double kFinest = -6; // shifts go between 2^kFinest and 1 times their reach
-constexpr int kMostRolled = 8;   // places that a macro goes on at once
-constexpr int kSearch = 16;      // soft macros looked at for one in a hot row or column
+constexpr int kTries = 8;        // attempts at finding a legal position
+constexpr int kMostBrought = 60; // most soft macros that move with a hard macro
+constexpr double kFinest = -6; // shifts are between 2^kFinest and 1 times the reach
+constexpr int kMostRolled = 8;   // most positions that a macro moves along its row
+constexpr int kSearch = 16;      // attempts at finding a soft macro in a congested row or column
 
 }  // namespace
 
@@ -106,7 +106,7 @@ int MoveDrawer::draw(MoveKind kind, Random& random) {
   return found ? static_cast<int>(moves_.size()) : 0;
 }
 
-// Puts hard macros on the snapping grid, if there is one, and says whether they may then stand there.
+// Snaps hard macros to the grid, if there is one. Returns whether their positions are then legal.
 bool MoveDrawer::lands(NodeMove* moves, int count) const {
   if (snaps_) {
     for (int i = 0; i < count; ++i) snap(moves[i]);
@@ -114,7 +114,7 @@ bool MoveDrawer::lands(NodeMove* moves, int count) const {
   return room_.fits(moves, count);
 }
 
-// To the nearest place inside the canvas with the lower left corner on the grid.
+// Moves to the nearest position inside the canvas whose lower left corner is on the grid.
 void MoveDrawer::snap(NodeMove& move) const {
   const auto onto = [](double at, double length, double extent, double pitch, double offset) {
     if (!(pitch > 0)) return at;
@@ -130,7 +130,7 @@ void MoveDrawer::snap(NodeMove& move) const {
   move.y = onto(move.y, height, design_.canvas.height, grid.pitch_y, grid.offset_y);
 }
 
-// Into the canvas, the whole rectangle.
+// Moves the whole rectangle into the canvas.
 void MoveDrawer::clamp(NodeMove& move) const {
   const auto into = [](double at, double length, double extent) {
     const double margin = std::min(length, extent) / 2;
@@ -278,7 +278,7 @@ bool MoveDrawer::hard_ring(Random& random, int count) {
   return false;
 }
 
-// The gaps between the macros stay as they are, from place to place.
+// Keeps the gaps between the macros in their order.
 bool MoveDrawer::hard_roll(Random& random) {
   const NodeMove from = cost_.at(random_hard(random));
   const bool across = random.below(2) != 0;
@@ -355,8 +355,8 @@ bool MoveDrawer::hard_trade(Random& random) {
   return false;
 }
 
-// The soft macros under where the hard macro goes come to where it was: by its way backwards or, where the two places
-// overlap, mirrored at the point between them.
+// Soft macros under the new position of the hard macro go to its old one: by the reversed move or, where the two
+// positions overlap, mirrored at the point between them.
 void MoveDrawer::bring_back(const NodeMove& from, const NodeMove& to) {
   const double half_width = design_.width_of(to.node, to.orientation) / 2;
   const double half_height = design_.height_of(to.node, to.orientation) / 2;
@@ -399,7 +399,8 @@ bool MoveDrawer::soft_step(Random& random) {
   return true;
 }
 
-// Where, along an axis, the node's nets are shortest together: between the two middle ends of their other points.
+// The interval on an axis in which the total length of the node's nets is least: between the two medians of the other
+// ends of their bounding intervals.
 MoveDrawer::Interval MoveDrawer::median(int node, bool across) {
   const CompactNets& nets = *cost_.nets();
   ends_.clear();
@@ -467,7 +468,7 @@ bool MoveDrawer::soft_swap(Random& random) {
   return true;
 }
 
-// A net runs along its driver's row and its sinks' columns, so a soft macro leaves the hot one.
+// A net is routed along its driver's row and its sinks' columns, so a soft macro leaves the congested one.
 bool MoveDrawer::soft_hot(Random& random) {
   const bool of_row = random.below(static_cast<std::uint32_t>(hot_rows_.size() + hot_columns_.size())) < hot_rows_.size();
   const auto& hot = of_row ? hot_rows_ : hot_columns_;

@@ -1,5 +1,5 @@
-// What the search tries: moves of hard macros, legal by construction, and of soft macros, drawn at random. All keep to
-// the design's constraints.
+// Random moves of hard and soft macros. Every move meets the design's constraints; moves of hard macros are legal by
+// construction.
 #pragma once
 
 #include <array>
@@ -15,52 +15,52 @@
 namespace placement {
 
 enum class MoveKind : int {
-  hard_shift,    // a little way, off the grid
-  hard_slide,    // along an axis, to any place up to what is in the way
-  hard_align,    // to the middle of a block of gcells near by
+  hard_shift,    // by a short distance, to any point
+  hard_slide,    // along an axis, up to the next obstacle
+  hard_align,    // to the centre of a block of gcells near by
   hard_jump,     // anywhere
-  hard_pull,     // near another point of one of its nets
+  hard_pull,     // near another pin of one of its nets
   hard_abut,     // beside another hard macro
-  hard_swap,     // two change places
-  hard_permute,  // three or four change places in a ring
-  hard_roll,     // one goes some places on in its row or column, those between move up
-  hard_mirror,   // turned, keeping its sides (unless rotation is allowed)
-  hard_trade,    // to where soft macros stand, which come back the other way
-  soft_shift,    // a little way
-  soft_step,     // to a gcell beside
+  hard_swap,     // exchanges two positions
+  hard_permute,  // exchanges three or four positions cyclically
+  hard_roll,     // moves one along its row or column; those in between close the gap
+  hard_mirror,   // mirrors one (or rotates it, if allowed)
+  hard_trade,    // exchanges places with the soft macros there
+  soft_shift,    // by a short distance
+  soft_step,     // to a neighbouring gcell
   soft_median,   // into the median interval of its nets
-  soft_pull,     // near another point of one of its nets
-  soft_swap,     // two change places
-  soft_hot,      // out of a gcell row or column of much congestion
+  soft_pull,     // near another pin of one of its nets
+  soft_swap,     // exchanges two positions
+  soft_hot,      // out of a congested gcell row or column
 };
 inline constexpr int kMoveKinds = 17;
 const std::array<const char*, kMoveKinds>& move_names();
 
 struct MoveOptions {
-  double spacing = 0;     // µm between hard macros, where their halos ask for less
+  double spacing = 0;     // least distance of hard macros in µm, where their halos ask for less
   bool rotate = false;    // allow orientations that swap width and height
-  std::vector<Blockage> blockages;  // beside those of the design's constraints
+  std::vector<Blockage> blockages;  // in addition to those of the design's constraints
 };
 
-// Draws moves around a placement that stands in an IncrementalCost. One per thread; no allocation per move once grown.
+// Proposes moves of the placement in an IncrementalCost. Not thread-safe. Allocates nothing per move once grown.
 class MoveDrawer {
  public:
   MoveDrawer(const IncrementalCost& cost, const MoveOptions& options);
 
-  // Whether the design has what this kind moves.
+  // Whether the design has macros that this kind moves.
   bool possible(MoveKind kind) const;
 
-  // Writes a move to moves() and returns how many macros it moves; 0 when none was found.
+  // Writes a move to moves() and returns how many macros it moves; 0: none was found.
   int draw(MoveKind kind, Random& random);
   const NodeMove* moves() const { return moves_.data(); }
 
-  // Takes in the move that was accepted, or the whole placement anew.
+  // Applies an accepted move, or reads the whole placement anew.
   void accepted(int count);
   void reset();
-  // Looks for the rows and columns of much congestion; cost.refresh_maps() comes first.
+  // Finds the congested rows and columns. Call cost.refresh_maps() first.
   void find_hot();
 
-  // How far shifts go, in gcells' sides; adapted by the annealer.
+  // Range of shifts in gcell sides; the annealer adapts it.
   std::array<double, kMoveKinds> reach;
   static constexpr double kLeastReach = 0.05;
 
@@ -77,7 +77,7 @@ class MoveDrawer {
   void clamp(NodeMove& move) const;
   bool lands(NodeMove* moves, int count) const;
   void snap(NodeMove& move) const;
-  // A point of another node on a random net of the node, µm.
+  // A pin of another node on a random net of the node, µm.
   bool neighbour(int node, Random& random, double* x, double* y) const;
 
   bool hard_shift(Random& random);
@@ -105,8 +105,8 @@ class MoveDrawer {
   const Design& design_;
   HardRoom room_;
   bool rotate_;
-  bool snaps_;           // hard macros' corners keep to a grid
-  bool blocks_ = false;  // there are blockages that soft macros' centres keep off
+  bool snaps_;           // corners of hard macros lie on a grid
+  bool blocks_ = false;  // there are blockages, which centres of soft macros stay off
   double cell_width_, cell_height_;
   std::vector<std::int32_t> hard_, soft_;  // movable
   std::vector<NodeMove> moves_;
