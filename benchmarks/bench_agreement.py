@@ -1,12 +1,13 @@
 """How well the costs rank placements of the macros as the flat check does.
 
-    python benchmarks/bench_agreement.py place DESIGN OUT [--count 40] [--moves 200000] [--plc a.plc …]
-    python benchmarks/bench_agreement.py check DESIGN OUT [--gcell 10]
-    python benchmarks/bench_agreement.py rank DESIGN OUT
+    python benchmarks/bench_agreement.py place DESIGN OUT [--count 40] [--moves 200000] [--spacing 0] [--plc a.plc …]
+    python benchmarks/bench_agreement.py check DESIGN OUT [--cold] [--growth 1.05]
+    python benchmarks/bench_agreement.py rank DESIGN OUT [--soft-placer NAME]
 
 DESIGN is the folder of an imported or generated flat design (macro-placement generate flat). `place` makes legal
 placements in OUT: random and greedy ones, and those of searches with several costs, weights and lengths. `check` places
-all cells around each (each from its clusters' places) and estimates the routing, a line of OUT/checks.csv each.
+all cells around each (each from its clusters' places, with --cold from the middle) and estimates the routing, a line of
+OUT/checks.csv each.
 `rank` prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate, over all
 placements and over the quarter with the shortest wires. All three go on where they were stopped.
 """
@@ -89,7 +90,7 @@ def make(design: Design, recipe: Recipe, moves: int, seed: int, spacing: float) 
 def place(args: argparse.Namespace) -> None:
     design = load(str(args.design))
     for path in args.plc:
-        config = AnnealConfig()
+        config = AnnealConfig(spacing=args.spacing)
         placement = legal(design, read_placement(path, design.netlist, located=design.initial)[1], config)
         write(args.out / f"given-{path.stem}.npz", Start(path.stem, placement))
     for number, recipe in enumerate(recipes(args.count)):
@@ -124,8 +125,8 @@ def check(args: argparse.Namespace) -> None:
         if path.stem in done:
             continue
         start = cells_in_clusters(flat, cluster, design.netlist, read(path, design))
-        cold = None if args.cold else start
-        found = flat_check(flat.netlist, start, core, settings=PlacerSettings(warm_growth=args.growth), start=cold)
+        begin = None if args.cold else start
+        found = flat_check(flat.netlist, start, core, settings=PlacerSettings(warm_growth=args.growth), start=begin)
         route = route_estimate(flat.netlist, found.placement, core, resources)
         values = (found.wirelength, found.density_overflow, route.routed_wirelength, route.overflow, found.seconds)
         fresh = not (args.out / "checks.csv").exists()

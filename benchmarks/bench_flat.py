@@ -15,8 +15,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import dataclasses
 import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,66 +32,47 @@ from placement.flat.global_placement import PlacerSettings, grid_for
 from placement.flat.problem import counted_nets, flat_problem
 from placement.flat.routing import NANGATE45, route_estimate
 from placement.flat.wirelength import half_perimeter
+from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
-from placement.netlist.files import read_text
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
 from placement.training.compilation import keep_compilations
 
 _UNITS = 100  # coloquinte's length units per µm
 _ROW = 1.4  # µm, a row of NanGate45
-_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}
+_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}  # the others swap sides: coloquinte is not asked
 
 
 class Standing(NamedTuple):
-    """Positions by node name (x, y in µm of the centre, orientation), and the core."""
+    """A flat netlist, where its macros and ports stand, and the core; cells are not placed."""
 
-    nodes: dict[str, tuple[float, float, str]]
+    netlist: Netlist
+    placement: Placement
     core: Core
 
 
-def read_def(path: Path, netlist: Netlist) -> Standing:
-    """Macros, ports and die of a DEF file; whole files are read in placement.netlist, this is for one benchmark."""
-    text = read_text(path)
-    per = float(re.search(r"MICRONS (\d+)", text)[1])  # type: ignore[index]
-    die = re.search(r"DIEAREA \( -?\d+ -?\d+ \) \( (\d+) (\d+) \)", text)
-    index = {name: node for node, name in enumerate(netlist.names)}
-    nodes: dict[str, tuple[float, float, str]] = {}
-    for name, x, y, turn in re.findall(r"^- (\S+) \S+ .*?\+ (?:PLACED|FIXED) \( (-?\d+) (-?\d+) \) (\w+)", text, re.M):
-        node = index.get(name.replace("\\", ""))
-        if node is not None and netlist.kind[node] == NodeKind.HARD:
-            half = netlist.width[node] / 2, netlist.height[node] / 2
-            nodes[netlist.names[node]] = (int(x) / per + half[0], int(y) / per + half[1], turn)
-    pins = text[text.index("\nPINS") : text.index("END PINS")]
-    for name, rest in re.findall(r"^- (\S+) \+ NET(.*?);", pins, re.S | re.M):
-        if at := re.search(r"\+ (?:PLACED|FIXED) \( (-?\d+) (-?\d+) \)", rest):
-            nodes[name.replace("\\", "")] = (int(at[1]) / per, int(at[2]) / per, "N")
-    return Standing(nodes, Core(width=int(die[1]) / per, height=int(die[2]) / per))  # type: ignore[index]
+def of_def(path: Path, flat: Path, halo: float) -> Standing:
+    """Macros, ports and die of a DEF file."""
+    design = read_protobuf_def(flat, path)
+    die, own = design.floorplan.die, design.placement
+    stands = design.netlist.kind != NodeKind.CELL
+    placement = dataclasses.replace(own, placed=own.placed & stands, fixed=stands)
+    return Standing(design.netlist, placement, Core(die.width, die.height, x=die.x_low, y=die.y_low, halo=halo))
 
 
-def read_plc(path: Path, clustered: Netlist) -> Standing:
-    """Hard macros and ports of a .plc file, whose indices count the nodes of `clustered`."""
-    text = read_text(path)
-    size = re.search(r"# Width : (\S+)\s+Height : (\S+)", text)
-    named = dict(zip(clustered.file_index.tolist(), zip(clustered.names, clustered.kind, strict=True), strict=True))
-    nodes = {}
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            index, x, y, turn = line.split()[:4]
-            name, kind = named[int(index)]
-            if kind != NodeKind.SOFT:
-                nodes[name] = (float(x), float(y), turn if kind == NodeKind.HARD else "N")
-    return Standing(nodes, Core(width=float(size[1]), height=float(size[2])))  # type: ignore[index]
-
-
-def placement_of(netlist: Netlist, standing: Standing) -> Placement:
-    """The placement of a flat netlist that `standing` gives; cells are not placed."""
-    x, y = np.zeros(netlist.num_nodes), np.zeros(netlist.num_nodes)
-    orientation, placed = np.zeros(netlist.num_nodes, np.int8), np.zeros(netlist.num_nodes, bool)
-    for node, name in enumerate(netlist.names):
-        if name in standing.nodes:
-            x[node], y[node], turn = standing.nodes[name]
-            orientation[node], placed[node] = Orientation[turn], True
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=netlist.kind != NodeKind.CELL)
+def of_plc(path: Path, netlist: Netlist, clustered: Netlist, halo: float) -> Standing:
+    """Hard macros and ports of a .plc file, whose indices count the nodes of `clustered`, by name."""
+    canvas, theirs = read_placement(path, clustered)
+    stands = netlist.kind != NodeKind.CELL
+    index = {name: node for node, name in enumerate(clustered.names)}
+    nodes = np.flatnonzero(stands)
+    there = np.array([index[netlist.names[node]] for node in nodes.tolist()])
+    x, y = np.zeros((2, netlist.num_nodes))
+    orientation = np.zeros(netlist.num_nodes, np.int8)
+    x[nodes], y[nodes] = theirs.x[there], theirs.y[there]
+    orientation[netlist.hard] = theirs.orientation[[index[netlist.names[node]] for node in netlist.hard.tolist()]]
+    placement = Placement(x=x, y=y, orientation=orientation, placed=stands, fixed=stands)
+    return Standing(netlist, placement, Core(canvas.width, canvas.height, halo=halo))
 
 
 @contextlib.contextmanager
@@ -114,8 +95,8 @@ def coloquinte_placement(netlist: Netlist, placement: Placement, core: Core) -> 
     cells, hard = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.HARD
     width = np.round(netlist.width * _UNITS).astype(int)
     height = np.where(cells, round(_ROW * _UNITS), np.round(netlist.height * _UNITS)).astype(int)
-    x = np.where(cells, core.width / 2, placement.x) * _UNITS
-    y = np.where(cells, core.height / 2, placement.y) * _UNITS
+    x = np.where(cells, core.width / 2, placement.x - core.x) * _UNITS
+    y = np.where(cells, core.height / 2, placement.y - core.y) * _UNITS
     turns = np.array([_TURNS[Orientation(turn).name] for turn in placement.orientation])
     of = netlist.pin_node
     offset = [
@@ -139,7 +120,8 @@ def coloquinte_placement(netlist: Netlist, placement: Placement, core: Core) -> 
     seconds = time.process_time() - begun
     nodes = np.flatnonzero(cells)
     corner = np.array([circuit.cell_x, circuit.cell_y])[:, nodes] / _UNITS
-    return placement.moved(nodes, corner[0] + width[nodes] / _UNITS / 2, corner[1] + _ROW / 2), seconds
+    x, y = corner[0] + width[nodes] / _UNITS / 2 + core.x, corner[1] + _ROW / 2 + core.y
+    return placement.moved(nodes, x, y), seconds
 
 
 def overflow_of(netlist: Netlist, placement: Placement, core: Core) -> float:
@@ -164,15 +146,13 @@ def main() -> None:
     parser.add_argument("--warm", action="store_true")
     args = parser.parse_args()
     keep_compilations()
-    netlist = read_netlist(args.flat)
-    clustered = read_netlist(args.clustered) if args.clustered else None
+    named = (read_netlist(args.flat), read_netlist(args.clustered)) if args.clustered else None
     settings = PlacerSettings(density=args.density, native=False if args.jax else None)
     figures: dict[str, list[float]] = {"flat wirelength": [], "routed estimate": [], "overflow": []}
     last: FlatResult | None = None
     for path in args.placements:
-        standing = read_plc(path, clustered) if clustered else read_def(path, netlist)
-        placement = placement_of(netlist, standing)
-        core = Core(width=standing.core.width, height=standing.core.height, halo=args.halo)
+        standing = of_plc(path, *named, args.halo) if named else of_def(path, args.flat, args.halo)
+        netlist, placement, core = standing
         last = flat_check(
             netlist, placement, core, settings=settings, start=last.placement if args.warm and last else None
         )
@@ -181,7 +161,7 @@ def main() -> None:
         if not args.no_coloquinte:
             theirs, seconds = coloquinte_placement(netlist, placement, core)
             length = half_perimeter(netlist, theirs)
-            over = overflow_of(netlist, theirs, Core(width=core.width, height=core.height))
+            over = overflow_of(netlist, theirs, dataclasses.replace(core, halo=0.0))
             line += f" | coloquinte {length / 1e6:.3f} m, {over:.3f}, {seconds:.1f} s"
             line += f" | ratio {last.wirelength / length:.3f}"
         route = route_estimate(netlist, last.placement, core, NANGATE45)

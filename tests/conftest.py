@@ -43,16 +43,6 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def ariane_folder() -> Path:
-    """The folder of the design `ariane133_ng45` on PLACEMENT_PATH; skips, saying so, where it is absent."""
-    for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
-        candidate = Path(folder) / "ariane133_ng45"
-        if folder and (candidate / "netlist.pb.txt.gz").exists():
-            return candidate
-    pytest.skip("design ariane133_ng45 is not on PLACEMENT_PATH (netlists/README.md says where to get it)")
-
-
-@pytest.fixture(scope="session")
 def real() -> Callable[[str], Path]:
     """Finds a file `folder/name` below a folder of PLACEMENT_PATH; skips where there is none."""
 
@@ -60,6 +50,12 @@ def real() -> Callable[[str], Path]:
         for folder in os.environ.get("PLACEMENT_PATH", "").split(os.pathsep):
             if folder and (Path(folder) / name).exists():
                 return Path(folder) / name
-        pytest.skip(f"{name} is not on PLACEMENT_PATH")
+        pytest.skip(f"{name} is not on PLACEMENT_PATH (netlists/README.md says where to get designs)")
 
     return find
+
+
+@pytest.fixture(scope="session")
+def ariane_folder(real: Callable[[str], Path]) -> Path:
+    """The folder of the design `ariane133_ng45` on PLACEMENT_PATH; skips, saying so, where it is absent."""
+    return real("ariane133_ng45/netlist.pb.txt.gz").parent

@@ -38,10 +38,15 @@ def constraint_settings(
         ConfigError: an option is not of its form.
     """
     of_all = [value for value in halo if "=" not in value]
+    if len(of_all) > 1:
+        raise ConfigError(
+            f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 (across, "
+            "up), and PATTERN=5,3 for some macros"
+        )
     named = [value.rpartition("=") for value in halo if "=" in value]
     regions = [*((text, False) for text in region), *((text, True) for text in fence)]
     return ConstraintSettings(
-        halo=_sides("halo", ",".join(of_all)) if of_all else None,
+        halo=_sides("halo", of_all[0]) if of_all else None,
         halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
         blockages=tuple(_rectangle("blockage", text) for text in blockage),
         regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),

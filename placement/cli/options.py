@@ -14,6 +14,8 @@ from placement.cli.refusal import Refusal
 _PLAIN = re.compile(r"[\w./+~-]+")
 # What Hydra's grammar takes for something else than text.
 _NO_TEXT = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(nan|inf)|true|false|null|~.*", re.IGNORECASE)
+_WITH_COMMAS = frozenset(("halo", "blockage", "region", "fence"))
+"""Lists whose values have commas of their own."""
 _HYDRA = re.compile(r"--?(cfg|config-(name|path|dir)|help|hydra-help|info|package|resolve|c|h|p|i)(=.*)?")
 
 
@@ -94,7 +96,7 @@ class _Reader:
     def enter(self, name: str, value: str, *, raw: bool = False) -> None:
         """Sets a setting; `raw` values may be lists in Hydra's grammar."""
         if self.is_list(name) and not (raw and value.startswith("[")):
-            values = value.split(",") if raw and "=" not in value else [value]
+            values = value.split(",") if raw and "=" not in value and name not in _WITH_COMMAS else [value]
             self.lists.setdefault(name, []).extend(quoted(one, text=True) for one in values)
         elif raw and value.startswith(("[", "{", "'", '"')):
             self.result.append(f"{name}={value}")

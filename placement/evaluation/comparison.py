@@ -237,13 +237,18 @@ def _write(
     placers = list(dict.fromkeys(entry.placer for entry in entries))
     curves = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
     figure = comparison_plots.plot_cost_over_time(
-        curves, title=f"{design.name}: cost over time", unit="CPU seconds, all threads together"
+        curves,
+        title=f"{design.name}: cost over time",
+        unit="CPU seconds, all threads together",
+        cost=config.weights.name,
     )
     style.save_figure(figure, folder / "cost_over_time.png")
     best = {placer: min(_of(entries, placer), key=_proxy_cost) for placer in placers}
     shown = {placer: (entry.outcome.placement, entry.metrics.costs.proxy_cost) for placer, entry in best.items()}
     style.save_figure(
-        comparison_plots.plot_side_by_side(design, shown, title=f"{design.name}: placers compared"),
+        comparison_plots.plot_side_by_side(
+            design, shown, title=f"{design.name}: placers compared", cost=config.weights.name
+        ),
         folder / "placements.png",
     )
 

@@ -18,8 +18,18 @@ SOFT_PLACER = "analytic"
 """Of soft macros that no file places."""
 
 
-def load_placement(config: EvaluateConfig | SearchConfig | LegaliseConfig) -> tuple[Design, Placement, str]:
-    """The design on the canvas that the settings name, the placement, and its name."""
+def load_placement(
+    config: EvaluateConfig | SearchConfig | LegaliseConfig, design: Design | None = None
+) -> tuple[Design, Placement, str]:
+    """The design on the canvas that the settings name, the placement, and its name.
+
+    Args:
+        config: says which.
+        design: where it was loaded already with `config.initial` and no placement is named; None: it is loaded.
+
+    Raises:
+        DesignError: the design or the placement cannot be found or read.
+    """
     assert config.design is not None
     for key, name in (("placement", config.placement), ("initial", config.initial)):
         if name is not None and not Path(name).is_file():
@@ -28,7 +38,8 @@ def load_placement(config: EvaluateConfig | SearchConfig | LegaliseConfig) -> tu
         design = load(config.design, config.initial)
         return design, placed_by_def(config.placement, config.design, design), Path(config.placement).name
     canvas_file = config.initial if config.initial is not None else config.placement
-    design = load(config.design, canvas_file)
+    if design is None or config.placement is not None:
+        design = load(config.design, canvas_file)
     if config.placement is None:
         return design, _own(design), Path(canvas_file).name if canvas_file else "initial.plc"
     if config.initial is None:

@@ -57,7 +57,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         placement, title = found.placement, f"{title}, {found.flipped} macros flipped"
         console.print(
             f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
-            f"proxy cost {cost:.6f} → {found.costs.proxy_cost:.6f}"
+            f"{config.weights.name} cost {cost:.6f} → {found.costs.proxy_cost:.6f}"
         )
     metrics = measure(design, placement, weights=config.weights)
     if config.flat:

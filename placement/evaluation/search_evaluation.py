@@ -139,13 +139,14 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
         places = [one.placement for one in found if one.placement is not None]
         samples = [Start(f"sample {number}", placement) for number, placement in enumerate(places)]
         return policy.design, refinement_starts(policy.design, samples, config.anneal, config.seed), policy.run.name
+    loaded = None
     if config.placement is None:
         assert config.design is not None
-        design = load(config.design, config.initial)
+        design = loaded = load(config.design, config.initial)
         if not has_macro_places(design):
             console.print(f"the macros of {design.name} have no places: the search begins with its own", soft_wrap=True)
             return design, [], "own"
-    design, placement, name = load_placement(config)
+    design, placement, name = load_placement(config, loaded)
     _tell_fixed(design, console)
     return design, [Start(name, _cleared(design, placement, name, config.anneal, console))], Path(name).stem
 

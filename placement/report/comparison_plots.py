@@ -11,20 +11,21 @@ from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
 
 Curve = Sequence[tuple[float, float]]
-"""CPU seconds and the best proxy cost so far."""
+"""CPU seconds and the best cost so far."""
 
 POINTS = 200
 PANEL = 3.6  # inches
 HEAD = 0.85  # inches
 
 
-def plot_cost_over_time(curves: Mapping[str, Sequence[Curve]], *, title: str, unit: str) -> Figure:
+def plot_cost_over_time(curves: Mapping[str, Sequence[Curve]], *, title: str, unit: str, cost: str = "proxy") -> Figure:
     """The mean of each placer's seeds, with all of them in a band.
 
     Args:
         curves: of each placer, one per seed.
         title: of the figure.
         unit: what the seconds are of.
+        cost: the cost's name, proxy or chip.
     """
     figure = style.new_figure(7.4, 4.8)
     axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
@@ -39,7 +40,7 @@ def plot_cost_over_time(curves: Mapping[str, Sequence[Curve]], *, title: str, un
             times[known], costs[:, known].min(axis=0), costs[:, known].max(axis=0), color=colour, alpha=0.18
         )
     axes.set_xlabel(unit)
-    axes.set_ylabel("best proxy cost so far")
+    axes.set_ylabel(f"best {cost} cost so far")
     style.dress(axes, grid=True)
     axes.legend(frameon=False, fontsize=style.SMALL_SIZE)
     style.head(figure, title, "mean of the seeds; bands from the best to the worst")
@@ -53,18 +54,20 @@ def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
     return np.where(index >= 0, np.minimum.accumulate(costs)[np.maximum(index, 0)], np.inf)
 
 
-def plot_side_by_side(design: Design, placements: Mapping[str, tuple[Placement, float]], *, title: str) -> Figure:
-    """The best placement of each placer with its proxy cost, in a row."""
+def plot_side_by_side(
+    design: Design, placements: Mapping[str, tuple[Placement, float]], *, title: str, cost: str = "proxy"
+) -> Figure:
+    """The best placement of each placer with its cost, of the name `cost`, in a row."""
     count = len(placements)
     width = PANEL * count + 0.3
     figure = style.new_figure(width, PANEL + HEAD + 0.35)
     height = figure.get_size_inches()[1]
-    for index, (placer, (placement, cost)) in enumerate(placements.items()):
+    for index, (placer, (placement, value)) in enumerate(placements.items()):
         place = ((0.25 + PANEL * index) / width, 0.15 / height, (PANEL - 0.25) / width, (PANEL - 0.1) / height)
         axes = figure.add_axes(place)
         drawing.dress_canvas(axes, design.canvas, drawing.view_of(design, placement))
         axes.set_axis_off()
         drawing.draw_placement(axes, design, placement)
-        axes.set_title(f"{placer}: {cost:.4f}", fontsize=style.TEXT_SIZE, color=style.INK)
-    style.head(figure, title, "the best of each placer's seeds, proxy cost", left=0.25)
+        axes.set_title(f"{placer}: {value:.4f}", fontsize=style.TEXT_SIZE, color=style.INK)
+    style.head(figure, title, f"the best of each placer's seeds, {cost} cost", left=0.25)
     return figure

@@ -125,6 +125,12 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
         (["--bookshelf", "a.aux", "--halo", "5,x"], "halo=5,x: must be one number, or two"),
+        (
+            ["--bookshelf", "a.aux", "--halo", "5", "--halo", "3"],
+            "halo=5, 3: is given 2 times for all macros",
+        ),
+        (["--bookshelf", "a.aux", "halo=5,3", "blockage=5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
+        (["--bookshelf", "a.aux", "region=left:a,b:0,0,5"], "region left=0,0,5: must be x_low"),
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),

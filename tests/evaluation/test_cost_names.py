@@ -1,0 +1,47 @@
+"""What is printed and drawn names the cost that was asked for; a search reads its design once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from placement.cli.main import main
+from placement.evaluation import given_placement, search_evaluation
+from placement.evaluation.settings import SearchConfig
+from placement.netlist.load import load
+from placement.report.comparison_plots import plot_cost_over_time, plot_side_by_side
+
+
+def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["design=toy6", "flips=true", "plots=false", "animation=false", f"out={tmp_path}"]
+    assert main(["evaluate", *words, "cost=chip"]) == 0
+    out = capsys.readouterr().out
+    assert "sweeps: chip cost" in out
+    assert "proxy cost" not in out
+
+
+def test_comparisons_name_the_cost() -> None:
+    design = load("toy6")
+    figure = plot_cost_over_time({"greedy": [[(0.0, 1.0), (1.0, 0.5)]]}, title="t", unit="s", cost="chip")
+    assert figure.axes[0].get_ylabel() == "best chip cost so far"
+    figure = plot_side_by_side(design, {"greedy": (design.initial, 0.5)}, title="t", cost="chip")
+    words = [text.get_text() for text in figure.texts]
+    assert any("chip cost" in one for one in words)
+
+
+def test_a_search_without_a_placement_reads_its_design_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def counted(*arguments: Any) -> Any:
+        read.append(arguments)
+        return load(*arguments)
+
+    monkeypatch.setattr(given_placement, "load", counted)
+    monkeypatch.setattr(search_evaluation, "load", counted)
+    config = SearchConfig(design="toy6", method="refine")
+    design, starts, name = search_evaluation._starts(config, Console(quiet=True))
+    assert len(read) == 1
+    assert (design.name, len(starts), name) == ("toy6", 1, "initial")
