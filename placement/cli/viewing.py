@@ -23,6 +23,7 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.importing import DEF_NAME, POSITIONS_NAME
 from placement.netlist.load import find
 from placement.netlist.user_placement import is_def
+from placement.report.view.run_watch import RunWatch, is_run
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps
 from placement.report.view.window import Export, Window
@@ -72,12 +73,18 @@ def view(config: ViewConfig, console: Console) -> None:
         return
     assert config.design is not None
     actions, exports = view_actions(config.design, config.cost), _exports(config.design, design)
-    _serve(Window(design, sessions, folder=Path.cwd(), actions=actions, exports=exports), config, console)
+    runs = [path for path in config.placement if is_run(path)]
+    watch = RunWatch(runs[0], design) if runs else None
+    window = Window(design, sessions, folder=Path.cwd(), actions=actions, exports=exports, watch=watch)
+    _serve(window, config, console)
 
 
 def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
     """The design, and a session of each placement that the settings name."""
-    first, *others = config.placement or (None,)
+    runs = [path for path in config.placement if is_run(path)]
+    if len(runs) > 1:
+        raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
+    first, *others = [path for path in config.placement if path not in runs] or (None,)
     design, placement, name = load_placement(
         EvaluateConfig(design=config.design, initial=config.initial, placement=first)
     )

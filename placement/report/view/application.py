@@ -23,13 +23,17 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from placement.netlist.errors import DesignError
 from placement.report.view.messages import answer
+from placement.report.view.run_watch import RunWatch
 from placement.report.view.window import Window
 
 SEND_SECONDS = 10.0
 """That a page may take to receive a message; after that it is cut off, and finds back by itself."""
 MOST_UNSENT = 256
 """Messages that wait for a page, for the same reason."""
+WATCH_SECONDS = 1.0
+"""Between two looks at a run folder."""
 LARGEST_REQUEST = 4 * 2**20
 """Bytes."""
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -53,6 +57,7 @@ def make_application(window: Window, *, token: str, hosts: frozenset[str], port:
         port: above 0, any IP address with this port is a host, too: no name that somebody points here is one.
     """
     app = Starlette(
+        lifespan=lambda app: _watching(window),
         routes=[
             Route("/{token}/", _page),
             Route("/{token}/static/{name}", _static),
@@ -61,6 +66,32 @@ def make_application(window: Window, *, token: str, hosts: frozenset[str], port:
     )
     app.add_middleware(_Guard, token=token, hosts=hosts, port=port)
     return app
+
+
+@contextlib.asynccontextmanager
+async def _watching(window: Window) -> AsyncIterator[None]:
+    """Looks at the window's run folder again and again, while the server lasts."""
+    task = None if window.watch is None else asyncio.create_task(_watch(window, window.watch))
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def _watch(window: Window, watch: RunWatch) -> None:
+    trouble = ""
+    while True:
+        try:
+            window.take_news(await asyncio.to_thread(watch.poll))
+            trouble = ""
+        except (DesignError, OSError) as error:  # a file may be gone, or come back
+            if str(error) != trouble:
+                trouble = str(error)
+                window.tell("trouble", {"text": trouble})
+        await asyncio.sleep(WATCH_SECONDS)
 
 
 class _Guard:

@@ -60,7 +60,7 @@ def serve(
         make_application(window, token=secret, hosts=hosts, port=port if everywhere else 0),
         log_config=None,
         access_log=False,
-        lifespan="off",
+        lifespan="on",
         server_header=False,
         ws="websockets-sansio",
         ws_max_size=LARGEST_REQUEST,

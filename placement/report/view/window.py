@@ -15,6 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
 from placement.report.view.actions import Action, Job, Outcome, Task
+from placement.report.view.run_watch import Curve, News, RunWatch, curve_values
 from placement.report.view.scene import design_values, placement_values, places_values, session_values
 from placement.report.view.session import Session
 from placement.report.view.steps import steps_text
@@ -36,6 +37,7 @@ class Window:
         title: of the page.
         actions: what can be done by other parts of the program, by name.
         exports: other forms than `.plc` that a placement is saved in, by name.
+        watch: the run folder that is looked at, whose best placements are opened as they come.
         later: has a function called in the thread that the window is used from.
     """
 
@@ -48,12 +50,16 @@ class Window:
         title: str = "",
         actions: Sequence[Action] = (),
         exports: Mapping[str, Export] | None = None,
+        watch: RunWatch | None = None,
     ) -> None:
         self.design, self.sessions, self.folder = design, list(sessions), folder
         self.title = title or design.name
         self.actions = {action.name: action for action in actions}
         self.exports = dict(exports or {})
         self.later: Callable[[Callable[[], None]], None] = lambda call: call()
+        self.watch = watch
+        self._curve: Curve | None = None
+        self._of_run: list[int] = []
         self._jobs: dict[int, Job] = {}
         self._files: dict[int, str] = {}
         self._pages: dict[str, Send] = {}
@@ -75,6 +81,7 @@ class Window:
             ],
             "folder": str(self.folder),
             "exports": list(self.exports),
+            "run": self._run_values(),
             "actions": [
                 {
                     **{name: getattr(action, name) for name in ("name", "title", "hint", "command", "can_stop")},
@@ -156,6 +163,24 @@ class Window:
             self._files[index] = str(path)
             self.tell("changed", {"session": index, "state": session_values(session), "file": str(path)})
         return {"path": str(path)}
+
+    def take_news(self, news: News) -> None:
+        """Takes over what is new in the run folder, and tells every page."""
+        opened = None
+        self._curve = news.curve or self._curve
+        if news.best is not None:
+            name, placement = news.best
+            session = Session(self.design, placement, name=name, weights=self.sessions[0].weights)
+            self._of_run.append(len(self.sessions))
+            self.sessions.append(session)
+            opened = {"placement": placement_values(placement), "state": session_values(session)}
+        if news.curve is not None or opened is not None:
+            self.tell("run", {"run": self._run_values(), "opened": opened})
+
+    def _run_values(self) -> dict[str, Any] | None:
+        if self.watch is None:
+            return None
+        return {"folder": str(self.watch.folder), "curve": curve_values(self._curve), "sessions": list(self._of_run)}
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Starts an action on a placement; its result becomes a step; raises DesignError."""

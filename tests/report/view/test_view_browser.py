@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.design import Design, Placement
-from placement.netlist.formats.plc import read_placement
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 from tests.report.view.conftest import Server
 
@@ -214,6 +216,34 @@ def test_two_placements_are_compared(
         one.page.select_option("#compare-how", how)
     one.page.click("button:has-text('change places')")
     one.until("viewer.model.active === 1 && viewer.model.other === 0")
+
+
+def test_a_run_is_watched_while_it_goes_on(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design, run = load(DESIGN), tmp_path / "run"
+    run.mkdir()
+    head = "iteration,proxy_cost_mean,proxy_cost_best\n"
+    write_whole(run / "metrics.csv", f"{head}1,1.5,1.25\n")
+    write_placement(run / "best.plc", design, design.initial)
+    one = person(serve(DESIGN, "run"))
+    one.page.wait_for_selector("#run svg text:has-text('1.250')")
+    one.page.wait_for_selector("#run:has-text('of 1 seen')")
+    node = hard(design)
+    better = design.initial.moved(np.array([node]), design.initial.x[[node]] + 3.0, design.initial.y[[node]])
+    write_whole(run / "metrics.csv", f"{head}1,1.5,1.25\n2,1.25,1.125\n")
+    write_placement(run / "best.plc", design, better)
+    one.page.wait_for_selector("#run:has-text('of 2 seen')")
+    one.page.wait_for_selector("#run svg text:has-text('1.125')")
+    one.page.click("#run button:has-text('show the newest')")
+    assert one.shown("proxy_cost") == f"{proxy_cost(design, better).proxy_cost:.6f}"
+    one.page.focus("#run-slider")
+    one.page.keyboard.press("ArrowLeft")
+    one.page.wait_for_selector("#run:has-text('best placement 1 of 2')")
+    assert one.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
+    (run / "best.plc").unlink()
+    write_whole(run / "metrics.csv", "iteration,nothing\n1,2\n")
+    one.page.wait_for_selector("#message.bad:has-text('metrics.csv:1')")
 
 
 def test_a_wrong_token_shows_why(serve: Callable[..., Server], person: Callable[..., Person], browser: Any) -> None:

@@ -45,6 +45,10 @@ export class App {
       this.model.take(event);
       if (event.file) this.panels.actions.draw();
       this.refreshMap();
+    } else if (event.event === "run") {
+      this.panels.run.take(event);
+    } else if (event.event === "trouble") {
+      this.tell(event.text, true);
     } else if (event.event === "job") {
       this.panels.actions.take(event);
     } else if (event.event === "dragged") {
@@ -161,6 +165,7 @@ export class App {
     this.model.active = index;
     if (this.model.other === index) this.model.other = null;
     this.panels.actions?.draw();
+    this.panels.run?.draw();
     this.model.choose([...this.model.chosen]);
     this.refreshMap();
   }

@@ -15,7 +15,6 @@ export class Model extends EventTarget {
     this.running = values.running ?? {};
     this.files = values.files ?? {};
     this.exports = values.exports ?? [];
-    this.run = values.run ?? null;
     this.design = new Design(values.design);
     this.layers = { ...LAYERS };
     this.active = 0;
@@ -31,6 +30,7 @@ export class Model extends EventTarget {
 
   // Takes over how all placements stand, as the server has them.
   renew(values) {
+    this.run = values.run ?? null;
     this.sessions = values.sessions.map((one) => ({ placement: new Placement(one.placement), state: one.state, maps: one.maps }));
     this.active = Math.min(this.active, this.sessions.length - 1);
     this.drag = null;
@@ -145,6 +145,13 @@ export class Model extends EventTarget {
     if (event.places) session.placement.put(event.places);
     if (event.state) session.state = event.state;
     if (event.file) this.files[event.session] = event.file;
+    this.refresh();
+  }
+
+  // A placement that the run came to.
+  open({ run, opened }) {
+    this.run = run;
+    if (opened) this.sessions.push({ placement: new Placement(opened.placement), state: opened.state });
     this.refresh();
   }
 

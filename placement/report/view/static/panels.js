@@ -6,6 +6,7 @@ import { costTable } from "./costs.js";
 import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
 import { MAPS } from "./maps.js";
+import { Run } from "./run.js";
 import { micrometres } from "./viewport.js";
 
 const LAYERS = [["hard", "hard macros", "hard"], ["labels", "names and sizes"], ["halos", "halos", "halo"], ["soft", "soft macros", "soft"],
@@ -28,13 +29,15 @@ export class Panels {
     this.tools = element("div");
     this.doing = element("div", { id: "doing" });
     this.compare = element("div", { id: "compare" });
+    this.running = element("div", { id: "run" });
     fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
       element("h2", {}, "Chosen"), this.chosen);
-    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.compare, this.tools, this.doing, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
+    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.running, this.compare, this.tools, this.doing, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
     this.drawLayers();
     if (app.editable) {
       this.drawTools();
       this.actions = new Doing(this.doing, app);
+      this.run = new Run(this.running, app);
     }
     this.comparing = new Compare(this.compare, app);
     this.model.addEventListener("change", () => this.update());
