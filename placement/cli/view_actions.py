@@ -16,6 +16,7 @@ from placement.evaluation.given_placement import SOFT_PLACER
 from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.load import find
 from placement.report.view.actions import Action, Outcome, Parameter, Task
+from placement.report.view.cells import Cells
 
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
 SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
@@ -123,9 +124,10 @@ def _place_soft(task: Task) -> Outcome:
 def _flat_check(name: str, task: Task) -> Outcome:
     from placement.evaluation.flat_evaluation import check_placement
 
-    found = check_placement(name, task.design, task.placement, Console(file=io.StringIO())).metrics
+    checked = check_placement(name, task.design, task.placement, Console(file=io.StringIO()))
+    found = checked.metrics
     text = (
         f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
         f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
     )
-    return Outcome(None, text)
+    return Outcome(None, text, Cells.of(checked.flat, checked.placement, "placed by the flat check"))

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import gzip
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,15 +19,17 @@ from placement.evaluation.given_placement import load_placement, placed_by_def
 from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_file import FLAT_NAME
+from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.importing import DEF_NAME, POSITIONS_NAME
 from placement.netlist.load import find
 from placement.netlist.user_placement import is_def
+from placement.report.view.cells import Cells
+from placement.report.view.recovery import Recovery
 from placement.report.view.run_watch import RunWatch, is_run
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps
-from placement.report.view.window import Export, Window
+from placement.report.view.window import Export, Services, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
 INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[view]"'
@@ -72,10 +75,16 @@ def view(config: ViewConfig, console: Console) -> None:
         console.print(f"{len(first.steps)} steps, cost {first.costs.proxy_cost:.6f}: {out}", soft_wrap=True)
         return
     assert config.design is not None
+    recovery = Recovery()
+    for session in sessions if config.steps is None else ():
+        back = recovery.bring_back(session)
+        if back:
+            console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
     actions, exports = view_actions(config.design, config.cost), _exports(config.design, design)
     runs = [path for path in config.placement if is_run(path)]
     watch = RunWatch(runs[0], design) if runs else None
-    window = Window(design, sessions, folder=Path.cwd(), actions=actions, exports=exports, watch=watch)
+    services = Services(actions, exports, watch, recovery, _cells_reader(config.design))
+    window = Window(design, sessions, folder=Path.cwd(), services=services)
     _serve(window, config, console)
 
 
@@ -118,6 +127,19 @@ def _exports(name: str, design: Design) -> dict[str, Export]:
 
     own = ["def"] if (folder / DEF_NAME).is_file() else ["bookshelf"] if (folder / POSITIONS_NAME).is_file() else []
     return {form: make(form) for form in (*own, "openroad", "innovus", "icc2", "csv")}
+
+
+def _cells_reader(name: str) -> Callable[[], Cells | None] | None:
+    """Reads where the flat netlist's own files put the standard cells; None where the design has no flat netlist."""
+    path = find(name).parent / FLAT_NAME
+    if not path.is_file():
+        return None
+
+    def read() -> Cells | None:
+        flat = read_flat(path)
+        return Cells.of(flat, flat.placement, "as the design's own files have them")
+
+    return read
 
 
 def replay(session: Session, path: str) -> None:

@@ -15,6 +15,7 @@ from placement.config import ConfigError
 from placement.engine.costs import CostWeights
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.report.view.cells import Cells
 
 _log = logging.getLogger(__name__)
 JOIN_SECONDS = 30.0
@@ -61,10 +62,11 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of an action: a placement, or only a text."""
+    """What came of an action: a placement, or only a text; and where it put standard cells."""
 
     placement: Placement | None
     text: str
+    cells: Cells | None = None
 
 
 @dataclasses.dataclass(frozen=True)

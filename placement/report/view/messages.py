@@ -14,7 +14,7 @@ import numpy as np
 from placement.engine.costs import cost_maps
 from placement.netlist.errors import DesignError
 from placement.report.view import tools
-from placement.report.view.scene import cost_values, map_values, placement_values, places_values, session_values
+from placement.report.view.scene import cost_values, map_values, placement_values, session_values
 from placement.report.view.session import Session
 from placement.report.view.steps import Places
 from placement.report.view.window import Window
@@ -50,10 +50,7 @@ def _session(window: Window, request: Mapping[str, Any]) -> tuple[int, Session]:
 
 def _changed(window: Window, index: int, places: Places | None) -> Values:
     """Tells every page how a session stands now."""
-    values = {"session": index, "state": session_values(window.session(index))}
-    if places is not None:
-        values["places"] = places_values(places)
-    window.tell("changed", values)
+    window.changed(index, places)
     return {}
 
 
@@ -164,6 +161,7 @@ _HANDLERS: dict[str, Handler] = {
     "edit": _edit,
     "maps": _maps,
     "places": _places,
+    "cells": lambda window, page, request: window.cells(),
     "start": _start,
     "stop": _stop,
     "save": lambda window, page, request: window.save(request),

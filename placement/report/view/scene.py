@@ -1,30 +1,22 @@
 """What the page draws, as plain values: the design once, and placements, costs and maps as they change.
 
-Arrays travel as base64 of their little-endian bytes: `{"dtype": "float32", "data": …}`. Axis legend: N nodes, E nets,
+Arrays are `packed`. Axis legend: N nodes, E nets,
 L net-pin incidences, P pins, R grid rows, C grid columns. Lengths are in µm.
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from placement.engine.costs import CostMaps, Costs, CostWeights
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
+from placement.report.view.packing import packed
 from placement.report.view.session import Session
 from placement.report.view.steps import Places
 
 MOST_PINS = 2_000_000
 """Net-pin incidences beyond which the page gets no nets, and so draws no flylines."""
-
-
-def packed(array: np.ndarray, dtype: str) -> dict[str, str]:
-    """An array as the page unpacks it."""
-    data = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
-    return {"dtype": dtype, "data": base64.b64encode(data).decode("ascii")}
 
 
 def design_values(design: Design) -> dict[str, Any]:

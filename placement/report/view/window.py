@@ -15,16 +15,37 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
 from placement.report.view.actions import Action, Job, Outcome, Task
+from placement.report.view.cells import Cells
+from placement.report.view.recovery import Recovery
 from placement.report.view.run_watch import Curve, News, RunWatch, curve_values
 from placement.report.view.scene import design_values, placement_values, places_values, session_values
 from placement.report.view.session import Session
-from placement.report.view.steps import steps_text
+from placement.report.view.steps import Places, steps_text
 
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]
 """Makes a file's bytes of a placement and the file's name."""
 UNSAVED = "SAVED.plc"
 """Stands in command lines for a placement that is in no file."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Services:
+    """What a window has from other parts of the program.
+
+    Attributes:
+        actions: what can be done to a placement.
+        exports: other forms than `.plc` that a placement is saved in, by name.
+        watch: the run folder that is looked at, whose best placements are opened as they come.
+        recovery: where unsaved steps are kept; None: nowhere.
+        read_cells: reads the standard cells of the flat netlist; None: there is none.
+    """
+
+    actions: Sequence[Action] = ()
+    exports: Mapping[str, Export] = dataclasses.field(default_factory=dict)
+    watch: RunWatch | None = None
+    recovery: Recovery | None = None
+    read_cells: Callable[[], Cells | None] | None = None
 
 
 class Window:
@@ -35,9 +56,7 @@ class Window:
         sessions: the placements, at least one.
         folder: where files without a folder are saved.
         title: of the page.
-        actions: what can be done by other parts of the program, by name.
-        exports: other forms than `.plc` that a placement is saved in, by name.
-        watch: the run folder that is looked at, whose best placements are opened as they come.
+        services: what it has from other parts of the program.
         later: has a function called in the thread that the window is used from.
     """
 
@@ -48,16 +67,15 @@ class Window:
         *,
         folder: Path,
         title: str = "",
-        actions: Sequence[Action] = (),
-        exports: Mapping[str, Export] | None = None,
-        watch: RunWatch | None = None,
+        services: Services = Services(),
     ) -> None:
         self.design, self.sessions, self.folder = design, list(sessions), folder
         self.title = title or design.name
-        self.actions = {action.name: action for action in actions}
-        self.exports = dict(exports or {})
+        self.services = services
+        self.actions = {action.name: action for action in services.actions}
+        self.exports, self.watch, self.recovery = services.exports, services.watch, services.recovery
         self.later: Callable[[Callable[[], None]], None] = lambda call: call()
-        self.watch = watch
+        self._cells: Cells | None = None
         self._curve: Curve | None = None
         self._of_run: list[int] = []
         self._jobs: dict[int, Job] = {}
@@ -81,6 +99,7 @@ class Window:
             ],
             "folder": str(self.folder),
             "exports": list(self.exports),
+            "has_cells": self.services.read_cells is not None,
             "run": self._run_values(),
             "actions": [
                 {
@@ -130,6 +149,18 @@ class Window:
             state = {"placement": placement_values(session.placement), "state": session_values(session)}
             self.tell("changed", {"session": index, **state})
 
+    def changed(self, index: int, places: Places | None) -> None:
+        """Tells every page how a placement stands now, and keeps its unsaved steps."""
+        values: dict[str, Any] = {"session": index, "state": session_values(self.sessions[index])}
+        if places is not None:
+            values["places"] = places_values(places)
+        self.tell("changed", values)
+        if self.recovery is not None:
+            try:
+                self.recovery.keep(self.sessions[index])
+            except OSError as error:
+                self.tell("trouble", {"text": f"unsaved steps cannot be kept: {error}"})
+
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Writes a placement, or its steps, to a file: whole or not at all, over a file only where told to.
 
@@ -162,6 +193,7 @@ class Window:
             session.mark_saved()
             self._files[index] = str(path)
             self.tell("changed", {"session": index, "state": session_values(session), "file": str(path)})
+            self.changed(index, None)
         return {"path": str(path)}
 
     def take_news(self, news: News) -> None:
@@ -204,6 +236,14 @@ class Window:
             finished=lambda result: self.later(lambda: self._finish(index, action, command, result)),
         )
 
+    def cells(self) -> dict[str, Any]:
+        """The standard cells as they were placed last; raises DesignError where none are."""
+        if self._cells is None and self.services.read_cells is not None:
+            self._cells = self.services.read_cells()
+        if self._cells is None:
+            raise DesignError(f"{self.design.name}: no standard cells are placed; the flat check places them")
+        return self._cells.values()
+
     def stop(self, index: int) -> None:
         """Asks the job that is at work on a placement to end; nothing where there is none."""
         if index in self._jobs:
@@ -220,6 +260,9 @@ class Window:
         if isinstance(result, str):
             self._tell_job(index, action, "failed", text=result)
             return
+        if result.cells is not None:
+            self._cells = result.cells
+            self.tell("cells", {})
         session, before = self.sessions[index], self.sessions[index].costs
         step = None
         if result.placement is not None:
@@ -227,8 +270,7 @@ class Window:
             after = dataclasses.replace(result.placement, fixed=fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:
-            places = places_values(step.after)
-            self.tell("changed", {"session": index, "state": session_values(session), "places": places})
+            self.changed(index, step.after)
         costs = {"before": before.proxy_cost, "after": session.costs.proxy_cost}
         self._tell_job(index, action, "done", text=result.text, changed=step is not None, **costs)
 

@@ -30,7 +30,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "XDG_STATE_HOME": str(folder / "state")},
         )
         self.address = self._address()
 

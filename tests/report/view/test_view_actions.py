@@ -23,7 +23,7 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.report.view.actions import Action, Outcome, Parameter, Task
 from placement.report.view.session import Session
-from placement.report.view.window import Window
+from placement.report.view.window import Services, Window
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 60.0
@@ -35,7 +35,7 @@ class Watched:
     def __init__(self, folder: Path, *actions: Action, design: str = "toy6") -> None:
         self.design = load(design)
         self.session = Session(self.design, self.design.initial, name="initial.plc")
-        self.window = Window(self.design, [self.session], folder=folder, actions=actions)
+        self.window = Window(self.design, [self.session], folder=folder, services=Services(actions))
         self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
         self.window.later = self.calls.put
         self.events: list[dict[str, Any]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,21 @@ def test_two_windows_see_each_other_and_a_dead_server_is_told(
         assert page.page.is_disabled("button:has-text('Save…')")
 
 
+def test_unsaved_steps_outlive_a_killed_server(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
+    design, server = load(DESIGN), serve(DESIGN)
+    one = person(server)
+    one.drag(hard(design), 50, 30)
+    one.steps(1)
+    cost = one.shown("proxy_cost")
+    server.end(kill=True)
+    other = person(serve(DESIGN))
+    other.steps(1)
+    assert other.shown("proxy_cost") == cost
+    other.page.keyboard.press("Control+z")
+    other.steps(0)
+    assert other.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
+
+
 def test_two_placements_are_compared(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
@@ -266,6 +282,11 @@ def test_search_layers_map_ruler_and_theme(serve: Callable[..., Server], person:
     assert one.page.evaluate("viewer.model.chosen.size") == found
     one.page.select_option("#map", "horizontal")
     one.until("viewer.model.map?.name === 'horizontal'")
+    with one.page.expect_download() as download:
+        one.page.click("button:has-text('SVG')")
+    names = ElementTree.parse(download.value.path()).getroot()
+    assert names.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(names.findall(".//{http://www.w3.org/2000/svg}rect")) > len(load(DESIGN).netlist.hard)
     one.page.click("button:has-text('Measure')")
     box = one.page.evaluate(
         "(() => { const b = viewer.canvases[0].getBoundingClientRect(); return [b.left, b.top]; })()"

@@ -14,6 +14,7 @@ from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.report.view import tools
 from placement.report.view.faults import find_faults
+from placement.report.view.recovery import Recovery
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps, steps_text
 from tests.support import legality_oracle, oracle
@@ -202,6 +203,22 @@ def test_align_and_distribute_by_hand() -> None:
     ):
         with pytest.raises(DesignError):
             call()
+
+
+def test_unsaved_steps_come_back_to_the_same_placement_only(tmp_path: Path) -> None:
+    session, recovery = session_of(4), Recovery(tmp_path / "state")
+    some_changes(session, np.random.default_rng(4))
+    recovery.keep(session)
+    again = Session(session.design, session.start, name=session.name)
+    assert recovery.bring_back(again) == len(session.steps) > 0
+    assert again.placement == session.placement
+    assert not again.is_saved
+    node = int(session.steps[0].after.nodes[0])
+    start = session.start.moved(np.array([node]), np.array([1.0]), np.array([2.0]))
+    assert recovery.bring_back(Session(session.design, start, name=session.name)) == 0
+    session.mark_saved()
+    recovery.keep(session)
+    assert recovery.bring_back(Session(session.design, session.start, name=session.name)) == 0
 
 
 def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:

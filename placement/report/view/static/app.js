@@ -9,6 +9,7 @@ import { listenToKeys, showKeys } from "./keys.js";
 import { Mover } from "./mover.js";
 import { Panels } from "./panels.js";
 import { Pointer } from "./pointer.js";
+import { SvgContext } from "./svg.js";
 import { Viewport, micrometres } from "./viewport.js";
 
 const ENDINGS = { plc: "-moved.plc", steps: "-steps.json", def: ".def", bookshelf: ".pl", csv: ".csv" };
@@ -47,6 +48,9 @@ export class App {
       this.refreshMap();
     } else if (event.event === "run") {
       this.panels.run.take(event);
+    } else if (event.event === "cells") {
+      this.model.cells = null;
+      this.wantCells();
     } else if (event.event === "trouble") {
       this.tell(event.text, true);
     } else if (event.event === "job") {
@@ -127,6 +131,17 @@ export class App {
     if (form) this.save(form);
   }
 
+  // Gets the cells of the flat netlist once they are to be shown.
+  async wantCells() {
+    const { model } = this;
+    if (!model.layers.cells || !model.hasCells || model.cells) return;
+    const values = await this.ask("cells");
+    if (!values) return;
+    model.cells = Object.fromEntries(["x", "y", "width", "height"].map((name) => [name, unpacked(values[name])]));
+    this.tell(`${model.cells.x.length.toLocaleString("en")} standard cells, ${values.source}`);
+    this.redraw();
+  }
+
   async setMap(name) {
     this.model.mapName = name;
     await this.refreshMap();
@@ -156,7 +171,7 @@ export class App {
       ...(editable ? [
         button("Undo", "Ctrl-z", this.undo, { disabled: !open || !state.steps.length }), button("Redo", "Ctrl-Shift-z", this.redo, { disabled: !open || !state.undone.length }),
         button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" }), button("Save steps…", "as a file that can be replayed", () => this.save("steps"), { disabled: !open || !state.steps.length })] : []),
-      button("Picture", "the view as a PNG file", () => this.picture()), button("Measure", "m", () => this.measure(), { ariaPressed: String(this.pointers[0].tool === "measure") }),
+      button("PNG", "the view as a picture", () => this.picture()), button("SVG", "the view as a drawing", () => this.drawing()), button("Measure", "m", () => this.measure(), { ariaPressed: String(this.pointers[0].tool === "measure") }),
       button("Fit", "show everything, or what is chosen (f)", () => this.frame()), button("Dark / light", "d", () => this.toggleTheme()), button("?", "pointer and keys", showKeys));
     this.redraw();
   }
@@ -181,6 +196,12 @@ export class App {
 
   picture() {
     this.canvases[0].toBlob((blob) => download(`${this.model.design.name}.png`, "image/png", blob));
+  }
+
+  drawing() {
+    const { width, height } = this.viewport, context = new SvgContext(width, height, this.canvases[0].getContext("2d"));
+    new Painter(context, this.model.design, this.viewport, this.colours).paint(this.shown());
+    download(`${this.model.design.name}.svg`, "image/svg+xml", context.text());
   }
 
   measure() {
@@ -261,16 +282,22 @@ export class App {
     this.frameAsked ??= requestAnimationFrame(() => this.paint());
   }
 
+  // What the first canvas shows.
+  shown() {
+    const { model } = this, other = model.sessions[model.other], [pointer] = this.pointers;
+    const ghost = other && model.mode === "lines" ? { placement: other.placement, nodes: model.movedNodes() } : null;
+    return { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, placement: model.placement, faults: model.faults,
+      changes: model.changes, band: pointer.band, ruler: pointer.ruler, ghost };
+  }
+
   paint() {
     this.frameAsked = undefined;
     const { model } = this, [first] = this.canvases, pointer = this.pointers?.[0];
     if (!pointer) return;
     this.painter ??= new Painter(first.getContext("2d"), model.design, this.viewport, this.colours);
-    const shown = { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, changes: [] };
-    const other = model.sessions[model.other];
-    const ghost = other && model.mode === "lines" ? { placement: other.placement, nodes: model.movedNodes() } : null;
-    const fade = other && model.mode === "fade" ? model.fade : 0;
-    this.painter.paint({ ...shown, placement: model.placement, faults: model.faults, changes: model.changes, band: pointer.band, ruler: pointer.ruler, ghost });
+    const shown = { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, changes: [] };
+    const other = model.sessions[model.other], fade = other && model.mode === "fade" ? model.fade : 0;
+    this.painter.paint(this.shown());
     if (fade) this.painter.paint({ ...shown, placement: other.placement, faults: faultsOf(other), fade });
     if (other && model.mode === "sides") {
       this.second ??= new Painter(this.canvases[1].getContext("2d"), model.design, this.viewport, this.colours);

@@ -2,8 +2,8 @@
 
 import { element } from "./dom.js";
 
-const ROWS = [["wirelength", "wirelength (µm)"], ["wirelength_cost", "wirelength cost"], ["density_cost", "density cost"],
-  ["congestion_cost", "congestion cost"], ["proxy_cost", ""]];
+const ROWS = [["wirelength", "length (µm)"], ["wirelength_cost", "wirelength"], ["density_cost", "density"],
+  ["congestion_cost", "congestion"], ["proxy_cost", ""]];
 
 // As `macro-placement evaluate` prints it.
 export function costText(name, value) {
@@ -20,16 +20,16 @@ function difference(name, value) {
 
 export function costTable(model) {
   const { state } = model.session, { costs } = model, other = model.sessions[model.other]?.state;
-  const heads = ["", "now", "since start", ...(other ? [other.name] : [])];
+  const heads = other ? ["", "now", "there", "difference"] : ["", "now", "since start"];
   const rows = ROWS.map(([name, label]) => {
     const weight = { wirelength_cost: "wirelength", density_cost: "density", congestion_cost: "congestion" }[name];
     const text = label || `${state.weights.name} cost`;
     return element("tr", { className: name === "proxy_cost" ? "sum" : "", id: `cost-${name}` },
       element("th", { title: weight ? `weight ${state.weights[weight]}` : "" }, text),
       element("td", { className: "now" }, costText(name, costs[name])),
-      difference(name, costs[name] - state.start_costs[name]),
-      other ? element("td", { className: "other" }, costText(name, other.costs[name])) : null);
+      other ? element("td", { className: "other" }, costText(name, other.costs[name])) : "",
+      difference(name, costs[name] - (other ? other.costs : state.start_costs)[name]));
   });
-  return element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
+  return element("table", { className: other ? "three" : "" }, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
     element("tbody", {}, ...rows));
 }

@@ -27,7 +27,14 @@ export class Design {
     this.count = this.kind.length;
     this.of = [HARD, SOFT, PORT, CELL].map((kind) => nodesOf(this.kind, kind));
     this.nets = values.nets && Object.fromEntries(Object.entries(values.nets).map(([name, one]) => [name, unpacked(one)]));
+    this.ending = commonEnding([...this.of[HARD]].map((node) => this.names[node]));
     if (this.nets) this.incidences = incidencesOf(this.nets, this.count);
+  }
+
+  // A hard macro's name without the end that all have.
+  label(node) {
+    const name = this.names[node];
+    return name.slice(0, name.length - this.ending);
   }
 
   // The nets of a node, each once for every pin of the node on it, as incidences.
@@ -39,6 +46,16 @@ export class Design {
   netOf(incidence) {
     return this.incidences.net[incidence];
   }
+}
+
+// The length of the end, from a separator on, that all names have.
+function commonEnding(names) {
+  if (names.length < 2) return 0;
+  let length = 0;
+  const [first] = names, shortest = Math.min(...names.map((name) => name.length));
+  while (length < shortest - 1 && names.every((name) => name[name.length - 1 - length] === first[first.length - 1 - length])) length += 1;
+  while (length > 0 && !"./_".includes(first[first.length - length])) length -= 1;
+  return length;
 }
 
 function nodesOf(kinds, kind) {

@@ -2,10 +2,10 @@
 
 import { CELL, HARD, PORT, SOFT, TURN } from "./data.js";
 import { haloOf } from "./snap.js";
-import { paintMap } from "./maps.js";
+import { paintMap, paintScale } from "./maps.js";
 import { micrometres, roundLength } from "./viewport.js";
 
-const LABEL = 11, FONT = `${LABEL}px system-ui, "DejaVu Sans", sans-serif`, PORT_SIZE = 3.5, FINE = 3;
+const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5, FINE = 3;
 
 export class Painter {
   constructor(context, design, viewport, colours) {
@@ -37,6 +37,7 @@ export class Painter {
     if (shown.layers.hard && shown.layers.labels) this.labels();
     if (shown.band) this.band(shown.band);
     if (shown.ruler) this.ruler(shown.ruler);
+    if (shown.map) paintScale(this, shown.map);
     this.scaleBar();
   }
 
@@ -173,33 +174,34 @@ export class Painter {
     context.restore();
   }
 
-  // Many cells: as pixels where they are small, else as rectangles.
+  // Many cells: as pixels where they are small, else as rectangles. Those of the flat netlist, and the design's own.
   cells() {
-    const { context, design, placement, viewport, colours } = this, nodes = design.of[CELL];
-    context.fillStyle = colours.cell;
-    const ratio = context.getTransform().a;
-    const fine = [];
-    for (const node of nodes) {
-      if (!placement.placed[node]) continue;
-      const [left, low, width, height] = this.box(node);
-      if (!viewport.sees(left, low, left + width, low + height)) continue;
-      if (height * viewport.scale < FINE) fine.push(node);
-      else context.fillRect(...this.rectangle(left, low, width, height));
-    }
-    if (fine.length) this.pixels(fine, ratio);
+    const { design, placement, shown } = this, nodes = design.of[CELL];
+    if (shown.cells) this.scatter(shown.cells, shown.cells.x.length, (at) => at);
+    const { x, y } = placement, { width, height } = design;
+    this.scatter({ x, y, width, height }, nodes.length, (at) => nodes[at]);
   }
 
-  pixels(nodes, ratio) {
-    const { context, placement, viewport, colours } = this;
-    const wide = context.canvas.width, tall = context.canvas.height;
+  scatter({ x, y, width, height }, count, index) {
+    const { context, viewport, colours } = this, fine = [];
+    context.fillStyle = colours.cell;
+    for (let at = 0; at < count; at += 1) {
+      const one = index(at), left = x[one] - width[one] / 2, low = y[one] - height[one] / 2;
+      if (!viewport.sees(left, low, left + width[one], low + height[one])) continue;
+      if (height[one] * viewport.scale < FINE && !context.isVector) fine.push(one);
+      else context.fillRect(...this.rectangle(left, low, width[one], height[one]));
+    }
+    if (fine.length) this.pixels(x, y, fine);
+  }
+
+  pixels(x, y, indices) {
+    const { context, viewport, colours } = this, wide = context.canvas.width, tall = context.canvas.height;
     if (this.layer?.width !== wide || this.layer?.height !== tall) this.layer = new OffscreenCanvas(wide, tall);
-    const layer = this.layer.getContext("2d"), image = layer.createImageData(wide, tall);
-    const values = new Uint32Array(image.data.buffer);
+    const layer = this.layer.getContext("2d"), image = layer.createImageData(wide, tall), values = new Uint32Array(image.data.buffer);
     const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colours.cell.slice(at, at + 2), 16));
-    const colour = (200 << 24) | (blue << 16) | (green << 8) | red;
-    const scale = viewport.scale * ratio;
-    for (const node of nodes) {
-      const px = Math.floor((placement.x[node] - viewport.left) * scale), py = Math.floor((viewport.top - placement.y[node]) * scale);
+    const colour = (200 << 24) | (blue << 16) | (green << 8) | red, scale = viewport.scale * context.getTransform().a;
+    for (const one of indices) {
+      const px = Math.floor((x[one] - viewport.left) * scale), py = Math.floor((viewport.top - y[one]) * scale);
       if (px >= 0 && py >= 0 && px < wide && py < tall) values[py * wide + px] = colour;
     }
     layer.putImageData(image, 0, 0);
@@ -290,7 +292,7 @@ export class Painter {
       if (!this.viewport.sees(left, low, left + width, low + height)) continue;
       const [px, py, wide, tall] = this.rectangle(left, low, width, height);
       if (wide < 46 || tall < LABEL + 5) continue;
-      const lines = [shortened(context, design.names[node], wide - 8)];
+      const lines = [shortened(context, design.label(node), wide - 8)];
       const size = `${width.toFixed(1)} × ${height.toFixed(1)} µm`;
       if (tall > 2 * LABEL + 10 && context.measureText(size).width < wide - 8) lines.push(size);
       lines.forEach((line, number) => {

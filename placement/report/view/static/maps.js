@@ -12,7 +12,7 @@ const BAR = 150, THICK = 10;
 
 // map: {name, values: Float32Array [R, C], the lowest row first}
 export function paintMap(painter, { name, values }) {
-  const { context, design, colours } = painter, { canvas } = design;
+  const { context, design } = painter, { canvas } = design;
   let most = 0;
   for (const value of values) most = Math.max(most, value);
   const wide = canvas.width / canvas.columns, tall = canvas.height / canvas.rows;
@@ -24,12 +24,17 @@ export function paintMap(painter, { name, values }) {
       context.fillRect(px, py, across + 0.6, up + 0.6);
     }
   }
+}
+
+// What the colours mean, above everything.
+export function paintScale(painter, { name, values }) {
+  const { context, colours } = painter;
+  let most = 0;
+  for (const value of values) most = Math.max(most, value);
   const right = painter.viewport.width - 16, low = painter.viewport.height - 16;
   const { title, unit } = MAPS[name];
-  context.globalAlpha = 0.9;
   context.fillStyle = colours.paper;
   context.fillRect(right - 232, low - 46, 240, 54);
-  context.globalAlpha = painter.base;
   painter.text(title, right, low - 32, colours.ink, "right");
   painter.text(unit, right, low - 19, colours.muted, "right");
   for (let at = 0; at < BAR; at += 1) {

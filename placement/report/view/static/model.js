@@ -3,7 +3,7 @@
 import { Design, HARD, Placement, PORT, SOFT } from "./data.js";
 import { changedNets, flylines, netLengths } from "./flylines.js";
 
-const LAYERS = { hard: true, soft: true, ports: true, cells: true, labels: true, halos: true, lines: true, gcells: false,
+const LAYERS = { hard: true, soft: true, ports: true, cells: false, labels: true, halos: true, lines: true, gcells: false,
   blockages: true, regions: true };
 
 export class Model extends EventTarget {
@@ -14,6 +14,8 @@ export class Model extends EventTarget {
     this.actions = values.actions ?? [];
     this.running = values.running ?? {};
     this.files = values.files ?? {};
+    this.hasCells = values.has_cells ?? false;
+    this.cells = null; // of the flat netlist: {x, y, width, height, source}
     this.exports = values.exports ?? [];
     this.design = new Design(values.design);
     this.layers = { ...LAYERS };

@@ -7,12 +7,13 @@ import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
 import { MAPS } from "./maps.js";
 import { Run } from "./run.js";
-import { micrometres } from "./viewport.js";
 
 const LAYERS = [["hard", "hard macros", "hard"], ["labels", "names and sizes"], ["halos", "halos", "halo"], ["soft", "soft macros", "soft"],
   ["ports", "ports", "port"], ["cells", "standard cells", "cell"], ["lines", "flylines of what is chosen", "fly-macro"],
   ["gcells", "grid of gcells", "line"], ["blockages", "blockages", "blockage"], ["regions", "regions", "region"]];
 const MOST_FOUND = 200, MOST_LISTED = 12;
+
+const pair = (x, y) => `${x.toFixed(2)}, ${y.toFixed(2)}`;
 
 export class Panels {
   // app: {model, act(promise), edit(what, how), ask, setMap(name), frame(), editable}
@@ -46,12 +47,13 @@ export class Panels {
 
   drawLayers() {
     const { model } = this;
-    const has = { cells: model.design.of[3].length, blockages: model.design.blockages.length, regions: model.design.regions.length,
+    const has = { cells: model.hasCells || model.design.of[3].length, blockages: model.design.blockages.length, regions: model.design.regions.length,
       soft: model.design.of[SOFT].length, halos: model.design.halo, lines: model.design.nets };
     const present = LAYERS.filter(([name]) => !(name in has) || has[name]);
     fill(this.layers, ...present.map(([name, title, colour]) => element("label", { className: "layer" },
       element("input", { type: "checkbox", checked: model.layers[name], onchange: (event) => {
         model.layers[name] = event.target.checked;
+        if (name === "cells") this.app.wantCells();
         model.refresh();
       } }),
       element("span", { className: "swatch", style: colour ? `background: var(--${colour}); border-color: var(--${colour}-edge, var(--${colour}))` : "visibility: hidden" }),
@@ -138,9 +140,9 @@ export class Panels {
     const { model } = this, { design, placement } = model, [width, height] = placement.sides(design, node);
     const kind = { [HARD]: "hard macro", [SOFT]: "soft macro", [PORT]: "port" }[design.kind[node]] ?? "standard cell";
     const x = placement.x[node], y = placement.y[node];
-    const rows = [["kind", `${kind}${placement.fixed[node] && design.kind[node] !== PORT ? ", fixed" : ""}`], ["centre", `${micrometres(x)}, ${micrometres(y)}`]];
+    const rows = [["kind", `${kind}${placement.fixed[node] && design.kind[node] !== PORT ? ", fixed" : ""}`], ["centre (µm)", pair(x, y)]];
     if (design.kind[node] !== PORT) {
-      rows.push(["lower left", `${micrometres(x - width / 2)}, ${micrometres(y - height / 2)}`], ["size", `${width.toFixed(3)} × ${height.toFixed(3)} µm`]);
+      rows.push(["lower left (µm)", pair(x - width / 2, y - height / 2)], ["size (µm)", `${width.toFixed(3)} × ${height.toFixed(3)}`]);
     }
     if (design.kind[node] === HARD) rows.push(["orientation", design.orientations[placement.orientation[node]]]);
     if (design.nets) rows.push(["nets", String(new Set([...design.incidencesOf(node)].map((one) => design.netOf(one))).size)]);
