@@ -93,7 +93,9 @@ def _rules(hint: Any) -> Sequence[Rule]:
 
 
 COSTS = ("proxy", "chip")
-"""The costs that can be asked for; docs/explanation/flat-check.md says how they differ."""
+"""The costs that can be asked for; docs/explanation/chip-cost.md says how they differ."""
+OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
+"""Of density and congestion in each cost, where no weight is given."""
 
 
 class CostWeights(NamedTuple):
@@ -120,13 +122,16 @@ class CostConfig(Settings, group="env.cost."):
     """
 
     wirelength: Amount = 1.0
-    density: Amount = 0.5
-    congestion: Amount = 0.5
+    density: Amount | None = None
+    congestion: Amount | None = None
     name: Annotated[str, one_of(COSTS)] = "proxy"
 
     def weights(self) -> CostWeights:
-        """The weights as the engine takes them."""
-        return CostWeights(self.wirelength, self.density, self.congestion, self.name)
+        """The weights as the engine takes them; those that are not given are the cost's own."""
+        own = OWN_WEIGHTS[self.name]
+        density = own if self.density is None else self.density
+        congestion = own if self.congestion is None else self.congestion
+        return CostWeights(self.wirelength, density, congestion, self.name)
 
 
 @dataclasses.dataclass(frozen=True)

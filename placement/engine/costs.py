@@ -30,6 +30,9 @@ class Costs(NamedTuple):
             beyond 40% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
         proxy_cost: their weighted sum, of the cost that the weights name.
 
+    With the chip cost (docs/explanation/chip-cost.md) density_cost is the wire that is added where cells must make way,
+    congestion_cost the wire beyond the usable tracks, both over the same length as wirelength_cost.
+
     Example:
         >>> costs = placement.proxy_cost(placement.load("toy6"))
         >>> costs.wirelength, costs.density_cost

@@ -157,7 +157,10 @@ def _policy_and_refine(job: Job) -> PlacerOutcome:
     starts = refinement_starts(job.design, samples, anneal, job.seed)
     if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
         job = dataclasses.replace(
-            job, config=dataclasses.replace(job.config, anneal=dataclasses.replace(anneal, hot=HOT))
+            job,
+            config=dataclasses.replace(
+                job.config, anneal=dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
+            ),
         )
     result = _search(job, starts, left)
     curve = (*outcome.curve, *_curve(result, job.config.threads, spent))

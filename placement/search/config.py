@@ -14,8 +14,10 @@ from placement.engine.soft import SOFT_PLACERS
 
 MOVES: tuple[str, ...] = tuple(_native.move_names())
 """The kinds of moves; docs/explanation/search.md says what each does."""
-HOT = 0.1
-REFINE_HOT = 0.02
+HOT = {"proxy": 0.1, "chip": 0.4}
+"""Temperature at the beginning, by cost: parts of the proxy cost are large whatever one does, none of the chip cost."""
+REFINE_SHARE = 0.2
+"""Of it, where a placement is refined."""
 STARTS = ("packed", "greedy", "spiral", "random", "initial")
 
 
@@ -54,8 +56,8 @@ class AnnealConfig(Settings, group="anneal."):
         require("shelves" not in self.starts, "anneal.starts", "shelves", "packed, its new name")
         super().__post_init__()
         require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
-        hottest = REFINE_HOT if self.hot is None else self.hot
-        require(0 < self.cold <= hottest, "anneal.cold", self.cold, f"above 0 and at most hot={hottest}")
+        hottest = REFINE_SHARE * min(HOT.values()) if self.hot is None else self.hot
+        require(0 < self.cold <= hottest, "anneal.cold", self.cold, f"above 0 and at most hot={hottest:g}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from placement.search.config import HOT, REFINE_HOT, AnnealConfig
+from placement.search.config import HOT, REFINE_SHARE, AnnealConfig
 
 
 class CoolingSchedule(Protocol):
@@ -71,16 +71,19 @@ class Adaptive:
             self.temperature = min(self._hot, max(self._cold, self.temperature))
 
 
-def make_schedule(config: AnnealConfig, *, cost: float, macros: int, given: bool = False) -> CoolingSchedule:
+def make_schedule(
+    config: AnnealConfig, *, cost: float, macros: int, given: bool = False, name: str = "proxy"
+) -> CoolingSchedule:
     """The schedule that `config` asks for.
 
     Args:
         config: the schedule and its ends, relative.
-        cost: proxy cost of the start.
+        cost: of the start.
         macros: that may move.
         given: whether the start is one to be refined.
+        name: of the cost.
     """
     unit = cost / max(1, macros)
-    hot = (REFINE_HOT if given else HOT) if config.hot is None else config.hot
+    hot = HOT[name] * (REFINE_SHARE if given else 1.0) if config.hot is None else config.hot
     hot, cold = hot * unit, config.cold * unit
     return Geometric(hot, cold) if config.schedule == "geometric" else Adaptive(hot, cold)

@@ -124,7 +124,7 @@ def search(
     about = search_identity(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
     folder = watch.folder
     keep = None if folder is None else partial(search_checkpoint.save, folder, design, about=about)
-    run = _SearchRun(design, config, budget, watch, keep)
+    run = _SearchRun(design, config, budget, watch, keep, weights.name)
     found = search_checkpoint.load(folder, design, about) if folder is not None else None
     make = partial(Annealer, design, config=config, weights=weights)
     *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
@@ -170,8 +170,10 @@ class _SearchRun:
         budget: Budget,
         watch: Watch,
         keep: Callable[..., None] | None,
+        cost: str,
     ) -> None:
         self._design, self._config, self._budget, self._watch, self._keep = design, config, budget, watch, keep
+        self._cost = cost
         self.history: list[Point] = []
         self.start = ""
         self.finished = False
@@ -240,7 +242,9 @@ class _SearchRun:
     def _anneal(self, population: Population, *, until: float, threads: int) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
         config = self._config
-        schedule = make_schedule(config, cost=self._unit, macros=_movable(self._design), given=self._given)
+        schedule = make_schedule(
+            config, cost=self._unit, macros=_movable(self._design), given=self._given, name=self._cost
+        )
         if self._memory:
             schedule.memory = self._memory
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():

@@ -101,6 +101,31 @@ def test_wire_over_macros_without_tracks_costs() -> None:
     assert proxy_cost(design, beside, weights=CHIP).congestion_cost == 0.0
 
 
+@pytest.mark.parametrize(("width", "cut"), [(6.0, 1.0), (4.0, 0.8), (0.0, 0.0)])
+def test_a_channel_beside_a_macro_is_no_way_across(width: float, cut: float) -> None:
+    nodes = [
+        Node("left", NodeKind.PORT, 0.0, 15.0),
+        Node("right", NodeKind.PORT, 40.0, 15.0),
+        Node("m", NodeKind.HARD, 15.0, 15.0, width, 10.0),
+    ]
+    tracks = {"routes_horizontal": 0.1 / 0.7, "macro_routes_horizontal": 0.1 / 0.7}  # room for 10 µm of wire in a gcell
+    design = build(
+        "channel", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [Net([("left", 0, 0), ("right", 0, 0)])]
+    )
+    assert proxy_cost(design, weights=CHIP).congestion_cost == pytest.approx(cut * 10.0 / 80.0)
+
+
+def test_a_net_of_very_many_pins_needs_more_wire_than_one_of_fifty() -> None:
+    def excess(count: int) -> float:
+        tracks = dict.fromkeys(("routes_horizontal", "routes_vertical"), 1e-9)
+        nodes = [Node(f"p{i}", NodeKind.PORT, 40.0 * i / (count - 1), 15.0) for i in range(count)]
+        net = Net([(node.name, 0.0, 0.0) for node in nodes])
+        design = build("wide", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [net])
+        return proxy_cost(design, weights=CHIP).congestion_cost
+
+    assert excess(200) == pytest.approx(2 * excess(50), rel=1e-6)
+
+
 def test_the_name_of_a_cost_is_checked() -> None:
     with pytest.raises(ValueError, match="cost 'silicon' must be proxy or chip"):
         proxy_cost(_stack(0.0), weights=CostWeights(name="silicon"))

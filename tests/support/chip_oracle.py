@@ -6,6 +6,7 @@ One loop per sentence of the definition (docs/explanation/chip-cost.md), exact s
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
@@ -20,11 +21,11 @@ from tests.support.oracle import (
     wirelength,
 )
 
-USABLE = 0.4
+USABLE = 0.7
 CELL_SHARE = 0.5
 TREES = {
     **{3: 1.0, 4: 1.0828, 5: 1.1536, 6: 1.2206, 7: 1.2823, 8: 1.3385, 9: 1.3991, 10: 1.4493, 15: 1.6899, 20: 1.8924},
-    **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933, 100: 3.99, 1000: 12.6},
+    **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933},
 }
 """Length of a tree over the half perimeter by number of pins (Cheng: "RISA", ICCAD 1994)."""
 
@@ -37,11 +38,24 @@ def chip_costs(
     total_weight = math.fsum(netlist.net_weight)
     extent = (canvas.width + canvas.height) * total_weight
     length = wirelength(netlist, placement)
-    hard = cover(design, placement, NodeKind.HARD)
-    soft = cover(design, placement, NodeKind.SOFT, CELL_SHARE**0.5)
-    excess = wire_excess(design, placement, hard)
-    parts = [value / extent if extent > 0 else 0.0 for value in (length, room_length(design, hard, soft), excess)]
+    binned = dataclasses.replace(design, canvas=bins(design))
+    room = room_length(
+        binned, cover(binned, placement, NodeKind.HARD), cover(binned, placement, NodeKind.SOFT, CELL_SHARE**0.5)
+    )
+    excess = wire_excess(design, placement)
+    parts = [value / extent if extent > 0 else 0.0 for value in (length, room, excess)]
     return OracleCosts(length, *parts, math.fsum(weight * part for weight, part in zip(weights, parts, strict=True)))
+
+
+def bins(design: Design) -> Canvas:
+    """The canvas with bins about as large as the mean cluster's cells: 1 to 4 along a gcell's side."""
+    canvas, netlist = design.canvas, design.netlist
+    area = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
+    if area <= 0:
+        return canvas
+    sides = math.sqrt(canvas.cell_width * canvas.cell_height * len(netlist.soft) / area)
+    count = min(4, max(1, math.floor(sides + 0.5)))
+    return dataclasses.replace(canvas, columns=canvas.columns * count, rows=canvas.rows * count)
 
 
 def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1.0) -> Map:
@@ -109,11 +123,10 @@ def _offset(design: Design, pin: int) -> tuple[float, float]:
     return float(netlist.pin_dx[pin]), float(netlist.pin_dy[pin])
 
 
-def wire_excess(design: Design, placement: Placement, hard: Map) -> float:
+def wire_excess(design: Design, placement: Placement) -> float:
     """µm of wire beyond the usable tracks that macros leave, both directions."""
     canvas, netlist = design.canvas, design.netlist
-    across = [[0.0] * canvas.columns for _ in range(canvas.rows)]
-    up = [[0.0] * canvas.columns for _ in range(canvas.rows)]
+    demand = {axis: [[0.0] * canvas.columns for _ in range(canvas.rows)] for axis in (0, 1)}
     for net in range(netlist.num_nets):
         pins = net_pins(netlist, net)
         places = {(int(netlist.pin_node[pin]), *_offset(design, pin)) for pin in pins}
@@ -123,29 +136,49 @@ def wire_excess(design: Design, placement: Placement, hard: Map) -> float:
         cells = [(c, r) for c in range(first[0], last[0] + 1) for r in range(first[1], last[1] + 1)]
         each = float(netlist.net_weight[net]) * tree_factor(len(places)) / len(cells)
         for column, row in cells:
-            across[row][column] += each * (max(xs) - min(xs))
-            up[row][column] += each * (max(ys) - min(ys))
+            demand[0][row][column] += each * (max(xs) - min(xs))
+            demand[1][row][column] += each * (max(ys) - min(ys))
+    tracks = (
+        (canvas.routes_horizontal, canvas.macro_routes_horizontal),
+        (canvas.routes_vertical, canvas.macro_routes_vertical),
+    )
+    shut = tracks_shut(design, placement)
     return math.fsum(
-        max(0.0, demand[row][column] - _room(canvas, min(1.0, hard[row][column]), free, taken))
-        for demand, free, taken in (
-            (across, canvas.routes_horizontal, canvas.macro_routes_horizontal),
-            (up, canvas.routes_vertical, canvas.macro_routes_vertical),
-        )
+        max(0.0, demand[axis][row][column] - _room(canvas, min(1.0, shut[axis][row][column]), *tracks[axis]))
+        for axis in (0, 1)
         for row in range(canvas.rows)
         for column in range(canvas.columns)
     )
 
 
-def _room(canvas: Canvas, covered: float, free: float, taken: float) -> float:
-    return USABLE * canvas.cell_width * canvas.cell_height * (free - min(taken, free) * covered)
+def tracks_shut(design: Design, placement: Placement) -> tuple[Map, Map]:
+    """Share of each gcell's horizontal and vertical tracks that hard macros cut, summed over the macros.
+
+    A macro that covers half of a gcell's width, or more, cuts the horizontal tracks as far as it is high there; a
+    narrower one in proportion; upwards the same.
+    """
+    canvas, netlist = design.canvas, design.netlist
+    maps = tuple([[0.0] * canvas.columns for _ in range(canvas.rows)] for _ in range(2))
+    for row in range(canvas.rows):
+        for column in range(canvas.columns):
+            for node in netlist.hard:
+                width, height = shared_sides(canvas, macro_sides(netlist, placement, int(node)), (column, row))
+                across, up = width / canvas.cell_width, height / canvas.cell_height
+                maps[0][row][column] += min(1.0, 2 * across) * up
+                maps[1][row][column] += min(1.0, 2 * up) * across
+    return maps[0], maps[1]
+
+
+def _room(canvas: Canvas, shut: float, free: float, taken: float) -> float:
+    return USABLE * canvas.cell_width * canvas.cell_height * (free - min(taken, free) * shut)
 
 
 def tree_factor(places: int) -> float:
-    """Linear between the table's entries."""
+    """Linear between the table's entries; beyond them as the square root."""
     if places <= 3:
         return 1.0
     above = min((count for count in TREES if count >= places), default=None)
     if above is None:
-        return TREES[max(TREES)]
+        return TREES[max(TREES)] * math.sqrt(places / max(TREES))
     below = max(count for count in TREES if count < places)
     return TREES[below] + (TREES[above] - TREES[below]) * (places - below) / (above - below)

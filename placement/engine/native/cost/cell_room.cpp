@@ -2,43 +2,70 @@
 
 #include <algorithm>
 
+#include "cost/grid_span.hpp"
+
 namespace placement {
 
-CellRoom::CellRoom(const Canvas& canvas)
-    : columns_(canvas.columns),
-      rows_(canvas.rows),
-      cell_area_(canvas.cell_width() * canvas.cell_height()),
-      side_((canvas.cell_width() + canvas.cell_height()) / 2),
-      spare_(canvas.cells()) {}
+CellRoom::CellRoom(const Canvas& bins, double most)
+    : per_width_(1.0 / bins.cell_width()),
+      per_height_(1.0 / bins.cell_height()),
+      scale_(bins.cell_width() * bins.cell_height() * (bins.cell_width() + bins.cell_height()) / 2),
+      rounder_(2.0 * (most + bins.cells())),
+      hard_(bins.cells()) {
+  int columns = bins.columns, rows = bins.rows;
+  for (double side = 1;; side *= 2) {
+    levels_.push_back({columns, rows, side, 0.0, std::vector<double>(static_cast<std::size_t>(columns) * rows)});
+    if (columns == 1 && rows == 1) break;
+    columns = (columns + 1) / 2;
+    rows = (rows + 1) / 2;
+  }
+  clear();
+}
 
-double CellRoom::way(const std::vector<double>& hard, const std::vector<double>& soft) {
-  double* spare = spare_.data();
-  double overfull = 0;
-  for (int i = 0; i < columns_ * rows_; ++i) {
-    spare[i] = soft[i] - std::max(0.0, 1.0 - hard[i]);
-    overfull += std::max(0.0, spare[i]);
+void CellRoom::clear() {
+  std::fill(hard_.begin(), hard_.end(), 0.0);
+  for (Level& level : levels_) {
+    std::fill(level.spare.begin(), level.spare.end(), 0.0);
+    level.overfull = 0;
   }
-  double way = overfull;
-  int columns = columns_, rows = rows_;
-  for (double side = 2; columns > 1 || rows > 1; side *= 2) {
-    const int wide = (columns + 1) / 2, tall = (rows + 1) / 2;
-    overfull = 0;
-    for (int row = 0; row < tall; ++row) {  // in place: a block's place is never after its parts'
-      const double* low = spare + 2 * row * columns;
-      const double* high = 2 * row + 1 < rows ? low + columns : nullptr;
-      for (int column = 0; column < wide; ++column) {
-        const int left = 2 * column, right = left + 1;
-        double sum = low[left] + (high ? high[left] : 0.0);
-        if (right < columns) sum += low[right] + (high ? high[right] : 0.0);
-        spare[row * wide + column] = sum;
-        overfull += std::max(0.0, sum);
+  for (int row = 0; row < levels_[0].rows; ++row) {
+    for (int column = 0; column < levels_[0].columns; ++column) change(column, row, -1.0);
+  }
+}
+
+void CellRoom::add(double x, double y, double width, double height, bool hard, double sign) {
+  const GridSpan columns(x, width, per_width_, levels_[0].columns), rows(y, height, per_height_, levels_[0].rows);
+  for (int row = rows.first; row <= rows.last; ++row) {
+    const double up = rows.share(row);
+    for (int column = columns.first; column <= columns.last; ++column) {
+      const double area = sign * rounder_(up * columns.share(column));
+      if (!hard) {
+        change(column, row, area);
+        continue;
       }
+      double& covered = hard_[row * levels_[0].columns + column];
+      const double free = std::max(0.0, 1.0 - covered);
+      covered += area;
+      change(column, row, free - std::max(0.0, 1.0 - covered));
     }
-    way += side * overfull;
-    columns = wide;
-    rows = tall;
   }
-  return way * side_ * cell_area_;
+}
+
+void CellRoom::change(int column, int row, double area) {
+  for (Level& level : levels_) {
+    double& spare = level.spare[row * level.columns + column];
+    level.overfull -= std::max(0.0, spare);
+    spare += area;
+    level.overfull += std::max(0.0, spare);
+    column >>= 1;
+    row >>= 1;
+  }
+}
+
+double CellRoom::way() const {
+  double way = 0;
+  for (const Level& level : levels_) way += level.side * level.overfull;
+  return way * scale_;
 }
 
 }  // namespace placement

@@ -4,23 +4,40 @@
 #include <vector>
 
 #include "common/design.hpp"
+#include "cost/compact_nets.hpp"
 
 namespace placement {
 
-// The way that overfull area must go is bounded by blocks of gcells: what is too much in a block of side s has to leave
-// it, and so goes about s, at every size of blocks from one gcell to the canvas, each doubling the last (as in
-// embeddings of the earth mover's distance: Indyk, Thaper, 2003).
+// The way that overfull area must go is bounded by blocks of bins: what is too much in a block of side s has to leave
+// it, and so goes about s, at every size of blocks from one bin to the canvas, each doubling the last (as in
+// embeddings of the earth mover's distance: Indyk, Thaper, 2003). Kept for all sizes while macros come and go, in
+// multiples of a power of two: taking away leaves no trace.
 class CellRoom {
  public:
-  explicit CellRoom(const Canvas& canvas);
+  // `most`: bins that all macros together could fill.
+  CellRoom(const Canvas& bins, double most);
 
-  // µm³: area beyond the free room times its way. hard, soft [R, C]: shares of each gcell that macros cover.
-  double way(const std::vector<double>& hard, const std::vector<double>& soft);
+  void clear();
+  // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y.
+  void add(double x, double y, double width, double height, bool hard, double sign);
+
+  // µm³: area beyond the free room times its way.
+  double way() const;
 
  private:
-  int columns_, rows_;
-  double cell_area_, side_;
-  std::vector<double> spare_;  // by blocks: area that is too much, or too little
+  struct Level {  // blocks of one size
+    int columns, rows;
+    double side;                // bins
+    double overfull;            // area beyond the free room, in bins, summed over the blocks that have too much
+    std::vector<double> spare;  // [blocks] area that is too much, or too little (below 0)
+  };
+  void change(int column, int row, double area);
+
+  double per_width_, per_height_;  // bins per µm
+  double scale_;                   // µm³ for a bin that goes a bin's side
+  Rounder rounder_;
+  std::vector<double> hard_;  // [bins] share under hard macros
+  std::vector<Level> levels_;
 };
 
 }  // namespace placement

@@ -1,6 +1,8 @@
 #include "cost/chip_cost.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace placement {
 namespace {
@@ -9,20 +11,51 @@ namespace {
 // cells fill their rows where that is shortest.
 constexpr double kCellShare = 0.5;
 
+// Bins along a gcell's side, at most.
+constexpr int kMostBins = 4;
+
+double cell_area(const Design& design) {
+  double area = 0;
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) == Kind::soft) area += kCellShare * design.node_width[node] * design.node_height[node];
+  }
+  return area;
+}
+
+// The canvas with bins about as large as the mean cluster's cells. In larger ones many clusters stand at one place, such
+// as where four bins meet, and no bin is full.
+Canvas with_bins(const Design& design) {
+  Canvas canvas = design.canvas;
+  const auto soft = std::count(design.kind.begin(), design.kind.end(), static_cast<std::int8_t>(Kind::soft));
+  const double area = cell_area(design);
+  if (!(area > 0)) return canvas;
+  const double sides = std::sqrt(canvas.cell_width() * canvas.cell_height() * static_cast<double>(soft) / area);
+  const int bins = static_cast<int>(std::clamp(std::round(sides), 1.0, static_cast<double>(kMostBins)));
+  canvas.columns *= bins;
+  canvas.rows *= bins;
+  return canvas;
+}
+
+// Bins that all macros together fill.
+double most_bins(const Design& design) {
+  const Canvas bins = with_bins(design);
+  double area = cell_area(design);
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) == Kind::hard) area += design.node_width[node] * design.node_height[node];
+  }
+  return area / (bins.cell_width() * bins.cell_height());
+}
+
 }  // namespace
 
 ChipCost::ChipCost(const Design& design, const CompactNets& nets)
-    : hard_(design.canvas),
-      soft_(design.canvas),
-      room_(design.canvas),
+    : room_(with_bins(design), most_bins(design)),
       wires_(design.canvas, nets),
       soft_side_(std::sqrt(kCellShare)),
       per_way_(0),
       per_wirelength_(nets.per_wirelength) {
-  double area = 0, pins = 0;
-  for (int node = 0; node < design.nodes(); ++node) {
-    if (design.kind_of(node) == Kind::soft) area += kCellShare * design.node_width[node] * design.node_height[node];
-  }
+  const double area = cell_area(design);
+  double pins = 0;
   for (int net = 0; net < nets.nets(); ++net) {
     for (int i = nets.net_start[net]; i < nets.net_start[net + 1]; ++i) {
       const int node = nets.point_node[nets.net_points[i]];
@@ -33,8 +66,7 @@ ChipCost::ChipCost(const Design& design, const CompactNets& nets)
 }
 
 void ChipCost::clear() {
-  hard_.clear();
-  soft_.clear();
+  room_.clear();
   wires_.clear();
 }
 

@@ -7,7 +7,6 @@
 #include "common/design.hpp"
 #include "cost/cell_room.hpp"
 #include "cost/compact_nets.hpp"
-#include "cost/macro_cover.hpp"
 #include "cost/wire_spread.hpp"
 
 namespace placement {
@@ -19,19 +18,19 @@ class ChipCost {
   void clear();
   // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y.
   void add_macro(double x, double y, double width, double height, bool hard, double sign) {
-    if (hard) hard_.add(x, y, width, height, false, sign);
-    else soft_.add(x, y, soft_side_ * width, soft_side_ * height, false, sign);
+    const double scale = hard ? 1.0 : soft_side_;
+    room_.add(x, y, scale * width, scale * height, hard, sign);
+    if (hard) wires_.block(x, y, width, height, sign);
   }
   WireSpread& wires() { return wires_; }
   const WireSpread& wires() const { return wires_; }
 
   // Wire that is added where cells must make way, were every pin of a cluster to follow its area.
-  double density_cost() { return room_.way(hard_.density(), soft_.density()) * per_way_; }
+  double density_cost() { return room_.way() * per_way_; }
   // Wire beyond the usable tracks.
-  double congestion_cost() { return wires_.excess(hard_.density()) * per_wirelength_; }
+  double congestion_cost() { return wires_.excess() * per_wirelength_; }
 
  private:
-  MacroCover hard_, soft_;
   CellRoom room_;
   WireSpread wires_;
   double soft_side_, per_way_, per_wirelength_;

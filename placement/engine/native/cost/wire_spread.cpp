@@ -4,18 +4,26 @@
 #include <array>
 #include <cmath>
 
+#include "cost/grid_span.hpp"
+
 namespace placement {
 namespace {
 
-// Share of the tracks for wires between clusters: OpenROAD's settings for NanGate45 leave half of them to signals, and
-// about a fifth of a design's wire runs within clusters.
-constexpr double kUsable = 0.4;
+// Share of the tracks for wires between clusters; the rest is for those within clusters, power and pins.
+constexpr double kUsable = 0.7;
 
-// Length of a net's tree over its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear between.
-constexpr std::array<std::array<double, 2>, 18> kTrees = {{{3, 1.0},      {4, 1.0828},  {5, 1.1536},  {6, 1.2206},  {7, 1.2823},
+// Length of a net's tree over its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear between;
+// beyond 50 pins it grows as their square root, as the length of trees through random points does.
+constexpr std::array<std::array<double, 2>, 16> kTrees = {{{3, 1.0},      {4, 1.0828},  {5, 1.1536},  {6, 1.2206},  {7, 1.2823},
                                                            {8, 1.3385},  {9, 1.3991},  {10, 1.4493}, {15, 1.6899}, {20, 1.8924},
                                                            {25, 2.0743}, {30, 2.2334}, {35, 2.3895}, {40, 2.5356}, {45, 2.6625},
-                                                           {50, 2.7933}, {100, 3.99}, {1000, 12.6}}};
+                                                           {50, 2.7933}}};
+
+constexpr double kMostShare = 4096;  // sums of shares up to this are exact
+
+// A wire that runs through a gcell has to pass every place across it. So a macro that covers half of a gcell's width, or
+// more, cuts its horizontal tracks as far as it is high; a narrower one in proportion, and the same upwards.
+double cut(double along, double across) { return std::min(1.0, 2.0 * along) * across; }
 
 double tree_factor(int points) {
   if (points <= 3) return 1.0;
@@ -25,7 +33,7 @@ double tree_factor(int points) {
     const auto& [low, at_low] = kTrees[i - 1];
     return at_low + (at_high - at_low) * (points - low) / (high - low);
   }
-  return kTrees.back()[1];
+  return kTrees.back()[1] * std::sqrt(points / kTrees.back()[0]);
 }
 
 double most_wire(const Canvas& canvas, const CompactNets& nets) {
@@ -44,6 +52,8 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
       cell_size_{canvas.cell_width(), canvas.cell_height()},
       last_cell_{canvas.columns - 1.0, canvas.rows - 1.0},
       rounder_(most_wire(canvas, nets)),
+      share_rounder_(kMostShare),
+      shut_(2 * static_cast<std::size_t>(columns_) * rows_, 0.0),
       changes_(2 * static_cast<std::size_t>(columns_ + 1) * (rows_ + 1), 0.0),
       running_(2 * columns_, 0.0) {
   const double area = canvas.cell_width() * canvas.cell_height();
@@ -56,7 +66,23 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
   }
 }
 
-void WireSpread::clear() { std::fill(changes_.begin(), changes_.end(), 0.0); }
+void WireSpread::clear() {
+  std::fill(shut_.begin(), shut_.end(), 0.0);
+  std::fill(changes_.begin(), changes_.end(), 0.0);
+}
+
+void WireSpread::block(double x, double y, double width, double height, double sign) {
+  const GridSpan columns(x, width, 1.0 / cell_size_[0], columns_), rows(y, height, 1.0 / cell_size_[1], rows_);
+  for (int row = rows.first; row <= rows.last; ++row) {
+    const double up = rows.share(row);
+    for (int column = columns.first; column <= columns.last; ++column) {
+      const double across = columns.share(column);
+      double* shut = shut_.data() + 2 * (row * columns_ + column);
+      shut[0] += sign * share_rounder_(cut(across, up));
+      shut[1] += sign * share_rounder_(cut(up, across));
+    }
+  }
+}
 
 NetSpread WireSpread::spread(const CompactNets& nets, int net, const PointPlace* places) const {
   const int begin = nets.net_start[net], end = nets.net_start[net + 1];
@@ -85,21 +111,20 @@ NetSpread WireSpread::spread(const CompactNets& nets, int net, const PointPlace*
   return result;
 }
 
-double WireSpread::excess(const std::vector<double>& hard_cover) {
+double WireSpread::excess() {
   std::fill(running_.begin(), running_.end(), 0.0);
-  const Pair zero = Pair::of(0.0, 0.0), room = Pair::load(room_), blocked = Pair::load(blocked_);
+  const Pair zero = Pair::of(0.0, 0.0), one = Pair::of(1.0, 1.0), room = Pair::load(room_), blocked = Pair::load(blocked_);
   Pair sum = zero;
-  const double* cover = hard_cover.data();
+  const double* shut = shut_.data();
   const double* change = changes_.data();
   for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
     Pair along = zero;
     double* running = running_.data();
-    for (int column = 0; column < columns_; ++column, ++cover, change += 2, running += 2) {
+    for (int column = 0; column < columns_; ++column, shut += 2, change += 2, running += 2) {
       along = along + Pair::load(change);
       const Pair demand = Pair::load(running) + along;
       demand.store(running);
-      const double covered = std::min(*cover, 1.0);
-      sum = sum + largest(zero, demand - (room - blocked * Pair::of(covered, covered)));
+      sum = sum + largest(zero, demand - (room - blocked * least(one, Pair::load(shut))));
     }
   }
   return sum.sum();

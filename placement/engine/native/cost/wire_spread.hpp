@@ -34,8 +34,10 @@ class WireSpread {
     change(net.corners[2], none - wire);
     change(net.corners[3], wire);
   }
-  // µm of wire beyond the usable tracks, both directions; hard_cover [R, C]: share of each gcell under hard macros.
-  double excess(const std::vector<double>& hard_cover);
+  // Adds (sign 1) or takes away (sign −1) a hard macro of `width` × `height` µm centred at x, y, whose tracks wires miss.
+  void block(double x, double y, double width, double height, double sign);
+  // µm of wire beyond the usable tracks, both directions.
+  double excess();
 
  private:
   void change(std::int32_t corner, Pair wire) {
@@ -46,8 +48,9 @@ class WireSpread {
   int columns_, rows_;
   double cell_size_[2], last_cell_[2];
   double room_[2], blocked_[2];   // µm of wire that a gcell takes, horizontally and vertically; less under macros
-  Rounder rounder_;
+  Rounder rounder_, share_rounder_;
   std::vector<double> tree_;      // [M] weight · length of a tree over the half perimeter
+  std::vector<double> shut_;      // [R, C, 2] share of a gcell's tracks that hard macros cut, horizontal and vertical
   std::vector<double> changes_;   // [R+1, C+1, 2] horizontal and vertical
   std::vector<double> running_;   // [C, 2]
 };
