@@ -5,7 +5,8 @@ import { haloOf } from "./snap.js";
 import { paintMap, paintScale } from "./maps.js";
 import { micrometres, roundLength } from "./viewport.js";
 
-const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5, FINE = 3;
+const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5, FINE = 3; // pixels
+const SHORTENED = new Map(), MOST_SHORTENED = 20000;
 
 export class Painter {
   constructor(context, design, viewport, colours) {
@@ -26,8 +27,9 @@ export class Painter {
     if (shown.layers.blockages) this.rectangles(this.design.blockages, colours.blockage, "blockage");
     if (shown.layers.regions) for (const one of this.design.regions) this.rectangles(one.rectangles, colours.region, one.name);
     if (shown.layers.cells) this.cells();
-    context.globalAlpha = this.base * (shown.map ? 0.35 : 1);
+    context.globalAlpha = this.base * (shown.map || (shown.layers.cells && shown.cells) ? 0.35 : 1);
     if (shown.layers.soft) this.macros(SOFT);
+    context.globalAlpha = this.base * (shown.map ? 0.35 : 1);
     if (shown.layers.hard) this.macros(HARD);
     context.globalAlpha = this.base;
     if (shown.layers.ports) this.ports();
@@ -182,30 +184,39 @@ export class Painter {
     this.scatter({ x, y, width, height }, nodes.length, (at) => nodes[at]);
   }
 
+  // One pass over plain numbers: a hundred thousand cells are drawn anew in every frame.
   scatter({ x, y, width, height }, count, index) {
-    const { context, viewport, colours } = this, fine = [];
+    const { context, viewport, colours } = this, { scale, left, top } = viewport, ratio = context.getTransform().a;
+    const right = left + viewport.width / scale, low = top - viewport.height / scale, fine = context.isVector ? 0 : FINE / scale;
+    const pixels = count && !context.isVector ? this.pixels() : null, zoom = scale * ratio;
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colours.cell.slice(at, at + 2), 16));
+    const colour = (200 << 24) | (blue << 16) | (green << 8) | red;
     context.fillStyle = colours.cell;
     for (let at = 0; at < count; at += 1) {
-      const one = index(at), left = x[one] - width[one] / 2, low = y[one] - height[one] / 2;
-      if (!viewport.sees(left, low, left + width[one], low + height[one])) continue;
-      if (height[one] * viewport.scale < FINE && !context.isVector) fine.push(one);
-      else context.fillRect(...this.rectangle(left, low, width[one], height[one]));
+      const one = index(at), cx = x[one], cy = y[one], across = width[one] / 2, up = height[one] / 2;
+      if (cx + across < left || cx - across > right || cy + up < low || cy - up > top) continue;
+      if (2 * up >= fine) {
+        context.fillRect((cx - across - left) * scale, (top - cy - up) * scale, 2 * across * scale, 2 * up * scale);
+      } else if (cx >= left && cy <= top) {
+        const px = ((cx - left) * zoom) | 0, py = ((top - cy) * zoom) | 0;
+        if (px < pixels.wide && py < pixels.tall) pixels.values[py * pixels.wide + px] = colour;
+      }
     }
-    if (fine.length) this.pixels(x, y, fine);
+    if (!pixels) return;
+    pixels.layer.putImageData(pixels.image, 0, 0);
+    context.drawImage(this.layer, 0, 0, viewport.width, viewport.height);
   }
 
-  pixels(x, y, indices) {
-    const { context, viewport, colours } = this, wide = context.canvas.width, tall = context.canvas.height;
-    if (this.layer?.width !== wide || this.layer?.height !== tall) this.layer = new OffscreenCanvas(wide, tall);
-    const layer = this.layer.getContext("2d"), image = layer.createImageData(wide, tall), values = new Uint32Array(image.data.buffer);
-    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colours.cell.slice(at, at + 2), 16));
-    const colour = (200 << 24) | (blue << 16) | (green << 8) | red, scale = viewport.scale * context.getTransform().a;
-    for (const one of indices) {
-      const px = Math.floor((x[one] - viewport.left) * scale), py = Math.floor((viewport.top - y[one]) * scale);
-      if (px >= 0 && py >= 0 && px < wide && py < tall) values[py * wide + px] = colour;
+  // An empty picture of the canvas's size, to be used again in every frame.
+  pixels() {
+    const { width: wide, height: tall } = this.context.canvas;
+    if (this.layer?.width !== wide || this.layer?.height !== tall) {
+      this.layer = new OffscreenCanvas(wide, tall);
+      const layer = this.layer.getContext("2d"), image = layer.createImageData(wide, tall);
+      this.fine = { layer, image, values: new Uint32Array(image.data.buffer), wide, tall };
     }
-    layer.putImageData(image, 0, 0);
-    context.drawImage(this.layer, 0, 0, viewport.width, viewport.height);
+    this.fine.values.fill(0);
+    return this.fine;
   }
 
   ports() {
@@ -350,6 +361,15 @@ export class Painter {
 
 // A name's end, which tells it from others, as wide as there is room.
 export function shortened(context, name, wide) {
+  const key = `${Math.round(wide)} ${name}`;
+  if (!SHORTENED.has(key)) {
+    if (SHORTENED.size > MOST_SHORTENED) SHORTENED.clear();
+    SHORTENED.set(key, cut(context, name, wide));
+  }
+  return SHORTENED.get(key);
+}
+
+function cut(context, name, wide) {
   if (context.measureText(name).width <= wide) return name;
   let low = 0, high = name.length;
   while (low + 1 < high) {
