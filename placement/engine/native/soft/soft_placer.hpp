@@ -18,7 +18,7 @@ class SoftPlacer {
 
   // x, y [N] µm (centres), orientation [N]: every hard macro, port and fixed node is placed and is left untouched; the
   // centres of the movable soft macros are written, each with its rectangle inside the canvas (centred on an axis on
-  // which it is larger than the canvas).
+  // which it is larger than the canvas). No centre lies on a blockage that it can leave over one edge.
   virtual void place(double* x, double* y, const std::int8_t* orientation) = 0;
 };
 
