@@ -90,8 +90,13 @@ class _Reader:
             raise Refusal(f"{key}: needs a value")
         else:
             self.enter(name, self.rest.popleft())
-            while self.is_list(name) and self.rest and not self.rest[0].startswith("-"):
+            while self.is_list(name) and self.rest and not self.begins(self.rest[0]):
                 self.enter(name, self.rest.popleft())
+
+    def begins(self, word: str) -> bool:
+        """Whether a word is the next option or `key=value`, and no further value of a list."""
+        key, equals, _ = word.partition("=")
+        return word.startswith("-") or (bool(equals) and self.setting(key) in self.hints)
 
     def enter(self, name: str, value: str, *, raw: bool = False) -> None:
         """Sets a setting; `raw` values may be lists in Hydra's grammar."""

@@ -9,7 +9,9 @@ import dataclasses
 import io
 import json
 import os
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +27,8 @@ from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, 
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
 
 FLAT_NAME = "flat.npz"
+DAMAGED_NPZ = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+"""What NumPy and zipfile raise for a file that is no `.npz` file, or a damaged one."""
 _FORM = 1
 _NETLIST = [field.name for field in dataclasses.fields(Netlist) if field.name != "names"]
 _PLACEMENT = [field.name for field in dataclasses.fields(Placement)]
@@ -70,13 +74,15 @@ def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
         header = json.loads(arrays["header"].tobytes())
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED_NPZ as error:
         raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
+    if not isinstance(header, dict):
+        raise DesignError(f"{path}: no flat design: its header is a {type(header).__name__}, no table of values")
     if header.get("form") != _FORM:
         raise DesignError(f"{path}: is of form {header.get('form')}; this version reads form {_FORM}: import it again")
     try:
         return _design(header, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
 
 

@@ -15,7 +15,6 @@ import json
 import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -26,8 +25,9 @@ import numpy as np
 from placement.netlist.canvas import canvas_of
 from placement.netlist.capacity import RoutingCapacity, capacity_of
 from placement.netlist.clustering.cluster import Clustering, cluster_cells
-from placement.netlist.clustering.clustered import clustered_design
+from placement.netlist.clustering.clustered import check_macro_names, clustered_design
 from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
@@ -35,7 +35,7 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import umask, write_whole
 from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import FLAT_NAME, write_flat
+from placement.netlist.flat_file import DAMAGED_NPZ, FLAT_NAME, write_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.grid import GridRule
@@ -99,11 +99,12 @@ def import_design(
         phase: is told what is done.
 
     Raises:
-        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `constraints_of` and `check_constraints`; the
-            design has no macro.
+        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of` and
+            `check_constraints`; the design has no macro. All but what clustering raises comes before it.
     """
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
+    check_macro_names(flat.netlist)
     kept, left_out = constraints_of(flat, constraints)
     with phase("grid and routing capacity"):
         if canvas is None:
@@ -111,27 +112,45 @@ def import_design(
         else:
             canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
             capacity = capacity_of(canvas)
+    broken = check_constraints(_flat_on(canvas, flat, kept))
     with phase("clustering"):
         clustering = cluster_cells(flat, canvas, settings=settings)
     with phase("clustered netlist"):
-        design = clustered_design(flat, clustering, canvas)
+        design, dropped = clustered_design(flat, clustering, canvas)
         design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    broken = check_constraints(design)
-    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices, *clustering.notices)
+    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
 
+def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Design:
+    """The flat netlist on the canvas, of which constraints ask the same as of the clustered one."""
+    core, there = flat.floorplan.core, flat.placement
+    initial = dataclasses.replace(
+        there,
+        x=np.where(there.placed, there.x - core.x_low, 0.0),
+        y=np.where(there.placed, there.y - core.y_low, 0.0),
+    )
+    return Design(name=flat.name, netlist=flat.netlist, canvas=canvas, initial=initial, constraints=constraints)
+
+
 def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raises DesignError where a design folder cannot be written: something stands there, or no folder above it."""
+    """Raises DesignError where a design folder cannot be written.
+
+    Something stands there, or what stands above it is a file or a folder that cannot be written in.
+    """
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise DesignError(f"out={folder}: is a file; a folder is written")
     if not force and path.is_dir() and any(path.iterdir()):
         raise DesignError(f"out={folder}: the folder is there already and not empty; --force replaces what an "
                           "import writes in it")  # fmt: skip
+    # A finished folder is moved to its name: the folder above it must take it.
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise DesignError(f"out={folder}: {above} is no folder that can be written in")
 
 
 def write_design(
@@ -210,7 +229,7 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
             return np.asarray(file["cluster"], dtype=np.int32)
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED_NPZ as error:
         raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,9 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
+from placement.cli.importing import ImportConfig
 from placement.cli.main import main
+from placement.cli.options import option_overrides
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.importing import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
@@ -146,6 +149,32 @@ def test_mistakes_end_in_one_line_and_write_nothing(words, message, tmp_path, mo
     told = capsys.readouterr()
     assert message in told.err and told.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--lef", "a.lef", "--def", "b.def", "--out", "file/x"], "out=file/x: "),
+        (["--lef", "a.lef", "def=b.def", "--out", "file/x/y"], "out=file/x/y: "),
+    ],
+)
+def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path, monkeypatch, capsys) -> None:
+    """Before anything is read: there is no a.lef."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    assert run("import", *words) == 2
+    told = capsys.readouterr().err
+    assert f"{message}{tmp_path / 'file'} is no folder that can be written in" in told and told.count("\n") == 1
+
+
+def test_a_setting_behind_a_list_is_a_setting() -> None:
+    words = ["--lef", "a.lef", "b=1.lef", "seed", "out=d", "--halo", "1", "mem*=2", "def=a.def"]
+    assert option_overrides(words, typing.get_type_hints(ImportConfig), ()) == [
+        "out=d",
+        "def_=a.def",
+        "lef=[a.lef,'b=1.lef',seed]",
+        "halo=['1','mem*=2']",
+    ]
 
 
 def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import read_flat, write_flat
+from placement.netlist.importing import CLUSTERS_NAME, read_clusters
 from tests.support.small_lef_def import DEF, LEF
 
 
@@ -75,3 +79,54 @@ def test_line_breaks_in_names_are_refused(tmp_path: Path, chip: FlatDesign) -> N
     broken = dataclasses.replace(chip, netlist=dataclasses.replace(chip.netlist, names=names))
     with pytest.raises(DesignError, match="must not hold a line break"):
         write_flat(tmp_path / "flat.npz", broken)
+
+
+def entry(path: Path) -> tuple[int, int]:
+    """Where the packed bytes of the archive's first entry begin and end."""
+    with zipfile.ZipFile(path) as file:
+        first = file.infolist()[0]
+    head = path.read_bytes()[first.header_offset : first.header_offset + 30]
+    begin = first.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+    return begin, begin + first.compress_size
+
+
+def npz(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, data in members.items():
+            file.writestr(f"{name}.npy", data)
+    return out.getvalue()
+
+
+def npy(head: str) -> bytes:
+    """A file of NumPy's format 1 with any header."""
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+
+
+def test_damaged_archives_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+    path = tmp_path / "flat.npz"
+    write_flat(path, chip)
+    whole = path.read_bytes()
+    begin, end = entry(path)
+    unpacked = whole[:begin] + b"\xff" * (end - begin) + whole[end:]
+    header = io.BytesIO()
+    np.save(header, np.frombuffer(b"[1, 2]", dtype=np.uint8))
+    for data in (unpacked, npz(header=npy("{'descr': (((\n")), npz(header=header.getvalue())):
+        path.write_bytes(data)
+        with pytest.raises(DesignError, match="no flat design"):
+            read_flat(path)
+    (tmp_path / CLUSTERS_NAME).write_bytes(npz(cluster=npy("{'descr': (((\n")))
+    with pytest.raises(DesignError, match="no clusters, or a damaged file"):
+        read_clusters(tmp_path)
+
+
+def test_headers_of_another_shape_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
+    path = tmp_path / "flat.npz"
+    write_flat(path, chip)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    for change in ({"sites": [[]]}, {"written_names": ["a"]}, {"sites": {"a": 1}, "layers": [1]}):
+        header = json.loads(arrays["header"].tobytes()) | change
+        np.savez(path, **(arrays | {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}))
+        with pytest.raises(DesignError, match="no flat design"):
+            read_flat(path)

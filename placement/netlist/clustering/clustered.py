@@ -23,19 +23,23 @@ from placement.netlist.flat_design import FlatDesign
 SOFT_PREFIX = "Grp_"
 
 
-def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> Design:
-    """The clustered design: ports and hard macros in their order, then soft macros.
+def check_macro_names(netlist: Netlist) -> None:
+    """Raises DesignError where a hard macro of a flat netlist is called as clusters are."""
+    taken = next((name for name in (netlist.names[node] for node in netlist.hard) if name.startswith("Grp")), None)
+    if taken is not None:
+        raise DesignError(f"macro {taken!r}: names that begin with 'Grp' are kept for clusters")
+
+
+def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -> tuple[Design, tuple[str, ...]]:
+    """The clustered design, and notices: ports and hard macros in their order, then soft macros.
 
     Positions count from the lower left corner of the core. Soft macros stand at their cells' centre of area where the
     cells are placed; what is placed nowhere is not placed.
 
     Raises:
-        DesignError: a hard macro's name begins with `Grp`, the macros do not fit on the canvas.
+        DesignError: the macros do not fit on the canvas.
     """
     netlist = flat.netlist
-    taken = next((name for name in (netlist.names[node] for node in netlist.hard) if name.startswith("Grp")), None)
-    if taken is not None:
-        raise DesignError(f"macro {taken!r}: names that begin with 'Grp' are kept for clusters")
     builder = NetlistBuilder()
     pin_of, kept = _kept_nodes(builder, netlist)
     width, height = soft_sizes(flat, clustering, canvas)
@@ -49,12 +53,16 @@ def clustered_design(flat: FlatDesign, clustering: Clustering, canvas: Canvas) -
         own, others = places.pins(driver, sinks)
         if others:
             builder.net(weight, own, others)
-    return Design(
+    design = Design(
         name=flat.name,
         netlist=builder.build(),
         canvas=canvas,
         initial=_placement(flat, clustering, kept),
     )
+    left_out = (
+        f"{places.without_driver:,} nets are left out: each of their pins drives another net, and a pin drives one"
+    )
+    return design, (left_out,) if places.without_driver else ()
 
 
 @dataclasses.dataclass
@@ -67,18 +75,21 @@ class _Places:
     soft: list[int]
     pin_of: dict[int, int]
     drivers: set[int] = dataclasses.field(default_factory=set)
+    without_driver: int = 0
 
     def pins(self, driver: int, sinks: list[int]) -> tuple[int, list[int]]:
         """The driving pin of a net and its other pins.
 
         The format has one net per driving pin. A pin that drives another net already (a pad of a Bookshelf design may
-        be on several) changes places with a cluster on the net, or with a pin that drives nothing yet.
+        be on several) changes places with a cluster on the net, or with a pin that drives nothing yet. Where there is
+        none, the net joins pads only, whose distance is fixed: it has no other pins here, and is counted.
         """
         if driver >= self.count and self.pin_of[driver - self.count] in self.drivers:
             free = [place for place in sinks if place < self.count]
             free += [place for place in sinks if place >= self.count and self.sink(place) not in self.drivers]
             if not free:
-                raise DesignError("every pin of a net drives another net: the format has one net per driver")
+                self.without_driver += 1
+                return self.sink(driver), []
             sinks = [place for place in sinks if place != free[0]] + [driver]
             driver = free[0]
         own = self.builder.pin(self.soft[driver], 0.0, 0.0) if driver < self.count else self.sink(driver)

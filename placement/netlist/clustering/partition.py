@@ -57,6 +57,8 @@ def partition(
     count = len(vertex_weight)
     if parts < 2 or count <= 1:
         return np.maximum(fixed, 0).astype(np.int32), 0
+    if not len(edge_weight):
+        return _even(fixed, parts), 0
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="partition-") as folder:
         given, wanted = Path(folder) / "given.npz", Path(folder) / "found.npz"
@@ -67,6 +69,15 @@ def partition(
         _run([str(given), str(wanted)], what=f"{count} vertices into {parts} parts")
         with np.load(wanted, allow_pickle=False) as file:
             return file["part"], int(file["cost"])
+
+
+def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
+    """int32 [V]: the parts where nothing joins vertices; the free ones, in their order, fill the parts left over."""
+    found, free = fixed.astype(np.int32), np.flatnonzero(fixed < 0)
+    left = np.setdiff1d(np.arange(parts, dtype=np.int32), fixed)
+    left = left if len(left) else np.arange(parts, dtype=np.int32)
+    found[free] = left[np.arange(len(free)) * len(left) // max(len(free), 1)]
+    return found
 
 
 def _run(files: list[str], *, what: str) -> None:

@@ -111,7 +111,7 @@ def bookshelf_files(path: str | os.PathLike[str]) -> dict[str, Path]:
                 raise lines.error(f"{word!r} must be a file beside the .aux file")
             file = aux.parent / name
             zipped = file.with_name(file.name + ".gz")
-            suffix = name.suffixes[-2 if name.suffix == ".gz" else -1].removeprefix(".") if name.suffix else ""
+            suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
             if file.is_file() or zipped.is_file():
                 found[suffix] = file if file.is_file() else zipped
             elif suffix in ("nodes", "nets"):

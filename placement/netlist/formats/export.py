@@ -179,8 +179,10 @@ def bookshelf_pl(text: str, locations: Sequence[MacroLocation], units: float) ->
     for number, line in enumerate(lines):
         words = line.split()
         if words and words[0] in place_of:
-            lines[number] = _pl_line(place_of.pop(words[0]), units)
-    return "\n".join(lines) + "".join(f"{_pl_line(place, units)}\n" for place in place_of.values())
+            lines[number] = _pl_line(place_of.pop(words[0]), units) + "\r" * line.endswith("\r")
+    body, ending = "\n".join(lines), "\r\n" if lines[0].endswith("\r") else "\n"
+    added = "".join(f"{_pl_line(place, units)}{ending}" for place in place_of.values())
+    return body + (ending if added and body and not body.endswith("\n") else "") + added
 
 
 def _pl_line(place: MacroLocation, units: float) -> str:

@@ -68,8 +68,10 @@ class _MasterReader:
                 self.pin(words.name("the pin's name"))
             elif keyword == "OBS":
                 self.shapes(self.obstructions)
-            elif keyword in ("DENSITY", "TIMING"):
+            elif keyword == "DENSITY":
                 self.skip_to_end()
+            elif keyword == "TIMING":
+                words.skip_block("TIMING")
             elif keyword == "BEGINEXT":
                 while words.need("'ENDEXT'") != "ENDEXT":
                     pass

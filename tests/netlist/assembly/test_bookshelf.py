@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from placement.netlist.assembly.bookshelf import read_bookshelf_design
+from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Rectangle
+from placement.netlist.importing import import_design
 
 FILES = {
     "nodes": (
@@ -144,3 +147,41 @@ def test_ibm01_has_its_counts(real: Callable[[str], Path]) -> None:
     counts = (len(design.cells), len(netlist.hard), len(netlist.ports), netlist.num_nets, netlist.num_pins)
     assert counts == (12260, 246, 246, 14111, 50566)
     assert (design.floorplan.core.width, design.floorplan.core.height, len(design.floorplan.rows)) == (2295, 2304, 144)
+
+
+def test_an_aux_that_names_packed_files(tmp_path: Path) -> None:
+    aux = write(tmp_path, FILES)
+    (tmp_path / "nodes.gz").write_bytes(b"none of the design's")
+    for suffix in FILES:
+        plain = tmp_path / f"d.{suffix}"
+        (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    aux.write_text("RowBasedPlacement : " + " ".join(f"d.{suffix}.gz" for suffix in FILES))
+    assert read_bookshelf_design(aux).netlist.num_nets == 2
+    # a name without a suffix of its own
+    aux.write_text(aux.read_text() + " nodes.gz")
+    assert read_bookshelf_design(aux).netlist.num_nets == 2
+
+
+def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
+    """The format has one net per driving pin, and a pad is one pin: of three nets between two pads one is left out."""
+    pads = "".join("NetDegree : 2\n p O\n q I\n" for _ in range(3))
+    nodes = FILES["nodes"].replace("NumNodes : 5", "NumNodes : 6").replace("NumTerminals : 2", "NumTerminals : 3")
+    nets = FILES["nets"].replace("NumNets : 3", "NumNets : 6").replace("NumPins : 6", "NumPins : 12") + pads
+    positions = FILES["pl"] + "q -1 70 : N\n"
+    files = {**FILES, "nodes": nodes + "q 1 1 terminal\n", "nets": nets, "pl": positions}
+    flat = read_bookshelf_design(write(tmp_path, files), free_blocks=True)
+    core = Rectangle(0, 0, 100, 100)
+    flat = dataclasses.replace(flat, floorplan=dataclasses.replace(flat.floorplan, core=core, die=core))
+    imported = import_design(flat, columns=4, rows=4, settings=ClusteringSettings(parts=2))
+    assert [notice for notice in imported.notices if notice.startswith("1 nets are left out: each of their pins")]
+    netlist = imported.design.netlist
+    ports = set(netlist.ports.tolist())
+    between = [
+        net
+        for net in range(netlist.num_nets)
+        if set(netlist.pin_node[netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]].tolist())
+        <= ports
+    ]
+    assert len(between) == 2
+    assert any(notice == "no LEF file says how macros may be turned: any way is allowed" for notice in imported.notices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,14 @@ from placement.netlist.clustering.clustered import clustered_design
 from placement.netlist.clustering.connectivity import connectivity
 from placement.netlist.clustering.fixed_groups import fixed_groups
 from placement.netlist.clustering.hierarchy import module_edges
+from placement.netlist.clustering.partition import partition
 from placement.netlist.clustering.regroup import Nodes, break_up, centroids, merge_small
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import check_constraints
+from placement.netlist.flat_constraints import ConstraintSettings
+from placement.netlist.floorplan import Rectangle
 from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.importing import import_design, read_clusters, write_design
 from placement.netlist.load import load
@@ -99,7 +104,7 @@ def test_what_every_clustering_holds(use_positions: bool) -> None:
     assert (clustering.cluster[is_cell] >= 0).all()
     assert (clustering.cluster[~is_cell] == -1).all()
     assert np.unique(clustering.cluster[is_cell]).tolist() == list(range(clustering.count))
-    clustered = clustered_design(design, clustering, canvas)
+    clustered, _ = clustered_design(design, clustering, canvas)
     coarse = clustered.netlist
     assert len(coarse.soft) == clustering.count
     assert [coarse.names[node] for node in coarse.hard] == ["macro"]
@@ -125,7 +130,7 @@ def test_nets_of_a_cluster_to_one_place_are_one() -> None:
         cluster=np.array([0] * 4 + [1] * 4 + [-1] * (design.netlist.num_nodes - 8), dtype=np.int32), count=2,
         settings=clustering.settings, parts=2, placed=True, notices=(),
     )  # fmt: skip
-    coarse = clustered_design(design, by_hand, canvas).netlist
+    coarse = clustered_design(design, by_hand, canvas)[0].netlist
     weights = {
         tuple(coarse.names[node] for node in coarse.pin_node[coarse.net_pins[begin:end]]): weight
         for begin, end, weight in zip(coarse.net_start[:-1], coarse.net_start[1:], coarse.net_weight, strict=True)
@@ -176,3 +181,61 @@ def test_the_folder_holds_what_later_steps_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.netlist.net_weight, imported.design.netlist.net_weight)
     np.testing.assert_array_equal(read_clusters(tmp_path / "chip"), imported.clustering.cluster)
     assert str(tmp_path) not in (tmp_path / "chip" / "source.json").read_text()
+
+
+@pytest.mark.parametrize("fixed", [[-1, -1, -1, -1, -1, -1], [0, -1, -1, -1, -1, -1], [0, 1, 2, -1, -1, -1]])
+def test_without_any_hyperedge_parts_are_even(fixed: list[int]) -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    part, cost = partition(
+        nothing, nothing, edge_weight=nothing, vertex_weight=np.ones(6, dtype=np.int64),
+        fixed=np.array(fixed, dtype=np.int32), parts=3, imbalance=0.3, seed=0,
+    )  # fmt: skip
+    assert (part.dtype, cost) == (np.int32, 0)
+    assert all(own in (-1, found) for own, found in zip(fixed, part.tolist(), strict=True))
+    counts = np.bincount(part, minlength=3)
+    assert counts.sum() == 6 and counts.max() <= 3
+
+
+def refuse_to_cluster(*_: object, **__: object) -> None:
+    raise AssertionError("clustering was begun")
+
+
+@pytest.mark.parametrize("fault", ["blockage", "name"])
+def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement.netlist.importing.cluster_cells", refuse_to_cluster)
+    design, constraints = chain_design([("u", 30)], macro_after=10), None
+    core = design.floorplan.core
+    if fault == "blockage":
+        middle = Rectangle(core.x_low + 15, core.y_low + 15, core.x_high - 15, core.y_high - 15)
+        constraints = ConstraintSettings(blockages=(middle,))
+    else:
+        names = tuple("Grp7" if name == "macro" else name for name in design.netlist.names)
+        design = dataclasses.replace(design, netlist=dataclasses.replace(design.netlist, names=names))
+    with pytest.raises(
+        DesignError, match="leave no place for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
+    ):
+        import_design(design, columns=4, rows=4, constraints=constraints)
+
+
+@pytest.mark.parametrize("shift", [0.0, 7.0])
+def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) -> None:
+    design = chain_design([("u", 30)], macro_after=10)
+    core, there = design.floorplan.core, design.placement
+    moved = Rectangle(core.x_low + shift, core.y_low + shift, core.x_high + shift, core.y_high + shift)
+    design = dataclasses.replace(
+        design,
+        floorplan=dataclasses.replace(design.floorplan, core=moved),
+        placement=dataclasses.replace(
+            there, x=there.x + shift, y=there.y + shift, fixed=there.fixed | (design.netlist.kind == NodeKind.HARD)
+        ),
+    )
+    at = int(design.netlist.hard[0])
+    x, y = float(design.placement.x[at]), float(design.placement.y[at])
+    over = Rectangle(x - 1, y - 1, x + 1, y + 1)
+    for blockage, told in ((over, 1), (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0)):
+        settings = ClusteringSettings(parts=1)
+        constraints = ConstraintSettings(blockages=(blockage,))
+        imported = import_design(design, columns=4, rows=4, settings=settings, constraints=constraints)
+        said = [notice for notice in imported.notices if "stands on a placement blockage" in notice]
+        assert len(said) == told
+        assert list(check_constraints(imported.design)) == said

@@ -110,6 +110,18 @@ def test_positions_file_changes_the_macros_lines_only() -> None:
     assert export.bookshelf_pl(text, [location], 1.0) == text.replace("mac 5 6 : FS", "mac\t7\t8\t: FN /FIXED")
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_positions_file_keeps_its_line_breaks(ending: str) -> None:
+    """Read as bytes, with or without a break behind the last line; what is added stands on lines of its own."""
+    text = ending.join(("UCLA pl 1.0", "mac 5 6 : FS", "b 3 4 : N /FIXED"))
+    places = [MacroLocation(name, name, "", 7, 8, Orientation.FN) for name in ("mac", "new")]
+    changed = text.replace("mac 5 6 : FS", "mac\t7\t8\t: FN /FIXED")
+    assert export.bookshelf_pl(text, places[:1], 1.0) == changed
+    added = f"{changed}{ending}new\t7\t8\t: FN /FIXED{ending}"
+    assert export.bookshelf_pl(text, places, 1.0) == added
+    assert export.bookshelf_pl(text + ending, places, 1.0) == added
+
+
 def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) -> None:
     (tmp_path / "other.def").write_text(DEF.replace(r"mem\[1\]", "mem1"))
     with pytest.raises(DesignError, match=r"1 macros that are no components of it: mem\\\[1\\\]/ram"):

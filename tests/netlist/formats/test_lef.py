@@ -63,6 +63,17 @@ def test_layouts_that_mean_the_same(tmp_path: Path, change: Callable[[str], str]
     assert [master.pins for master in one.masters.values()] == [master.pins for master in other.masters.values()]
 
 
+def test_blocks_within_a_macro_are_passed_over(tmp_path: Path) -> None:
+    """TIMING ends in END TIMING, DENSITY in END (LEF/DEF Language Reference, MACRO)."""
+    blocks = (
+        "  DENSITY\n    LAYER M1 ;\n      RECT 0 0 1 2 45.5 ;\n  END\n"
+        "  TIMING\n    FROMPIN A ;\n    TOPIN Y ;\n    RISE INTRINSIC 1 1 ;\n  END TIMING\n"
+    )
+    library = read_lef(write(tmp_path, LEF.replace("  SITE core ;\n  PIN A", f"{blocks}  SITE core ;\n  PIN A")))
+    inverter = library.masters["INV"]
+    assert (inverter.site, [pin.name for pin in inverter.pins]) == ("core", ["A", "Y"])
+
+
 def test_several_files_are_one(tmp_path: Path) -> None:
     at = LEF.index("MACRO RAM")
     technology, cells = write(tmp_path, LEF[:at], "tech.lef"), tmp_path / "cells.lef.gz"
