@@ -53,7 +53,7 @@ said = f"exit status {{main({arguments!r})}}"
 """
 WORK = """
 clustering = cluster_cells(flat, canvas, settings=ClusteringSettings(parts={parts}))
-netlist = clustered_design(flat, clustering, canvas).netlist
+netlist = clustered_design(flat, clustering, canvas)[0].netlist
 said = f"{clustering.count} soft macros, {netlist.num_nets} nets, {netlist.net_weight.sum():g} by weight"
 """
 
