@@ -182,12 +182,14 @@ def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
         placement = dataclasses.replace(placement, fixed=fixed)
     given = (*config.lef, config.def_, config.bookshelf, config.protobuf, config.plc)
     folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
-    notices = []
-    for notice in flat.notices:
-        for folder in sorted(folders - {f".{os.sep}"}, key=len, reverse=True):
-            notice = notice.replace(folder, "")
-        notices.append(notice)
-    return dataclasses.replace(flat, placement=placement, notices=tuple(notices))
+    named = sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
+    notices = tuple(_without_folder(notice, named) for notice in flat.notices)
+    return dataclasses.replace(flat, placement=placement, notices=notices)
+
+
+def _without_folder(notice: str, folders: list[str]) -> str:
+    """A notice that begins with a file's path, without the folder; elsewhere the same text may be a part of names."""
+    return notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
 
 
 def _kept_files(config: ImportConfig) -> dict[str, bytes]:

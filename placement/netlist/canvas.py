@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from placement.netlist.capacity import RoutingCapacity, routing_capacity
 from placement.netlist.design import Canvas
 from placement.netlist.flat_design import FlatDesign
@@ -19,7 +17,6 @@ def canvas_of(
     columns: int | None = None,
     rows: int | None = None,
     rule: GridRule | None = None,
-    smoothing: int = _SMOOTHING,
 ) -> tuple[Canvas, RoutingCapacity]:
     """The canvas of a flat design, and what its routing capacity is made of.
 
@@ -28,7 +25,6 @@ def canvas_of(
         columns: of the grid; None: chosen by the rule.
         rows: of the grid; None: chosen by the rule.
         rule: see `placement.netlist.grid`.
-        smoothing: gcells on each side that congestion is spread over.
 
     Raises:
         DesignError: no grid takes the macros.
@@ -37,8 +33,7 @@ def canvas_of(
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     if columns is None or rows is None:
         # Without a macro to place any gcell size will do: cells of about one four-hundredth of the core.
-        sides = movable if len(movable) else np.zeros(0, dtype=np.int32)
-        grid = choose_grid(core.width, core.height, netlist.width[sides], netlist.height[sides], rule=rule)
+        grid = choose_grid(core.width, core.height, netlist.width[movable], netlist.height[movable], rule=rule)
         columns, rows = columns or grid.columns, rows or grid.rows
     capacity = routing_capacity(design)
     canvas = Canvas(
@@ -50,6 +45,6 @@ def canvas_of(
         routes_vertical=capacity.vertical,
         macro_routes_horizontal=capacity.macro_horizontal,
         macro_routes_vertical=capacity.macro_vertical,
-        smoothing=smoothing,
+        smoothing=_SMOOTHING,
     )
     return canvas, capacity

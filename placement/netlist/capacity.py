@@ -16,6 +16,7 @@ import re
 import numpy as np
 
 from placement.netlist.design import Canvas
+from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
 from placement.netlist.rectangles import clipped, union_area
@@ -25,6 +26,8 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer
 _TRACKS_PER_ROW = 27.0
 # Where no OBS says: macros are taken to fill this many layers, from the lowest.
 _BLOCKED_LAYERS = 4
+# Of one TRACKS statement across the core; a chip of 10 cm has a tenth of that in its finest layer.
+_MOST_TRACKS = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,14 +60,16 @@ class RoutingCapacity:
 
 
 def routing_capacity(design: FlatDesign) -> RoutingCapacity:
-    """The routing capacity of a flat design's floorplan; what no file says is assumed, with a notice."""
+    """The routing capacity of a flat design's floorplan; what no file says is assumed, with a notice.
+
+    Raises:
+        DesignError: tracks lie so close that more than ten million of them cross the core.
+    """
     notices: list[str] = []
     layers = _layers(design, notices)
     counted = layers[1:] if len(layers) > 2 else layers
     masters = _macros(design)
     known = any(master.obstructions for master, _ in masters)
-    if len(design.netlist.hard) and not known:
-        notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
     found = []
     for number, layer in enumerate(counted, start=len(layers) - len(counted)):
         blocked = _blocked(masters, layer.name) if known else float(number < _BLOCKED_LAYERS)
@@ -72,6 +77,8 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         found.append(LayerCapacity(layer.name, layer.direction is LayerDirection.VERTICAL, tracks, blocked))
     if not all(any(layer.is_vertical == up and layer.tracks > 0 for layer in found) for up in (False, True)):
         return _assumed(design.floorplan, notices)
+    if len(design.netlist.hard) and not known:
+        notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
     across = [layer for layer in found if not layer.is_vertical]
     upward = [layer for layer in found if layer.is_vertical]
     return RoutingCapacity(
@@ -99,7 +106,10 @@ def capacity_of(canvas: Canvas) -> RoutingCapacity:
 def _assumed(plan: Floorplan, notices: list[str]) -> RoutingCapacity:
     height = plan.rows.row_height or plan.core.height / 100
     tracks = _TRACKS_PER_ROW / height
-    notices.append(f"no file gives tracks or layers: {tracks:g} tracks per µm are assumed in each direction")
+    notices.append(
+        f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, of which "
+        "macros take half"
+    )
     return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, (), tuple(notices))
 
 
@@ -135,6 +145,11 @@ def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:
         step = tracks.step or high - low
         first = max(0, math.ceil((low - tracks.start) / step - 1e-9))
         last = min(tracks.count - 1, math.floor((high - tracks.start) / step + 1e-9))
+        if last - first >= _MOST_TRACKS:
+            raise DesignError(
+                f"layer {layer.name!r}: TRACKS with a step of {step:g} µm put {last - first + 1:,} tracks across the "
+                f"core; at most {_MOST_TRACKS:,} are taken"
+            )
         # Whole database units, so that the same track given twice counts once.
         positions.append(np.round((tracks.start + step * np.arange(first, last + 1)) * plan.units))
     if positions:

@@ -30,7 +30,6 @@ class GridRule:
         aspect: the largest ratio of a gcell's sides.
         tolerance: how far below the best rating a smaller grid may be, as a share of it.
         spacing: µm added to both sides of every macro.
-        overlap: µm by which packed macros may overlap.
     """
 
     least: int = 10
@@ -40,7 +39,6 @@ class GridRule:
     aspect: float = 1.5
     tolerance: float = 0.05
     spacing: float = 0.0
-    overlap: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +112,7 @@ def grid_ratings(
             aspect = (width / columns) / (height / rows)
             if not (rule.least_cells <= columns * rows <= rule.most_cells) or max(aspect, 1 / aspect) > rule.aspect:
                 continue
-            empty = _native.empty_share(
-                width, height, columns, rows, packed_width, packed_height, tolerance=rule.overlap
-            )
+            empty = _native.empty_share(width, height, columns, rows, packed_width, packed_height, tolerance=0.0)
             if empty >= 0:
                 ratings.append(GridRating(columns, rows, empty, across[columns], up[rows]))
     return ratings

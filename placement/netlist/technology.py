@@ -15,6 +15,9 @@ import numpy as np
 
 from placement.netlist.errors import DesignError
 
+BLOCK_KINDS = ("BLOCK", "PAD", "RING")
+"""Classes (LEF CLASS) of masters whose instances are macros."""
+
 
 class LayerDirection(enum.Enum):
     """The way in which a layer's wires run where the router is free to choose."""
@@ -109,7 +112,7 @@ class Master:
     @property
     def is_block(self) -> bool:
         """Whether its instances are macros: blocks, rings and pads."""
-        return self.kind in ("BLOCK", "PAD", "RING")
+        return self.kind in BLOCK_KINDS
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,10 +132,6 @@ class Technology:
     layers: tuple[RoutingLayer, ...] = ()
     sites: Mapping[str, Site] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     masters: Mapping[str, Master] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
-
-    def layer(self, name: str) -> RoutingLayer | None:
-        """The routing layer of that name, None where there is none."""
-        return next((layer for layer in self.layers if layer.name == name), None)
 
 
 def merged(technologies: list[Technology]) -> Technology:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
+from placement.cli import importing
 from placement.cli.importing import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import option_overrides
@@ -175,6 +177,27 @@ def test_a_setting_behind_a_list_is_a_setting() -> None:
         "lef=[a.lef,'b=1.lef',seed]",
         "halo=['1','mem*=2']",
     ]
+
+
+def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+    """The folder `mem/` is a part of the cells' names, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mem").mkdir()
+    nodes = [f"mem/u{number} 2 10" for number in range(20)]
+    files = {
+        "nodes": "\n".join(("NumNodes : 22", "NumTerminals : 1", "mem/ram 20 30", *nodes, "p 1 1 terminal", "")),
+        "nets": "".join(f"NetDegree : 2 n{number}\n mem/u{number} O\n mem/ram I\n" for number in range(20)),
+        "wts": "other 1\n",
+    }
+    for suffix, text in files.items():
+        (tmp_path / "mem" / f"d.{suffix}").write_text(text)
+    (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
+    config = ImportConfig(bookshelf="mem/d.aux", out="d")
+    flat, _ = importing._read(config)
+    flat = dataclasses.replace(flat, notices=(*flat.notices, "macro 'mem/ram' is odd"))
+    found = importing._adapted(flat, config).notices
+    assert "d.wts: 1 weights are not of nets: they are passed over" in found
+    assert found[-1] == "macro 'mem/ram' is odd"
 
 
 def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -12,6 +12,7 @@ import pytest
 from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.capacity import routing_capacity
+from placement.netlist.errors import DesignError
 from placement.netlist.technology import Technology
 from tests.support.small_lef_def import DEF, LEF
 
@@ -41,7 +42,35 @@ def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
     bare = dataclasses.replace(without_tracks, technology=Technology(masters=MappingProxyType({})))
     capacity = routing_capacity(bare)
     assert (capacity.horizontal, capacity.vertical) == (13.5, 13.5)
-    assert any("no file gives tracks or layers" in notice for notice in capacity.notices)
+    (notice,) = capacity.notices
+    assert notice == (
+        "no file gives tracks or pitches in both directions: 13.5 tracks per µm are assumed in each, of which macros "
+        "take half"
+    )
+    assert (capacity.macro_horizontal, capacity.macro_vertical) == (6.75, 6.75)
+
+
+def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
+    (tmp_path / "cells.lef").write_text(LEF)
+    (tmp_path / "chip.def").write_text(DEF)
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    bare = dataclasses.replace(design, technology=dataclasses.replace(design.technology, masters=MappingProxyType({})))
+    (notice,) = routing_capacity(bare).notices
+    assert notice == "no OBS says what macros block: they are taken to fill the lowest 4 layers"
+
+
+def test_tracks_without_number_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "cells.lef").write_text(LEF)
+    tracks = "TRACKS X 0 DO 2000000000 STEP 1 LAYER M2 ;"
+    (tmp_path / "chip.def").write_text(DEF.replace("TRACKS X 100 DO 150 STEP 400 LAYER M2 M1 ;", tracks))
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    # 50 µm of a thousand database units each: a track per unit is fine
+    assert routing_capacity(design).vertical == pytest.approx(1000, rel=1e-3)
+    (finer,) = (tracks for tracks in design.floorplan.tracks if tracks.is_vertical)
+    close = (*(t for t in design.floorplan.tracks if t is not finer), dataclasses.replace(finer, step=1e-6))
+    design = dataclasses.replace(design, floorplan=dataclasses.replace(design.floorplan, tracks=close))
+    with pytest.raises(DesignError, match=r"layer 'M2': TRACKS with a step of 1e-06 µm put 50,000,001 tracks across"):
+        routing_capacity(design)
 
 
 def test_ariane_beside_the_published_figures(real: Callable[[str], Path]) -> None:

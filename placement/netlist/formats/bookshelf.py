@@ -24,7 +24,7 @@ class Bookshelf:
         names: N node names; width, height: float64 [N]; terminal: bool [N].
         x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed: bool [N]; located: bool [N], whether
             the `.pl` file names the node.
-        net_names: E names; net_start: int64 [E+1]; net_weight: float64 [E].
+        net_start: int64 [E+1]; net_weight: float64 [E].
         pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
         row_x, row_y, row_width, row_height, site_width: float64 [W]; row_orientation: int8 [W].
         notices: what is missing or was passed over.
@@ -41,7 +41,6 @@ class Bookshelf:
     orientation: np.ndarray
     fixed: np.ndarray
     located: np.ndarray
-    net_names: list[str]
     net_start: np.ndarray
     net_weight: np.ndarray
     pin_node: np.ndarray
@@ -82,7 +81,6 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
         width=np.array(nodes.width),
         height=np.array(nodes.height),
         terminal=np.array(nodes.terminal, dtype=np.bool_),
-        net_names=nets.names,
         net_start=np.array(nets.start, dtype=np.int64),
         net_weight=np.array(nets.weight),
         pin_node=np.array(nets.node, dtype=np.int64),

@@ -255,4 +255,5 @@ class RowsFile:
         """The rows as columns of `Bookshelf`."""
         names = ("row_x", "row_y", "row_width", "row_height", "site_width", "row_orientation")
         table = np.array(self.parts, dtype=np.float64).reshape(-1, len(names))
-        return {name: table[:, column] for column, name in enumerate(names)}
+        columns = {name: table[:, column] for column, name in enumerate(names)}
+        return columns | {"row_orientation": columns["row_orientation"].astype(np.int8)}

@@ -5,12 +5,11 @@ Every format says the same: the lower left corner of the turned box, and the ori
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import re
 from collections.abc import Iterable, Sequence
 
+from placement.netlist import files
 from placement.netlist.design import Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -163,13 +162,11 @@ def icc2_tcl(locations: Sequence[MacroLocation], units: float) -> str:
 
 def csv_text(locations: Sequence[MacroLocation], units: float) -> str:
     """A table: name, master, x, y (µm, lower left corner), orientation."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(("name", "master", "x", "y", "orientation"))
-    for place in locations:
-        row = (_microns(place.x, units), _microns(place.y, units), place.orientation.name)
-        table.writerow((place.name, place.master, *row))
-    return out.getvalue()
+    rows = (
+        (place.name, place.master, _microns(place.x, units), _microns(place.y, units), place.orientation.name)
+        for place in locations
+    )
+    return files.csv_text([("name", "master", "x", "y", "orientation"), *rows])
 
 
 def bookshelf_pl(text: str, locations: Sequence[MacroLocation], units: float) -> str:
@@ -193,10 +190,7 @@ def _pl_line(place: MacroLocation, units: float) -> str:
 def _microns(value: int, units: float) -> str:
     """Database units as µm, without rounding."""
     microns = value / units
-    text = f"{microns:.0f}" if microns == int(microns) else repr(microns)
-    if float(text) * units != value and round(float(text) * units) != value:
-        raise DesignError(f"{value} database units of 1/{units:g} µm have no exact decimal form")
-    return text
+    return f"{microns:.0f}" if microns == int(microns) else repr(microns)
 
 
 def tcl_word(name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.netlist.formats.lef_statements import LefWords
 from placement.netlist.formats.shapes import path_rectangles, polygon_rectangles
-from placement.netlist.technology import Master, MasterPin
+from placement.netlist.technology import BLOCK_KINDS, Master, MasterPin
 
 
 def read_master(words: LefWords, name: str, widths: Mapping[str, float]) -> Master:
@@ -94,7 +94,6 @@ class _MasterReader:
         if len(origin) != 2:
             raise words.error(f"the origin of macro {self.name!r} must be two numbers", self.begin)
         kind = [word.upper() for word in self.fields.get("CLASS", ["CORE"])] or ["CORE"]
-        is_block = kind[0] in ("BLOCK", "PAD", "RING")
         shift = np.array([*origin, *origin])
         return Master(
             name=self.name,
@@ -106,7 +105,7 @@ class _MasterReader:
             site=(self.fields.get("SITE") or [""])[0],
             pins=tuple(self.pin_at(name, shift, size) for name in self.pins),
             obstructions=self.obstructions.frozen(shift),
-            pin_shapes=self.pin_shapes.frozen(shift) if is_block else MappingProxyType({}),
+            pin_shapes=self.pin_shapes.frozen(shift) if kind[0] in BLOCK_KINDS else MappingProxyType({}),
         )
 
     def pin_at(self, name: str, shift: np.ndarray, size: list[float]) -> MasterPin:
