@@ -14,8 +14,8 @@ from rich.console import Console
 from placement.cli.constraint_options import constraint_settings
 from placement.config import ConfigError
 from placement.netlist.assembly.bookshelf import read_bookshelf_design
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
-from placement.netlist.assembly.lef_def import read_lef_def
+from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def_file
+from placement.netlist.assembly.lef_def import read_lef_def_file
 from placement.netlist.bytes_file import read_bytes
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
@@ -125,9 +125,8 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     check_folder(config.out, force=config.force)
     phases = Phases(console)
     with phases("reading"):
-        flat, canvas = _read(config)
+        flat, canvas, kept = _read(config)
         flat = _adapted(flat, config)
-        kept = _kept_files(config)
     imported = import_design(
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
         settings=config.clustering, constraints=config.constraints, canvas=canvas, phase=phases,
@@ -158,20 +157,27 @@ class Phases:
         self.console.print(f"{name:<26}{time.perf_counter() - begun:8.1f} s", highlight=False)
 
 
-def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None]:
-    """The flat design, and the canvas where a file gives one."""
+def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, bytes]]:
+    """The flat design, the canvas where a file gives one, and the user's files that an export changes.
+
+    These are unpacked, as `write_design` takes them.
+    """
     lefs: list[str | os.PathLike[str]] = list(config.lef)
     if config.bookshelf:
-        return read_bookshelf_design(config.bookshelf, name=config.name, free_blocks=config.free_macros), None
+        flat = read_bookshelf_design(config.bookshelf, name=config.name, free_blocks=config.free_macros)
+        positions = bookshelf_files(config.bookshelf).get("pl")
+        return flat, None, {} if positions is None else {"positions_data": unpacked_bytes(positions)}
     if config.protobuf and config.plc:
         canvas = read_canvas(config.plc)
         flat = read_protobuf_canvas(config.protobuf, canvas, name=config.name)
         sources = (*flat.sources, read_bytes(config.plc)[1])
-        return dataclasses.replace(flat, sources=sources), canvas
+        return dataclasses.replace(flat, sources=sources), canvas, {}
     assert config.def_ is not None
     if config.protobuf:
-        return read_protobuf_def(config.protobuf, config.def_, lefs=lefs, name=config.name), None
-    return read_lef_def(lefs, config.def_, name=config.name), None
+        flat, data = read_protobuf_def_file(config.protobuf, config.def_, lefs=lefs, name=config.name)
+    else:
+        flat, data = read_lef_def_file(lefs, config.def_, name=config.name)
+    return flat, None, {"def_data": data}
 
 
 def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
@@ -190,11 +196,3 @@ def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
 def _without_folder(notice: str, folders: list[str]) -> str:
     """A notice that begins with a file's path, without the folder; elsewhere the same text may be a part of names."""
     return notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
-
-
-def _kept_files(config: ImportConfig) -> dict[str, bytes]:
-    """The user's own files that an export changes, unpacked, as `write_design` takes them."""
-    if config.def_:
-        return {"def_data": unpacked_bytes(config.def_)}
-    positions = bookshelf_files(config.bookshelf).get("pl") if config.bookshelf else None
-    return {"positions_data": unpacked_bytes(positions)} if positions is not None else {}

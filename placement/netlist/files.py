@@ -32,7 +32,11 @@ def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file, unpacked where it is gzip; raises DesignError where it cannot be read."""
-    data = unpacked_bytes(path)
+    return decoded(unpacked_bytes(path), path)
+
+
+def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file's bytes; raises DesignError, with the file and line, where they are none."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

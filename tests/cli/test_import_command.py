@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import signal
@@ -193,11 +194,27 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
     config = ImportConfig(bookshelf="mem/d.aux", out="d")
-    flat, _ = importing._read(config)
+    flat, _, _ = importing._read(config)
     flat = dataclasses.replace(flat, notices=(*flat.notices, "macro 'mem/ram' is odd"))
     found = importing._adapted(flat, config).notices
     assert "d.wts: 1 weights are not of nets: they are passed over" in found
     assert found[-1] == "macro 'mem/ram' is odd"
+
+
+def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
+    """A file may be a pipe, or change meanwhile: what is kept is what was read."""
+    opened: list[str] = []
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
+    (tmp_path / "a.lef").write_text(LEF)
+    (tmp_path / "a.def").write_text(DEF)
+    config = ImportConfig(lef=(str(tmp_path / "a.lef"),), def_=str(tmp_path / "a.def"), out="d")
+    flat, _, kept = importing._read(config)
+    assert opened == ["a.lef", "a.def"]
+    assert kept == {"def_data": DEF.encode()}
+    assert [source.sha256 for source in flat.sources] == [
+        hashlib.sha256(text.encode()).hexdigest() for text in (LEF, DEF)
+    ]
 
 
 def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from placement.netlist.assembly.def_floorplan import floorplan_of
 from placement.netlist.assembly.protobuf_names import Matched, match_def
-from placement.netlist.bytes_file import read_bytes
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -45,15 +44,25 @@ def read_protobuf_def(
         DesignError: as `read_flat_nodes`, `read_def` and `read_lef`; the two files do not hold the same macros and
             pins.
     """
+    return read_protobuf_def_file(path, floorplan, lefs=lefs, name=name)[0]
+
+
+def read_protobuf_def_file(
+    path: str | os.PathLike[str],
+    floorplan: str | os.PathLike[str],
+    *,
+    lefs: list[str | os.PathLike[str]] | None = None,
+    name: str | None = None,
+) -> tuple[FlatDesign, bytes]:
+    """As `read_protobuf_def`, and the DEF file's unpacked bytes, which an export changes."""
     nodes = read_flat_nodes(path)
     file = read_def(floorplan)
-    technology = read_lefs(lefs) if lefs else Technology()
+    technology, sources = read_lefs(lefs or [])
     netlist, located, master = netlist_of(nodes)
     matched = match_def(netlist, file)
     plan, notices = floorplan_of(file, technology, matched.node_of, netlist)
     placement, placing_notices = _on_def(netlist, positions(nodes, netlist, located), matched, plan)
-    sources = tuple(read_bytes(lef)[1] for lef in lefs or [])
-    return FlatDesign(
+    design = FlatDesign(
         name=name or file.design or _stem(path),
         netlist=netlist,
         placement=placement,
@@ -65,6 +74,7 @@ def read_protobuf_def(
         sources=(nodes.source, *sources, file.source),
         notices=(*file.notices, *notices, *matched.notices, *placing_notices),
     )
+    return design, file.data
 
 
 def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: str | None = None) -> FlatDesign:

@@ -13,7 +13,6 @@ import numpy as np
 from placement.netlist.assembly.def_floorplan import floorplan_of
 from placement.netlist.assembly.def_nets import nets_of
 from placement.netlist.assembly.ports import place_missing
-from placement.netlist.bytes_file import read_bytes
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -40,11 +39,17 @@ def read_lef_def(
         DesignError: as `read_lef` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
             are not unique.
     """
-    technology = read_lefs(lefs)
+    return read_lef_def_file(lefs, path, name=name)[0]
+
+
+def read_lef_def_file(
+    lefs: list[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
+) -> tuple[FlatDesign, bytes]:
+    """As `read_lef_def`, and the DEF file's unpacked bytes, which an export changes."""
+    technology, sources = read_lefs(lefs)
     file = read_def(path)
     design = flat_design_of(file, technology, name=name)
-    sources = tuple(read_bytes(lef)[1] for lef in lefs)
-    return dataclasses.replace(design, sources=(*sources, file.source))
+    return dataclasses.replace(design, sources=(*sources, file.source)), file.data
 
 
 def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.netlist.files import read_text
+from placement.netlist.bytes_file import SourceFile, read_bytes
+from placement.netlist.files import decoded, read_text
 from placement.netlist.formats.lef_master import read_master
 from placement.netlist.formats.lef_statements import LefWords
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology, merged
@@ -24,9 +25,14 @@ _STATEMENTS = (
 )  # fmt: skip
 
 
-def read_lefs(paths: list[str | os.PathLike[str]]) -> Technology:
-    """Several LEF files as one; see `read_lef` and `placement.netlist.technology.merged`."""
-    return merged([read_lef(path) for path in paths])
+def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
+    """Several LEF files as one, and where it comes from; see `read_lef` and `placement.netlist.technology.merged`."""
+    found, sources = [], []
+    for path in paths:
+        data, source = read_bytes(path)
+        found.append(_Reader(LefWords(path, decoded(data, path))).read())
+        sources.append(source)
+    return merged(found), tuple(sources)
 
 
 def read_lef(path: str | os.PathLike[str]) -> Technology:

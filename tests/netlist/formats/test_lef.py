@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,7 +79,12 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     at = LEF.index("MACRO RAM")
     technology, cells = write(tmp_path, LEF[:at], "tech.lef"), tmp_path / "cells.lef.gz"
     cells.write_bytes(gzip.compress(LEF[at:].encode()))
-    library = read_lefs([technology, cells])
+    library, sources = read_lefs([technology, cells])
+    # of the unpacked bytes
+    texts = {"tech.lef": LEF[:at], "cells.lef.gz": LEF[at:]}
+    assert [(source.name, source.sha256) for source in sources] == [
+        (name, hashlib.sha256(text.encode()).hexdigest()) for name, text in texts.items()
+    ]
     assert list(library.masters) == ["RAM", "INV"]
     assert len(library.layers) == 2
 
