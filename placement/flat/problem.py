@@ -65,26 +65,31 @@ class FlatProblem:
         return float((self.width.astype(np.float64) * self.height).sum())
 
 
-def flat_problem(netlist: Netlist, placement: Placement, core: Core) -> FlatProblem:
+def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_size: bool = False) -> FlatProblem:
     """The problem of placing all cells of `netlist` that are not fixed, in `core`, around what stands.
 
     Args:
         netlist: with nodes of kind CELL.
         placement: says where hard macros, ports and fixed cells stand; other cells' positions are not read.
         core: the area.
+        mixed_size: hard macros that are not fixed are to be placed, too, in orientation N and with their halos: the
+            sides of a macro are its own and twice the wider halo on each axis.
 
     Raises:
         DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
             cell has no area or is larger than the core, or the cells need more room than is free.
     """
     movable = (netlist.kind == NodeKind.CELL) & ~placement.fixed
+    if mixed_size:
+        movable |= (netlist.kind == NodeKind.HARD) & ~placement.fixed
     _check(netlist, placement, core, movable)
     cells = np.flatnonzero(movable).astype(np.int32)
+    room = _halos(netlist, core)[cells]
     problem = FlatProblem(
         core=core,
         cells=cells,
-        width=netlist.width[cells].astype(np.float32),
-        height=netlist.height[cells].astype(np.float32),
+        width=(netlist.width[cells] + 2 * room[:, [0, 2]].max(axis=1)).astype(np.float32),
+        height=(netlist.height[cells] + 2 * room[:, [1, 3]].max(axis=1)).astype(np.float32),
         nets=_nets(netlist, placement, core, movable),
         fixed=fixed_rectangles(netlist, placement, core, movable=movable),
     )
@@ -118,10 +123,7 @@ def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, mova
     """
     stands = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
     nodes = np.flatnonzero(stands)
-    halo = np.asarray(core.halo)
-    if halo.ndim and len(halo) != netlist.num_nodes:
-        raise DesignError(f"halos of {len(halo)} nodes for a netlist of {netlist.num_nodes}")
-    halo = np.broadcast_to(halo, (netlist.num_nodes, 4))[nodes] * (netlist.kind[nodes] == NodeKind.HARD)[:, None]
+    halo = _halos(netlist, core)[nodes]
     half = np.stack([netlist.width[nodes], netlist.height[nodes]], axis=1) / 2
     turn = TURN[placement.orientation[nodes]].reshape(-1, 2, 2)
     corners = [np.einsum("fab,fb->fa", turn, corner) for corner in (-half - halo[:, :2], half + halo[:, 2:])]
@@ -130,6 +132,14 @@ def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, mova
     boxes = np.concatenate([boxes, np.reshape(core.blockages, (-1, 4))]) - [core.x, core.y, core.x, core.y]
     boxes = np.clip(boxes, 0.0, [core.width, core.height, core.width, core.height])
     return boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
+
+
+def _halos(netlist: Netlist, core: Core) -> np.ndarray:
+    """float64 [N, 4]: left, bottom, right and top of each hard macro; 0 of other nodes."""
+    halo = np.asarray(core.halo, np.float64)
+    if halo.ndim and len(halo) != netlist.num_nodes:
+        raise DesignError(f"halos of {len(halo)} nodes for a netlist of {netlist.num_nodes}")
+    return np.broadcast_to(halo, (netlist.num_nodes, 4)) * (netlist.kind == NodeKind.HARD)[:, None]
 
 
 def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarray) -> None:

@@ -1,0 +1,78 @@
+"""Mixed-size placement of a small generated design."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from placement.flat.core import Core
+from placement.flat.global_placement import PlacerSettings
+from placement.flat.mixed_size import place_mixed_size
+from placement.flat.problem import flat_problem
+from placement.flat.wirelength import half_perimeter
+from placement.netlist.design import NodeKind, Placement
+from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
+
+QUICK = PlacerSettings(growth=1.1, iterations=400)
+
+
+@functools.cache
+def made() -> FlatDraft:
+    return flat_draft(FlatOptions(cells=400, macros=4, ports=16, macro_pins=16), seed=2)
+
+
+def start() -> Placement:
+    """The draft's own placement, with one macro fixed where it is and the others free."""
+    fixed = made().placement.fixed.copy()
+    fixed[made().netlist.hard] = False
+    fixed[made().netlist.hard[0]] = True
+    return dataclasses.replace(made().placement, fixed=fixed)
+
+
+@functools.cache
+def placed() -> Placement:
+    return place_mixed_size(made().netlist, start(), Core(made().width, made().height, halo=2.0), settings=QUICK)
+
+
+def test_macros_end_inside_with_their_halos_and_hardly_overlap() -> None:
+    draft, found = made(), placed()
+    macros = draft.netlist.hard[1:]
+    x, y = found.x[macros], found.y[macros]
+    half_x, half_y = draft.netlist.width[macros] / 2 + 2.0, draft.netlist.height[macros] / 2 + 2.0
+    assert (x >= half_x - 1e-3).all() and (x <= draft.width - half_x + 1e-3).all()
+    assert (y >= half_y - 1e-3).all() and (y <= draft.height - half_y + 1e-3).all()
+    hard = draft.netlist.hard
+    width, height = draft.netlist.width[hard], draft.netlist.height[hard]
+    apart_x = np.abs(found.x[hard][:, None] - found.x[hard]) - (width[:, None] + width) / 2
+    apart_y = np.abs(found.y[hard][:, None] - found.y[hard]) - (height[:, None] + height) / 2
+    shared = np.clip(-apart_x, 0, None) * np.clip(-apart_y, 0, None)
+    assert np.triu(shared, 1).sum() < 0.1 * (width * height).sum()
+
+
+def test_wires_are_shorter_than_with_places_at_random_and_fixed_nodes_stay() -> None:
+    draft, found, before = made(), placed(), start()
+    cells = np.flatnonzero(draft.netlist.kind == NodeKind.CELL)
+    dealt = np.random.default_rng(0).permutation(cells)
+    assert half_perimeter(draft.netlist, found) < 0.6 * half_perimeter(
+        draft.netlist, found.moved(cells, found.x[dealt], found.y[dealt])
+    )
+    stay = np.flatnonzero(before.fixed | (draft.netlist.kind == NodeKind.PORT))
+    assert draft.netlist.hard[0] in stay
+    np.testing.assert_array_equal(found.x[stay], before.x[stay])
+    np.testing.assert_array_equal(found.y[stay], before.y[stay])
+
+
+def test_one_seed_gives_one_placement() -> None:
+    core = Core(made().width, made().height, halo=2.0)
+    again = place_mixed_size(made().netlist, start(), core, settings=QUICK)
+    np.testing.assert_array_equal(again.x, placed().x)
+
+
+def test_macros_count_with_their_halos_only_where_they_are_to_be_placed() -> None:
+    draft, core = made(), Core(made().width, made().height, halo=2.0)
+    mixed = flat_problem(draft.netlist, start(), core, mixed_size=True)
+    own = draft.netlist.kind[mixed.cells] == NodeKind.HARD
+    np.testing.assert_allclose(mixed.width[own], draft.netlist.width[draft.netlist.hard[1:]] + 4.0)
+    assert own.sum() == len(draft.netlist.hard) - 1 and len(mixed.fixed) == 1
