@@ -1,7 +1,7 @@
 """`evaluate.py`: hands over to the command of `macro-placement` that its settings ask for.
 
     placers=a,b,…            compare
-    search=refine, anneal    search
+    search=refine, anneal, …  search
     search=legalise          legalise
     checkpoint=RUN           sample
     else                     evaluate
@@ -18,7 +18,7 @@ from pathlib import Path
 from placement.cli.command import execute
 from placement.cli.main import COMMANDS
 
-SEARCHES = {"refine": "search", "anneal": "search", "legalise": "legalise"}
+SEARCHES = {"refine": "search", "anneal": "search", "mixed_size": "search", "legalise": "legalise"}
 """The command for each value of `search`."""
 RENAMED = {
     "search": {"search": "method"},

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from placement.engine.costs import proxy_cost
 from placement.evaluation.flat_evaluation import FlatJudge
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
@@ -25,7 +26,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report.metrics import FlatMetrics
 from placement.report.tables import make_table
-from placement.search.search import Point, SearchResult, Watch, search, search_identity
+from placement.search.search import Point, Watch, search, search_identity
 from placement.search.starts import Start
 
 RECORD_NAME = "candidates.json"
@@ -58,7 +59,7 @@ class Candidate(NamedTuple):
 
 def find_best(
     design: Design,
-    starts: Sequence[Start],
+    starts: Callable[[int], Sequence[Start]],
     config: SearchConfig,
     *,
     folder: Path,
@@ -71,7 +72,7 @@ def find_best(
 
     Args:
         design: what is placed; its flat netlist lies in its folder.
-        starts: of every search; none: each makes its own.
+        starts: of a search, by its seed; none: it makes its own.
         config: of the command.
         folder: keeps the candidates.
         stopped: ends the searches and the checks.
@@ -84,7 +85,7 @@ def find_best(
     assert config.design is not None
     judge = FlatJudge(config.design, design)
     seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
-    record = _Record(folder, design, search_identity(design, starts, **_settings(config)))
+    record = _Record(folder, design, search_identity(design, [], **_settings(config)))
     waiting = [number for number in range(config.candidates) if number not in record.found]
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     with Progress(
@@ -97,14 +98,18 @@ def find_best(
                 bars.update(tasks[number], completed=share * SEARCH_SHARE)
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
-            result = _search(design, starts, config, seed=seeds[number], watch=watch)
-            flat = judge.check(result.placement, stopped=stopped.is_set).metrics if result.finished else None
-            if flat is not None and not stopped.is_set():
-                record.add(_candidate(number, result, flat))
+            try:
+                found = _find(
+                    design, starts(seeds[number]), config, judge=judge, number=number, watch=watch, seed=seeds[number]
+                )
+            except KeyboardInterrupt:
+                return  # stopped meanwhile
+            if not stopped.is_set():
+                record.add(min(found, key=_worth))
                 bars.update(tasks[number], completed=1.0)
 
         _do_all(work, waiting, threads=config.threads, stopped=stopped)
-    return sorted(record.found.values(), key=lambda one: (one.flat.routed_wirelength, one.number))
+    return sorted(record.found.values(), key=_worth)
 
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
@@ -138,19 +143,39 @@ def _do_all(work: Callable[[int], None], numbers: Sequence[int], *, threads: int
             raise
 
 
-def _search(design: Design, starts: Sequence[Start], config: SearchConfig, *, seed: int, watch: Watch) -> SearchResult:
-    return search(
-        design, starts, config=config.anneal, budget=config.budget, weights=config.weights, seed=seed, watch=watch
-    )
+def _find(
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    judge: FlatJudge,
+    number: int,
+    watch: Watch,
+    seed: int,
+) -> list[Candidate]:
+    """What a search found; a start of its own that was placed with all cells, too, which may be worth more."""
+    budget, weights = config.budget, config.weights
+    result = search(design, starts, config=config.anneal, budget=budget, weights=weights, seed=seed, watch=watch)
+    if not result.finished:
+        raise KeyboardInterrupt
+    places = [(result.start, result.placement, result.seconds, result.moves)]
+    if config.method == "mixed_size":
+        places += [(f"{start.name}, not refined", start.placement, 0.0, 0) for start in starts]
+    found = []
+    for start, placement, seconds, moves in places:
+        flat = judge.check(placement, stopped=watch.stopped).metrics
+        cost = proxy_cost(design, placement, weights=weights).proxy_cost
+        found.append(Candidate(number, start, cost, seconds, moves, flat, placement))
+    return found
 
 
-def _candidate(number: int, result: SearchResult, flat: FlatMetrics) -> Candidate:
-    cost = result.costs.proxy_cost
-    return Candidate(number, result.start, cost, result.seconds, result.moves, flat, result.placement)
+def _worth(candidate: Candidate) -> tuple[float, int]:
+    return candidate.flat.routed_wirelength, candidate.number
 
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
-    return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed}
+    begins = {"method": config.method, "placement": config.placement, "checkpoint": config.checkpoint}
+    return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
 
 
 class _Record:

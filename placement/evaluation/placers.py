@@ -126,6 +126,19 @@ def _anneal(job: Job) -> PlacerOutcome:
     return PlacerOutcome(result.placement, result.start, _curve(result, job.config.threads))
 
 
+def _mixed_size(job: Job) -> PlacerOutcome:
+    """Cells and macros placed together, once: more time does not change it."""
+    from placement.evaluation.mixed_size import mixed_size_start  # JAX takes seconds to import
+
+    begin, config = time.process_time(), job.config
+    assert config.design is not None
+    start = mixed_size_start(
+        config.design, job.design, config.anneal, weights=config.weights, seed=job.seed, stopped=job.watch.stopped
+    )
+    cost = proxy_cost(job.design, start.placement, weights=config.weights).proxy_cost
+    return PlacerOutcome(start.placement, start.name, ((time.process_time() - begin, cost),))
+
+
 def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     """Placements drawn from the policy within the CPU time; loading and compiling do not count."""
     # late: JAX takes seconds to import
@@ -171,6 +184,7 @@ PLACERS: dict[str, Callable[[Job], PlacerOutcome]] = {
     "random": _repeated("random"),
     "greedy": _repeated("greedy"),
     "anneal": _anneal,
+    "mixed_size": _mixed_size,
     "policy": _policy,
     "policy+refine": _policy_and_refine,
 }

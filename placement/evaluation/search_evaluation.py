@@ -45,7 +45,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.method}")
     title = f"{design.name}: {name}, {config.method}"
-    if config.candidates > 1:
+    if config.candidates > 1 or config.method == "mixed_size":
         return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
     with Interruption() as interruption, progress_bar(console) as show:
         result = search(
@@ -80,7 +80,12 @@ def _evaluate_candidates(
     from placement.evaluation.candidates import candidates_table, find_best  # JAX takes seconds to import
 
     with Interruption() as interruption:
-        found = find_best(design, starts, config, folder=folder, stopped=interruption.requested, console=console)
+        stopped = interruption.requested
+
+        def begin(seed: int) -> Sequence[Start]:
+            return starts or _mixed_size(config, design, seed, stopped=stopped.is_set)
+
+        found = find_best(design, begin, config, folder=folder, stopped=stopped, console=console)
     if len(found) < config.candidates:
         console.print(f"{len(found)} of {config.candidates} candidates: {STOPPED}", soft_wrap=True)
     if not found:
@@ -123,9 +128,20 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     return metrics
 
 
+def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Callable[[], bool]) -> list[Start]:
+    """The start of method=mixed_size; none of the other methods."""
+    if config.method != "mixed_size":
+        return []
+    from placement.evaluation.mixed_size import mixed_size_start  # JAX takes seconds to import
+
+    assert config.design is not None
+    start = mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)
+    return [start]
+
+
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
     """What the search begins with (nothing: its own starts), and a name for that."""
-    if config.method == "anneal":
+    if config.method != "refine":
         assert config.design is not None
         design = load(config.design, config.initial)
         _tell_fixed(design, console)

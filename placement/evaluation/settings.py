@@ -16,7 +16,7 @@ from placement.search.config import AnnealConfig, Budget
 
 DEFAULT_COST = CostConfig()
 DEFAULT_ANNEAL = AnnealConfig()
-PLACERS = ("random", "greedy", "anneal", "policy", "policy+refine")
+PLACERS = ("random", "greedy", "anneal", "mixed_size", "policy", "policy+refine")
 SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 
@@ -113,7 +113,7 @@ class AnnealSettings(CheckpointSettings):
 class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
-    method: Literal["refine", "anneal"] = "refine"
+    method: Literal["refine", "anneal", "mixed_size"] = "refine"
     placement: str | None = None
     moves: Count | None = None
     candidates: Count = 1
@@ -125,8 +125,12 @@ class SearchConfig(AnnealSettings):
             raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
             raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
-        if self.method == "anneal" and (self.checkpoint is not None or self.placement is not None):
-            raise ConfigError("method=anneal has its own starts: method=refine improves a placement or a checkpoint's")
+        if self.method != "refine" and (self.checkpoint is not None or self.placement is not None):
+            raise ConfigError(
+                f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
+            )
+        if self.method == "mixed_size" and self.design is None:
+            raise ConfigError("method=mixed_size: needs design=, the folder of an imported design")
 
     @property
     def budget(self) -> Budget:

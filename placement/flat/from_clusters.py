@@ -83,6 +83,24 @@ def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> 
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=own.fixed)
 
 
+def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> Placement:
+    """The clustered design's own placement with its movable hard macros as a placement of the flat netlist has them.
+
+    Args:
+        flat: the design before clustering.
+        design: the clustered one.
+        placement: of the flat netlist; orientations are not read.
+
+    Raises:
+        DesignError: a hard macro of the flat netlist is not in the clustered one.
+    """
+    there = _clustered_nodes(flat, design.netlist)
+    moves = ~design.initial.fixed[there]
+    hard, there = flat.netlist.hard[moves], there[moves]
+    core = flat.floorplan.core
+    return design.initial.moved(there, placement.x[hard] - core.x_low, placement.y[hard] - core.y_low)
+
+
 def cells_in_clusters(
     flat: FlatDesign, cluster: np.ndarray, netlist: Netlist, placement: Placement, *, seed: int = 0
 ) -> Placement:

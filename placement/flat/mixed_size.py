@@ -40,8 +40,8 @@ def place_mixed_size(
         `placement` with the cells and macros placed, in orientation N; macros lie in the core, but may overlap.
 
     Raises:
-        DesignError: what cannot be placed, in words (see `flat_problem`, `place_cells`).
-        FloatingPointError: the cells flew apart at every attempt.
+        DesignError: what cannot be placed, in words (see `flat_problem`, `place_cells`), or the cells flew apart.
+        KeyboardInterrupt: on Ctrl-C.
     """
     settings = settings or PlacerSettings()
     problem = flat_problem(netlist, placement, core, mixed_size=True)

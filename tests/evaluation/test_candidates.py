@@ -12,6 +12,7 @@ from rich.console import Console
 
 from placement.cli.main import main
 from placement.config import CostConfig
+from placement.engine.costs import proxy_cost
 from placement.evaluation import candidates
 from placement.evaluation.candidates import Candidate, find_best
 from placement.evaluation.settings import SearchConfig
@@ -56,9 +57,9 @@ def test_a_stopped_search_goes_on_to_the_same_end(
     quiet = Console(quiet=True)
     with monkeypatch.context() as patched:
         patched.setattr(candidates._Record, "add", add_and_stop)
-        first = find_best(design, [], config, folder=tmp_path, stopped=stopped, console=quiet)
+        first = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=stopped, console=quiet)
     assert [one.number for one in first] == [0]
-    both = find_best(design, [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
+    both = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     whole = json.loads((searched / "candidates.json").read_text())["candidates"]
     assert {one.number: one.flat.flat_wirelength for one in both} == {
         one["number"]: one["flat"]["flat_wirelength"] for one in whole
@@ -72,3 +73,26 @@ def test_what_cannot_be_checked_is_refused_before_the_search(capsys: pytest.Capt
     assert "has no flat netlist" in capsys.readouterr().err
     assert main(["search", "checkpoint=run", "candidates=2"]) == 2
     assert "candidates=2: needs design=" in capsys.readouterr().err
+
+
+def test_a_mixed_size_start_is_kept_where_its_refinement_is_worth_less(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*(word for word in WORDS if "method" not in word), "method=mixed_size", f"out={tmp_path}"]
+    assert main(["search", f"design={made}", *words]) == 0
+    found = json.loads((tmp_path / "metrics.json").read_text())
+    assert found["overlaps"] == found["outside"] == 0
+    record = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
+    assert {one["start"].removesuffix(", not refined") for one in record} == {"mixed size"}
+    placed = proxy_cost(load(str(made), tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
+    assert found["proxy_cost"] == pytest.approx(placed.proxy_cost, rel=1e-5)
+    capsys.readouterr()
+    assert main(["search", "design=toy6", "method=mixed_size"]) == 2
+    assert "has no flat netlist" in capsys.readouterr().err
+
+
+def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
+    words = ["placers=random,mixed_size", "seeds=1", "time=0.5", "plots=false", f"out={tmp_path}"]
+    assert main(["compare", f"design={made}", *words, "cost=chip"]) == 0
+    table = (tmp_path / "comparison.csv").read_text()
+    assert "mixed_size" in table
