@@ -207,7 +207,7 @@ def test_a_known_optimum_gives_a_gap(tmp_path):
         (("beam=2",), "beam=2: needs checkpoint=RUN"),
         (("beam=-1",), "beam=-1: must be at least 0"),
         (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
-        (("search=fly",), "search='fly': must be one of refine, anneal, legalise"),
+        (("search=fly",), "search='fly': must be one of refine, anneal, mixed_size, legalise"),
         (("search=legalise", "anneal.blockages=[[0,0,5]]"), "anneal.blockages=[0.0, 0.0, 5.0]: must be [left, low,"),
         (("placers=random,tea",), "placers='tea': must be one of random, greedy"),
         (("placers=policy",), "placers: 'policy' needs checkpoint=RUN"),
