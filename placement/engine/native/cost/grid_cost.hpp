@@ -10,7 +10,7 @@
 
 namespace placement {
 
-// Owns its workspace; a pure function of what it is given.
+// Owns its workspace; a pure function of what it is given: it works out anew only what differs from the last call's.
 class GridCost {
  public:
   explicit GridCost(const Canvas& canvas);
@@ -28,14 +28,17 @@ class GridCost {
     int lines, length;   // the demand runs on from line to line; smoothing is along a line
     double per_capacity;
     double block_share;  // of the capacity that a macro over the whole side takes
+    std::vector<double> sharers;  // [length]
   };
-  void fill(const Axis& axis, const double* steps, const double* block, double* map);
-  void smooth(const Axis& axis, const double* demand, double* map);
+  void fill(const Axis& axis, const double* steps, const double* block, int at);
+  void smooth(const Axis& axis, const double* demand, double* map, int first, int last);
 
   int cells_, reach_;
   Axis vertical_axis_, horizontal_axis_;
   LargestMean densest_, busiest_;
   std::vector<double> congestion_;
+  std::vector<double> demand_, blocked_;  // that congestion_ was made of
+  bool is_filled_ = false;
   std::vector<double> running_;   // one line
   std::vector<double> shared_;    // one line with `reach_` empty gcells on each side
 };

@@ -22,6 +22,7 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
       grid_(design_->canvas),
       old_steps_(design_->canvas),
       distinct_(design_->canvas, nets_->points()),
+      new_places_(nets_->points()),
       net_stamp_(nets_->nets(), 0) {
   if (weights.name == CostName::chip) {
     chip_ = std::make_unique<ChipCost>(*design_, *nets_);
@@ -113,19 +114,18 @@ const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
   return costs_;
 }
 
-// Moves the macros; the nets' lengths and routes follow.
+// Moves the macros; the nets' lengths follow, and the routes of those that moved to other gcells.
 void IncrementalCost::propose_routes(const NodeMove* moves, int count) {
   const CompactNets& nets = *nets_;
-  old_steps_.copy(steps_);
-  for (const std::int32_t net : touched_) route(net, -1.0);
-  for (int i = 0; i < count; ++i) steps_changed_ |= put(moves[i]);
-  if (!steps_changed_) old_steps_.swap(steps_);  // no point left its gcell: the routes are as they were
+  gather_routed(moves, count);
+  steps_changed_ = !routed_.empty();
+  if (steps_changed_) old_steps_.copy(steps_);
+  for (const std::int32_t net : routed_) route(net, -1.0);
+  for (int i = 0; i < count; ++i) put(moves[i]);
+  for (const std::int32_t net : routed_) route(net, 1.0);
   for (const std::int32_t net : touched_) {
     const int start = nets.net_start[net], points = nets.net_start[net + 1] - start;
-    const double length =
-        nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, points));
-    set_length(net, length);
-    if (steps_changed_) route(net, 1.0);
+    set_length(net, nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, points)));
   }
 }
 
@@ -177,21 +177,48 @@ void IncrementalCost::undo() {
   costs_ = old_costs_;
 }
 
-// The nets of the moved nodes, each once.
 void IncrementalCost::gather_nets(const NodeMove* moves, int count) {
   touched_.clear();
-  if (++epoch_ == 0) {
-    std::fill(net_stamp_.begin(), net_stamp_.end(), 0);
-    epoch_ = 1;
-  }
-  for (int i = 0; i < count; ++i) {
-    const int node = moves[i].node;
-    for (int j = node_net_start_[node]; j < node_net_start_[node + 1]; ++j) {
-      const std::int32_t net = node_nets_[j];
-      if (net_stamp_[net] != epoch_) touched_.push_back(net);
-      net_stamp_[net] = epoch_;
+  next_epoch();
+  for (int i = 0; i < count; ++i) add_nets_of(moves[i].node, touched_);
+}
+
+void IncrementalCost::gather_routed(const NodeMove* moves, int count) {
+  routed_.clear();
+  int leaving = 0;
+  for (int i = 0; i < count; ++i) leaving += leaves(moves[i]);
+  if (leaving == count) {  // as most proposals
+    routed_.assign(touched_.begin(), touched_.end());
+  } else if (leaving > 0) {
+    next_epoch();
+    for (int i = 0; i < count; ++i) {
+      if (leaves(moves[i])) add_nets_of(moves[i].node, routed_);
     }
   }
+}
+
+void IncrementalCost::next_epoch() {
+  if (++epoch_ != 0) return;
+  std::fill(net_stamp_.begin(), net_stamp_.end(), 0);
+  epoch_ = 1;
+}
+
+// Those that this epoch has not met.
+void IncrementalCost::add_nets_of(int node, std::vector<std::int32_t>& nets) {
+  for (int j = node_net_start_[node]; j < node_net_start_[node + 1]; ++j) {
+    const std::int32_t net = node_nets_[j];
+    if (net_stamp_[net] != epoch_) nets.push_back(net);
+    net_stamp_[net] = epoch_;
+  }
+}
+
+// Whether the move takes one of the node's points to another gcell.
+bool IncrementalCost::leaves(const NodeMove& move) {
+  const int start = nets_->point_start[move.node], end = nets_->point_start[move.node + 1];
+  placer_.place(move.node, move.x, move.y, move.orientation, new_places_.data());
+  bool left = false;
+  for (int point = start; point < end; ++point) left |= places_[point].cell != new_places_[point].cell;
+  return left;
 }
 
 void IncrementalCost::route(int net, double sign) {
@@ -206,20 +233,18 @@ void IncrementalCost::route(int net, double sign) {
   }
 }
 
-// Moves a node and its points; whether one of them left its gcell.
-bool IncrementalCost::put(const NodeMove& move) {
+// Moves a node and its points.
+void IncrementalCost::put(const NodeMove& move) {
   x_[move.node] = move.x;
   y_[move.node] = move.y;
   orientation_[move.node] = move.orientation;
   const int start = nets_->point_start[move.node], end = nets_->point_start[move.node + 1];
-  const std::size_t first_old = old_places_.size();
   old_places_.insert(old_places_.end(), places_.begin() + start, places_.begin() + end);
-  placer_.place(move.node, move.x, move.y, move.orientation, places_.data());
-  bool left = false;
-  for (int point = start; point < end; ++point) {
-    left |= places_[point].cell != old_places_[first_old + (point - start)].cell;
+  if (chip_) {
+    placer_.place(move.node, move.x, move.y, move.orientation, places_.data());
+  } else {  // `leaves` has placed them
+    std::copy(new_places_.begin() + start, new_places_.begin() + end, places_.begin() + start);
   }
-  return left;
 }
 
 void IncrementalCost::add_cover(const NodeMove& at, double sign) {

@@ -56,12 +56,17 @@ class IncrementalCost {
 
  private:
   void index_nets();
+  // The nets of the moved nodes, each once; and of those nodes only that have a point which leaves its gcell.
   void gather_nets(const NodeMove* moves, int count);
+  void gather_routed(const NodeMove* moves, int count);
+  void next_epoch();
+  void add_nets_of(int node, std::vector<std::int32_t>& nets);
+  bool leaves(const NodeMove& move);
   void reset_nets();
   void route(int net, double sign);
   void propose_routes(const NodeMove* moves, int count);
   void propose_spreads(const NodeMove* moves, int count);
-  bool put(const NodeMove& move);
+  void put(const NodeMove& move);
   void add_cover(const NodeMove& at, double sign);
   void sum_up(bool density, bool congestion);
 
@@ -103,6 +108,8 @@ class IncrementalCost {
   // Workspace.
   DistinctCells distinct_;
   std::vector<std::int32_t> touched_;  // nets of the moved nodes
+  std::vector<std::int32_t> routed_;   // those of them that are routed anew
+  std::vector<PointPlace> new_places_; // [Q] of the nodes that are to move
   std::vector<std::uint32_t> net_stamp_;
   std::uint32_t epoch_ = 0;
 };

@@ -18,10 +18,13 @@ class LargestMean {
 
  private:
   int collect(const double* values, double limit);
+  double smallest_counted(int found);
 
   int values_, count_;
   double limit_ = 0;    // the values from here on are near enough to the largest to be looked at
   double margin_ = 0;   // of the limit below the smallest value that counts
+  double smallest_ = 0; // of the values that counted last time
+  double band_ = 0;     // it is looked for so near to the last one first
   std::vector<double> near_, ranked_;
 };
 
