@@ -2,7 +2,7 @@
 
     python benchmarks/bench_agreement.py place DESIGN OUT [--count 40] [--moves 200000] [--spacing 0] [--plc a.plc …]
     python benchmarks/bench_agreement.py check DESIGN OUT [--cold] [--growth 1.05]
-    python benchmarks/bench_agreement.py rank DESIGN OUT [--soft-placer NAME]
+    python benchmarks/bench_agreement.py rank DESIGN OUT [--soft-placer NAME] [--settle MOVES]
 
 DESIGN is the folder of an imported or generated flat design (macro-placement generate flat). `place` makes legal
 placements in OUT: random and greedy ones, and those of searches with several costs, weights and lengths. `check` places
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import kendalltau
 
+from placement.config import CostConfig
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.soft import place_soft_macros
 from placement.flat.check import flat_check
@@ -57,6 +59,9 @@ _SEARCHES = [
         ("chip", (1.0, 2.0, 0.0)),
     )
 ]
+
+
+_CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
 
 
 class Recipe(NamedTuple):
@@ -153,17 +158,42 @@ def rank(args: argparse.Namespace) -> None:
     if args.soft_placer:
         placements = [place_soft_macros(design, one, args.soft_placer) for one in placements]
     columns: dict[str, np.ndarray] = {}
-    for name in ("proxy", "chip"):
-        costs = [proxy_cost(design, one, weights=CostWeights(name=name)) for one in placements]
+    for weights in (CostConfig().weights(), *_CHIP):
+        name = f"{weights.name} {weights.wirelength:g} {weights.density:g} {weights.congestion:g}"
+        settled = [settle(design, one, weights, args.settle) if args.settle else one for one in placements]
+        costs = [proxy_cost(design, one, weights=weights) for one in settled]
         columns[name] = np.array([cost.proxy_cost for cost in costs])
         for part in ("wirelength_cost", "density_cost", "congestion_cost"):
-            columns[f"{name} {part}"] = np.array([getattr(cost, part) for cost in costs])
-    best = np.argsort(truth["flat_wirelength"])[: max(4, len(found) // 4)]
-    print(f"{len(found)} placements, {min(truth['flat_wirelength']):.4g} to {max(truth['flat_wirelength']):.4g} µm")
-    print(f"{'':24} all: flat routed   best quarter: flat routed")
+            columns[f"  {part}"] = np.array([getattr(cost, part) for cost in costs])
+        _print_ranks(columns, truth)
+        columns.clear()
+
+
+def settle(design: Design, placement: Placement, weights: CostWeights, moves: int) -> Placement:
+    """A placement with its soft macros placed for a cost, the hard ones where they stand."""
+    placement = place_soft_macros(design, placement, "analytic")
+    fixed = placement.fixed.copy()
+    fixed[design.netlist.hard] = True
+    held = dataclasses.replace(placement, fixed=fixed)
+    return search(
+        dataclasses.replace(design, initial=held),
+        [Start("given", held)],
+        config=AnnealConfig(hot=0.1),
+        budget=Budget(moves=moves),
+        weights=weights,
+    ).placement
+
+
+def _print_ranks(columns: dict[str, np.ndarray], truth: dict[str, np.ndarray]) -> None:
+    """Kendall's tau of each column with each truth, over all placements and over the best quarter."""
+    flat = truth["flat_wirelength"]
+    best = np.argsort(flat)[: max(4, len(flat) // 4)]
+    print(
+        f"{len(flat)} placements, {min(flat):.4g} to {max(flat):.4g} µm; all: flat, routed; best quarter: flat, routed"
+    )
     for name, values in columns.items():
         taus = [kendalltau(values[rows], truth[key][rows])[0] for rows in (slice(None), best) for key in truth]
-        print(f"{name:24} {taus[0]:9.2f} {taus[1]:6.2f} {taus[2]:20.2f} {taus[3]:6.2f}")
+        print(f"{name:24} {taus[0]:9.2f} {taus[1]:6.2f} {taus[2]:20.2f} {taus[3]:6.2f}", flush=True)
 
 
 def main() -> None:
@@ -183,6 +213,7 @@ def main() -> None:
             command.add_argument("--cold", action="store_true", help="cells begin in the middle of the core")
             command.add_argument("--growth", type=float, default=1.05, help="of the density's weight")
         if name == "rank":
+            command.add_argument("--settle", type=int, default=0, help="moves of the soft macros for each cost first")
             command.add_argument("--soft-placer", help="places the soft macros anew first")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
