@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,6 @@ def main(values: dict[str, Any], program: Sequence[str]) -> float:
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost. Raises Refusal."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
-    from placement.engine.costs import CostWeights
     from placement.netlist.load import load
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
@@ -54,7 +52,7 @@ def train(config: TrainConfig) -> float:
         raise Refusal(message, status=1) from None
     if result.interrupted:
         raise SystemExit(INTERRUPTED)
-    weights = CostWeights(**dataclasses.asdict(config.env.cost))
+    weights = config.env.cost.weights()
     page = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
     print(f"plots: {result.run_dir / 'plots'}\nreport: {page}")
     return result.best_cost
