@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,10 @@ os.environ.setdefault("RAY_worker_niceness", "0")
 # What one test has compiled, others of the same programs read, those in processes of their own, too.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+
+
+# A shell starts background jobs with SIGINT ignored, and children inherit it: tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What takes longest begins first: no worker is to be left alone with it at the end.
