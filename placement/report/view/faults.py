@@ -1,12 +1,12 @@
 """Which hard macros stand where they may not, and why.
 
 The rules are the engine's (`legality.hpp`); here each fault gets its macro and its reason.
-Axis legend: H hard macros, K pairs of them, R rectangles. Lengths are in µm.
+Axis legend: H hard macros, K pairs of them, R rectangles, W macros that are looked at. Lengths are in µm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -28,22 +28,47 @@ Reasons = Iterator[tuple[int, str]]
 
 def find_faults(design: Design, placement: Placement) -> Faults:
     """The reasons, in words, by the node of the hard macro that is at fault; macros without a fault are left out."""
-    boxes = _HardBoxes(design, placement)
+    every = np.arange(len(design.netlist.hard))
+    return _told(_HardBoxes(design, placement, every).reasons(*np.triu_indices(len(every), 1)))
+
+
+class DragFaults:
+    """The faults while a few nodes move and all others stand: only what the moving ones take part in is found anew."""
+
+    def __init__(self, design: Design, placement: Placement, nodes: Collection[int]) -> None:
+        """Takes the nodes that will move, and the placement before they do."""
+        self._design = design
+        moves = np.isin(design.netlist.hard, list(nodes))
+        self._moving, resting = np.flatnonzero(moves), np.flatnonzero(~moves)
+        first, second = np.triu_indices(len(resting), 1)
+        boxes = _HardBoxes(design, placement, resting)
+        self._resting = list(boxes.reasons(resting[first], resting[second]))
+
+    def find(self, placement: Placement) -> Faults:
+        """As `find_faults`; only the nodes that move may stand elsewhere than before."""
+        count = len(self._design.netlist.hard)
+        first, second = (one.reshape(-1) for one in np.meshgrid(self._moving, np.arange(count), indexing="ij"))
+        once = (first < second) | ~np.isin(second, self._moving)
+        boxes = _HardBoxes(self._design, placement, self._moving)
+        return _told([*boxes.reasons(first[once], second[once]), *self._resting])
+
+
+def _told(reasons: Iterable[tuple[int, str]]) -> Faults:
+    """The reasons by macro, in the order of nodes, not too many of one macro."""
     found: Faults = {}
-    for rule in (boxes.outside, boxes.too_close, boxes.on_keep_outs, boxes.turned, boxes.off_grid):
-        for node, reason in rule():
-            found.setdefault(node, []).append(reason)
-    for node, reasons in found.items():
-        if len(reasons) > MOST_REASONS:
-            found[node] = [*reasons[:MOST_REASONS], f"and {len(reasons) - MOST_REASONS} more"]
+    for node, reason in reasons:
+        found.setdefault(node, []).append(reason)
+    for node, listed in found.items():
+        if len(listed) > MOST_REASONS:
+            found[node] = [*listed[:MOST_REASONS], f"and {len(listed) - MOST_REASONS} more"]
     return dict(sorted(found.items()))
 
 
 class _HardBoxes:
-    """The hard macros as they stand."""
+    """The hard macros as they stand, and which of them are looked at: `who`, int [W], indices of hard macros."""
 
-    def __init__(self, design: Design, placement: Placement) -> None:
-        self.design = design
+    def __init__(self, design: Design, placement: Placement, who: np.ndarray) -> None:
+        self.design, self.who = design, who
         self.constraints = design.constraints
         self.hard = hard = design.netlist.hard
         self.x, self.y = placement.x[hard], placement.y[hard]
@@ -51,19 +76,26 @@ class _HardBoxes:
         self.width, self.height = (side[hard] for side in design.netlist.sides(placement.orientation))
         self.halo_x, self.halo_y = (side[hard] for side in design.constraints.sides(placement.orientation))
 
+    def reasons(self, first: np.ndarray, second: np.ndarray) -> Reasons:
+        """The faults of those looked at, and of pairs, int [K] each, of hard macros."""
+        yield from self.outside()
+        yield from self.too_close(first, second)
+        yield from self.on_keep_outs()
+        yield from self.turned()
+        yield from self.off_grid()
+
     def outside(self) -> Reasons:
         """Macros that reach beyond the canvas."""
         canvas = self.design.canvas
         beyond = np.zeros(len(self.hard))
         for centre, length, extent in ((self.x, self.width, canvas.width), (self.y, self.height, canvas.height)):
             beyond = np.maximum(beyond, np.maximum(length / 2 - centre, centre + length / 2 - extent))
-        for index in np.flatnonzero(beyond > TOLERANCE):
+        for index in self.who[beyond[self.who] > TOLERANCE]:
             yield int(self.hard[index]), f"reaches {beyond[index]:.4g} µm beyond the canvas"
 
-    def too_close(self) -> Reasons:
+    def too_close(self, first: np.ndarray, second: np.ndarray) -> Reasons:
         """Both macros of every pair that overlaps, or is closer than its halos let it."""
         threshold = self.design.canvas.overlap_threshold
-        first, second = np.triu_indices(len(self.hard), 1)
         across = _shared(self.x, self.width, first, second)
         up = _shared(self.y, self.height, first, second)
         overlap = (across > threshold + TOLERANCE) & (up > threshold + TOLERANCE)
@@ -86,7 +118,7 @@ class _HardBoxes:
         if not len(kept.rectangles):
             return
         left, low, right, high = kept.rectangles.T
-        for index, node in enumerate(self.hard.tolist()):
+        for index, node in zip(self.who.tolist(), self.hard[self.who].tolist(), strict=True):
             items = kept.of(node)
             half_x, half_y = self.width[index] / 2, self.height[index] / 2
             across = np.minimum(right[items], self.x[index] + half_x) - np.maximum(left[items], self.x[index] - half_x)
@@ -97,7 +129,7 @@ class _HardBoxes:
 
     def turned(self) -> Reasons:
         """Macros in an orientation that they may not have."""
-        for node, orientation in zip(self.hard.tolist(), self.orientation.tolist(), strict=True):
+        for node, orientation in zip(self.hard[self.who].tolist(), self.orientation[self.who].tolist(), strict=True):
             if not self.constraints.allows(node, orientation):
                 allowed = ", ".join(one.name for one in Orientation if self.constraints.allows(node, one))
                 yield node, f"is turned {Orientation(orientation).name}; it may be {allowed}"
@@ -112,7 +144,7 @@ class _HardBoxes:
         ):
             if pitch > 0:
                 off |= np.abs(corner - offset - pitch * np.round((corner - offset) / pitch)) > TOLERANCE
-        for node in self.hard[off].tolist():
+        for node in self.hard[self.who[off[self.who]]].tolist():
             yield node, f"its lower left corner is off the grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm"
 
 

@@ -14,7 +14,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import LARGEST, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.report.view.faults import Faults, find_faults
+from placement.report.view.faults import DragFaults, Faults, find_faults
 from placement.report.view.steps import Places, Step, difference
 
 
@@ -40,6 +40,7 @@ class Session:
         self._cost = IncrementalCost(design, free, weights=weights)
         self._start = self._kept = placement
         self._dragged: dict[int, tuple[float, float]] = {}
+        self._drag_faults: tuple[set[int], DragFaults] | None = None
         self.start_costs = self.costs = self._cost.costs
         self._steps: list[Step] = []
         self._done = self._saved = 0
@@ -85,7 +86,12 @@ class Session:
 
     def faults(self) -> Faults:
         """Which hard macros stand where they may not, and why, what is being dragged included."""
-        return find_faults(self.design, self.shown())
+        if not self._dragged:
+            return find_faults(self.design, self._kept)
+        if self._drag_faults is None or self._drag_faults[0] != self._dragged.keys():
+            nodes = set(self._dragged)
+            self._drag_faults = nodes, DragFaults(self.design, self._kept, nodes)
+        return self._drag_faults[1].find(self.shown())
 
     def drag(self, places: Mapping[int, tuple[float, float]]) -> Costs:
         """Centres macros at (x, y) µm for the time being; `drop` keeps that, `let_go` does not.
@@ -186,6 +192,7 @@ class Session:
 
     def _put(self, places: Places) -> None:
         """Has the engine put nodes where they are to stand."""
+        self._drag_faults = None
         for node, x, y, orientation in zip(
             places.nodes.tolist(), places.x.tolist(), places.y.tolist(), places.orientation.tolist(), strict=True
         ):

@@ -13,7 +13,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.report.view import tools
-from placement.report.view.faults import find_faults
+from placement.report.view.faults import DragFaults, find_faults
 from placement.report.view.recovery import Recovery
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps, steps_text
@@ -251,3 +251,18 @@ def test_damaged_steps_are_refused(tmp_path: Path, text: str, message: str) -> N
     file.write_text(text)
     with pytest.raises(DesignError, match=message):
         read_steps(file, four_macros())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_faults_of_a_drag_are_those_of_the_whole_placement(seed: int) -> None:
+    design = randomly_constrained(random_design(seed), seed)
+    generator, placement = np.random.default_rng(seed), random_placement(design, seed + 100)
+    nodes = generator.choice(design.netlist.hard, min(3, len(design.netlist.hard)), replace=False)
+    drag = DragFaults(design, placement, set(nodes.tolist()))
+    for _ in range(5):
+        after = placement.moved(nodes, *generator.uniform(-5, 60, (2, len(nodes))))
+        told, expected = drag.find(after), find_faults(design, after)
+        assert told.keys() == expected.keys()
+        for node, reasons in expected.items():
+            assert len(told[node]) == len(reasons)
+            assert sorted(told[node]) == sorted(reasons) or "more" in reasons[-1]
