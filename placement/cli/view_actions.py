@@ -20,16 +20,19 @@ from placement.report.view.cells import Cells
 
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
 SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
+SAMPLES = Parameter("samples", "samples", 4.0, 1.0, 1024.0)
 
 
-def view_actions(design: str, cost: CostConfig) -> list[Action]:
+def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
     """The actions on placements of a design.
 
     Args:
         design: its name, as `load` takes it.
         cost: that the window shows.
+        checkpoint: the folder of the training run whose policy places macros, until another one is given.
     """
-    where = "design=" + quoted(design).replace("{", "{{").replace("}", "}}") + " placement={file}"
+    named = "design=" + quoted(design).replace("{", "{{").replace("}", "}}")
+    where = named + " placement={file}"
     priced = "".join(
         f" cost.{name}={value}" for name, value in vars(cost).items() if value != getattr(CostConfig(), name)
     )
@@ -65,6 +68,17 @@ def view_actions(design: str, cost: CostConfig) -> list[Action]:
             _place_soft,
             f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
         ),
+        Action(
+            "policy",
+            "Place the rest",
+            "fixes what is chosen, and has a trained policy place all macros that are not fixed",
+            lambda task: _place_rest(cost, task),
+            f"macro-placement sample checkpoint={{checkpoint}} {named} initial={{file}} samples={{samples}} flips=false"
+            f"{priced}",
+            (Parameter("checkpoint", "run folder", checkpoint), SAMPLES),
+            can_stop=True,
+            fixes_chosen=True,
+        ),
     ]
     if (find(design).parent / FLAT_NAME).is_file():
         actions.append(
@@ -83,7 +97,7 @@ def _legalise(task: Task) -> Outcome:
     from placement.evaluation.search_evaluation import displaced
     from placement.search.legaliser import legalise
 
-    after = legalise(task.design, task.placement, spacing=task.values["spacing"])
+    after = legalise(task.design, task.placement, spacing=task.number("spacing"))
     return Outcome(after, displaced(task.placement, after))
 
 
@@ -103,7 +117,7 @@ def _refine(task: Task) -> Outcome:
         task.design,
         (start,),
         config=config,
-        budget=Budget(seconds=task.values["time"]),
+        budget=Budget(seconds=task.number("time")),
         weights=task.weights,
         watch=watch,
     )
@@ -119,6 +133,23 @@ def _flip(task: Task) -> Outcome:
 
 def _place_soft(task: Task) -> Outcome:
     return Outcome(place_soft_macros(task.design, task.placement, SOFT_PLACER), f"placed by {SOFT_PLACER}")
+
+
+def _place_rest(cost: CostConfig, task: Task) -> Outcome:
+    task.report(0.0, "reads the policy")
+    from placement.evaluation.policy_evaluation import load_policy
+    from placement.evaluation.policy_results import cheapest, policy_results
+    from placement.evaluation.settings import SampleConfig
+
+    run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
+    settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=cost)
+    policy = load_policy(settings, task.design)
+    task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
+    evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
+    if not evaluations:
+        return Outcome(None, "stopped")
+    best = cheapest(policy_results(evaluations, ()), policy.design)
+    return Outcome(best.placement, f"{best.name}, policy of {run}, iteration {policy.iteration}")
 
 
 def _flat_check(name: str, task: Task) -> Outcome:

@@ -42,6 +42,7 @@ class ViewConfig(Settings):
     design: str | None = None
     placement: tuple[str, ...] = ()
     initial: str | None = None
+    checkpoint: str | None = None
     cost: CostConfig = DEFAULT_COST
     host: str = "127.0.0.1"
     port: Port = 0
@@ -80,8 +81,9 @@ def view(config: ViewConfig, console: Console) -> None:
         back = recovery.bring_back(session)
         if back:
             console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
-    actions, exports = view_actions(config.design, config.cost), _exports(config.design, design)
     runs = [path for path in config.placement if is_run(path)]
+    actions = view_actions(config.design, config.cost, config.checkpoint or next(iter(runs), ""))
+    exports = _exports(config.design, design)
     watch = RunWatch(runs[0], design) if runs else None
     services = Services(actions, exports, watch, recovery, _cells_reader(config.design))
     window = Window(design, sessions, folder=Path.cwd(), services=services)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,9 @@ class TrainedPolicy:
     evaluator: Evaluator
     parameters: Any
 
-    def evaluate(self, seed: int) -> list[Evaluation]:
-        """The greedy placement and as many drawn ones as the settings say."""
-        return self.evaluator.evaluate(self.parameters, jax.random.key(seed))
+    def evaluate(self, seed: int, *, stopped: Callable[[], bool] = lambda: False) -> list[Evaluation]:
+        """The greedy placement and as many drawn ones as the settings say; nothing once `stopped()` is true."""
+        return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
 
     def search(self, width: int, value_weight: float) -> list[Evaluation]:
         """The placements that a beam search ends with; none for width 0."""
@@ -72,11 +72,12 @@ class TrainedPolicy:
         return beam.search(self.parameters)
 
 
-def load_policy(config: CheckpointSettings) -> TrainedPolicy:
+def load_policy(config: CheckpointSettings, design: Design | None = None) -> TrainedPolicy:
     """The policy with a run's newest parameters.
 
     Args:
         config: `checkpoint` is the run folder; `design` may be another than the run's.
+        design: to be placed, its fixed macros staying; None: loaded as `config` says.
 
     Raises:
         ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
@@ -86,8 +87,8 @@ def load_policy(config: CheckpointSettings) -> TrainedPolicy:
     logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
     run = Path(config.checkpoint)
     trained = read_settings(run, key="checkpoint")
-    loaded = ready(load(config.design or _only_design(run, trained), config.initial))
-    design = ordered(loaded, trained.env.order)
+    given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
+    design = ordered(ready(given), trained.env.order)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=config.soft_placer or trained.env.soft_placer)

@@ -24,19 +24,32 @@ JOIN_SECONDS = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A number that an action takes.
+    """A number or a text that an action takes.
 
     Attributes:
         name: of it.
         title: for people, with its unit.
-        default, least, most: what it is, and may be.
+        default: what it is; where that is a text, it takes texts.
+        least, most: that a number may be.
     """
 
     name: str
     title: str
-    default: float
-    least: float
-    most: float
+    default: float | str
+    least: float = 0.0
+    most: float = 0.0
+
+    def checked(self, value: Any) -> float | str:
+        """A value of it; raises DesignError for a number that is out of range, and for no text."""
+        if isinstance(self.default, str):
+            text = str(value).strip()
+            if not text or not text.isprintable():
+                raise DesignError(f"{self.title}: is missing")
+            return text
+        number = float(value)
+        if not self.least <= number <= self.most:
+            raise DesignError(f"{self.title}: {number:g} must be in [{self.least:g}, {self.most:g}]")
+        return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +68,13 @@ class Task:
     design: Design
     placement: Placement
     weights: CostWeights
-    values: Mapping[str, float]
+    values: Mapping[str, float | str]
     stopped: Callable[[], bool]
     report: Callable[[float, str], None]
+
+    def number(self, name: str) -> float:
+        """A parameter that is a number."""
+        return float(self.values[name])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +98,7 @@ class Action:
         command: the command line that does the same to the file `{file}`, with `{name}` for each parameter.
         parameters: what it takes.
         can_stop: whether `Task.stopped` is heard.
+        fixes_chosen: whether what is chosen in the window is fixed before.
     """
 
     name: str
@@ -90,20 +108,16 @@ class Action:
     command: str
     parameters: tuple[Parameter, ...] = ()
     can_stop: bool = False
+    fixes_chosen: bool = False
 
-    def checked(self, values: Mapping[str, Any]) -> dict[str, float]:
-        """The parameters' values; raises DesignError for one that is out of range."""
-        result = {}
-        for one in self.parameters:
-            value = float(values.get(one.name, one.default))
-            if not one.least <= value <= one.most:
-                raise DesignError(f"{one.title}: {value:g} must be in [{one.least:g}, {one.most:g}]")
-            result[one.name] = value
-        return result
+    def checked(self, values: Mapping[str, Any]) -> dict[str, float | str]:
+        """The parameters' values; raises DesignError as `Parameter.checked`."""
+        return {one.name: one.checked(values.get(one.name, one.default)) for one in self.parameters}
 
-    def line(self, file: str, values: Mapping[str, float]) -> str:
+    def line(self, file: str, values: Mapping[str, float | str]) -> str:
         """The command line."""
-        return self.command.format(file=file, **{name: f"{value:g}" for name, value in values.items()})
+        shown = {name: value if isinstance(value, str) else f"{value:g}" for name, value in values.items()}
+        return self.command.format(file=file, **shown)
 
 
 class Job:

@@ -25,6 +25,8 @@ from placement.report.view.steps import Places, steps_text
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]
 """Makes a file's bytes of a placement and the file's name."""
+_TOLD = ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
+"""Of an action, to the page."""
 UNSAVED = "SAVED.plc"
 """Stands in command lines for a placement that is in no file."""
 
@@ -103,7 +105,10 @@ class Window:
             "run": self._run_values(),
             "actions": [
                 {
-                    **{name: getattr(action, name) for name in ("name", "title", "hint", "command", "can_stop")},
+                    **{
+                        name: getattr(action, name)
+                        for name in ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
+                    },
                     "parameters": [dataclasses.asdict(one) for one in action.parameters],
                 }
                 for action in self.actions.values()

@@ -49,7 +49,7 @@ class Watched:
                 return found[-1]
             self.calls.get(timeout=SECONDS)()
 
-    def run(self, name: str, **values: float) -> dict[str, Any]:
+    def run(self, name: str, **values: float | str) -> dict[str, Any]:
         self.window.start(0, name, values)
         return self.until("done")
 
@@ -87,6 +87,35 @@ def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_pat
     while watched.session.undo() is not None:
         pass
     assert watched.session.placement == watched.design.initial
+
+
+@pytest.mark.slow
+def test_a_policy_places_what_is_not_fixed_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.evaluation.test_policy_evaluation import make_run
+
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("run"), "toy6")
+    watched = Watched(tmp_path, *own_actions().values())
+    session, design = watched.session, watched.design
+    stays = int(design.placing_order[2])
+    session.fix([stays], fixed=True)
+    watched.window.save({"path": "mine.plc"})
+    watched.run("policy", checkpoint="run", samples=2)
+    after = session.placement
+    assert (after.x[stays], after.y[stays]) == (design.initial.x[stays], design.initial.y[stays])
+    assert legality(design, after) == (0, 0)
+    command = session.steps[-1].command
+    assert command is not None
+    assert main([*shlex.split(command)[1:], "plots=false", "out=sampled"]) == 0
+    assert after == read_placement("sampled/placement.plc", design.netlist)[1]
+
+
+def test_a_policy_that_is_nowhere_is_told(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, *own_actions().values())
+    with pytest.raises(DesignError, match="run folder: is missing"):
+        watched.window.start(0, "policy", {})
+    watched.window.start(0, "policy", {"checkpoint": str(tmp_path)})
+    assert "checkpoint" in watched.until("failed")["text"]
 
 
 def test_a_job_is_alone_stops_and_its_failure_is_told(tmp_path: Path) -> None:
@@ -137,13 +166,14 @@ def test_parameters_are_checked() -> None:
 @pytest.mark.parametrize("name", list(own_actions()))
 def test_the_command_lines_are_accepted(name: str) -> None:
     action = {one.name: one for one in view_actions("toy6", CostConfig(density=0.7))}[name]
-    words = shlex.split(action.line("mine.plc", action.checked({})))
+    given = {"checkpoint": "runs/one"} if name == "policy" else {}
+    words = shlex.split(action.line("mine.plc", action.checked(given)))
     assert words[0] == "macro-placement"
     command = COMMANDS[words[1]]
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(ROOT / "configs")):
         composed = OmegaConf.to_container(hydra.compose(command.config, overrides(words[2:], command)))
     assert composed["design"] == "toy6"
-    assert composed["placement"] == "mine.plc"
+    assert composed["initial" if name == "policy" else "placement"] == "mine.plc"
     assert composed["cost"]["density"] == 0.7
 
 

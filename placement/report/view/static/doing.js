@@ -35,8 +35,11 @@ export class Doing {
   row(action, busy) {
     const values = (this.values[action.name] ??= Object.fromEntries(action.parameters.map((one) => [one.name, one.default])));
     const line = element("code", {}), show = () => { line.textContent = this.line(action, values); };
-    const inputs = action.parameters.map((one) => element("label", {}, `${one.title} `, element("input", { type: "number", value: values[one.name],
-      min: one.least, max: one.most, step: "any", name: `${action.name}-${one.name}`, oninput: (event) => { values[one.name] = Number(event.target.value); show(); } })));
+    const inputs = action.parameters.map((one) => {
+      const text = typeof one.default === "string", kind = text ? { type: "text", placeholder: one.title, ariaLabel: one.title } : { type: "number", min: one.least, max: one.most, step: "any" };
+      return element("label", {}, text ? "" : `${one.title} `, element("input", { ...kind, value: values[one.name], name: `${action.name}-${one.name}`,
+        oninput: ({ target }) => { values[one.name] = text ? target.value : Number(target.value); show(); } }));
+    });
     show();
     const copy = button("copy", "copies the command line", () => navigator.clipboard.writeText(line.textContent).then(
       () => this.app.tell("the command line is copied"), (error) => this.app.tell(error.message, true)));
@@ -47,11 +50,13 @@ export class Doing {
 
   line(action, values) {
     const file = this.model.files[this.model.active] ?? "SAVED.plc";
-    return action.command.replace("{file}", file).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+    return action.command.replace("{file}", file).replace(/\{(\w+)\}/g, (all, name) => (values[name] === "" ? name.toUpperCase() : values[name] ?? all));
   }
 
-  start(action, values) {
-    this.app.ask("start", { name: action.name, values });
+  async start(action, values) {
+    const { app, model } = this, nodes = model.macros().filter((node) => model.canMove(node));
+    if (action.fixes_chosen && nodes.length && !(await app.ask("edit", { what: "fix", nodes }))) return;
+    app.ask("start", { name: action.name, values });
   }
 
   outcome(job) {
