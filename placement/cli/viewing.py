@@ -17,6 +17,7 @@ from placement.cli.view_actions import view_actions
 from placement.config import ConfigError, CostConfig, Rule, Settings, require
 from placement.evaluation.given_placement import load_placement, placed_by_def
 from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
+from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_file import FLAT_NAME, read_flat
@@ -85,7 +86,8 @@ def view(config: ViewConfig, console: Console) -> None:
     actions = view_actions(config.design, config.cost, config.checkpoint or next(iter(runs), ""))
     exports = _exports(config.design, design)
     watch = RunWatch(runs[0], design) if runs else None
-    services = Services(actions, exports, watch, recovery, _cells_reader(config.design))
+    constraints_path = find(config.design).resolve().parent / CONSTRAINTS_NAME
+    services = Services(actions, exports, watch, recovery, _cells_reader(config.design), constraints_path)
     window = Window(design, sessions, folder=Path.cwd(), services=services)
     _serve(window, config, console)
 
@@ -148,8 +150,8 @@ def replay(session: Session, path: str) -> None:
     """Does the steps of a file to a session; raises DesignError."""
     if not Path(path).is_file():
         raise DesignError(f"steps={path}: there is no such file")
-    for what, places, command in read_steps(path, session.design):
-        session.change(what, places.on(session.placement), command)
+    for step in read_steps(path, session.design):
+        session.redo_read(step)
 
 
 def _serve(window: Window, config: ViewConfig, console: Console) -> None:

@@ -30,7 +30,7 @@ _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
     """Writes a design's constraints, whole or not at all; no file where there are none. Raises OSError."""
     if constraints.any:
-        write_whole(path, _text(netlist, constraints))
+        write_whole(path, constraints_text(netlist, constraints))
     else:
         Path(path).unlink(missing_ok=True)
 
@@ -42,7 +42,11 @@ def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constrai
         DesignError: the file cannot be read, is no JSON, has an unknown key or macro, a number that is not finite or
             is negative, an empty rectangle, no allowed orientation; with file, and with line where it is known.
     """
-    text = read_text(path)
+    return constraints_of(path, read_text(path), netlist)
+
+
+def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) -> Constraints:
+    """The constraints in the text of a file; raises DesignError as `read_constraints`."""
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -216,7 +220,7 @@ class _Reader:
         return SnapGrid(*pitch, *offset)
 
 
-def _text(netlist: Netlist, constraints: Constraints) -> str:
+def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
     """A line per halo, blockage, region and set of orientations; what asks for nothing is left out."""
     names = hard_names(netlist)
     halos = {name: constraints.halo[node].tolist() for name, node in names.items() if constraints.halo[node].any()}

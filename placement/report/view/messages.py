@@ -13,10 +13,10 @@ import numpy as np
 
 from placement.engine.costs import cost_maps
 from placement.netlist.errors import DesignError
-from placement.report.view import tools
-from placement.report.view.scene import cost_values, map_values, placement_values, session_values
+from placement.report.view import drawing, tools
+from placement.report.view.scene import cost_values, map_values, opened_values
 from placement.report.view.session import Session
-from placement.report.view.steps import Places
+from placement.report.view.steps import Step
 from placement.report.view.window import Window
 
 Values = dict[str, Any]
@@ -48,9 +48,9 @@ def _session(window: Window, request: Mapping[str, Any]) -> tuple[int, Session]:
     return index, window.session(index)
 
 
-def _changed(window: Window, index: int, places: Places | None) -> Values:
+def _changed(window: Window, index: int, step: Step | None, *, back: bool = False) -> Values:
     """Tells every page how a session stands now."""
-    window.changed(index, places)
+    window.changed(index, step, back=back)
     return {}
 
 
@@ -75,7 +75,7 @@ def _drop(window: Window, page: str, request: Mapping[str, Any]) -> Values:
     window.check_free(page, index)
     step = session.drop()
     window.release(page)
-    return _changed(window, index, None if step is None else step.after)
+    return _changed(window, index, step)
 
 
 def _let_go(window: Window, page: str, request: Mapping[str, Any]) -> Values:
@@ -88,7 +88,7 @@ def _undo(window: Window, page: str, request: Mapping[str, Any]) -> Values:
     window.check_free(page, index)
     step = session.undo()
     window.release(page)
-    return _changed(window, index, None if step is None else step.before)
+    return _changed(window, index, step, back=True)
 
 
 def _redo(window: Window, page: str, request: Mapping[str, Any]) -> Values:
@@ -96,7 +96,7 @@ def _redo(window: Window, page: str, request: Mapping[str, Any]) -> Values:
     window.check_free(page, index)
     step = session.redo()
     window.release(page)
-    return _changed(window, index, None if step is None else step.after)
+    return _changed(window, index, step)
 
 
 def _edit(window: Window, page: str, request: Mapping[str, Any]) -> Values:
@@ -125,7 +125,17 @@ def _edit(window: Window, page: str, request: Mapping[str, Any]) -> Values:
             raise DesignError(f"edit {what!r}: must be turn, swap, align, distribute, move, fix or release")
         step = session.change(f"{what} {names}{f' ({how})' if how else ''}", after)
     window.release(page)
-    return _changed(window, index, None if step is None else step.after)
+    return _changed(window, index, step)
+
+
+def _constrain(window: Window, page: str, request: Mapping[str, Any]) -> Values:
+    """Adds a constraint, or takes one away, as one step."""
+    index, session = _session(window, request)
+    window.check_free(page, index)
+    what, constraints = drawing.changed(session.design, request)
+    step = session.constrain(what, constraints)
+    window.release(page)
+    return _changed(window, index, step)
 
 
 def _maps(window: Window, page: str, request: Mapping[str, Any]) -> Values:
@@ -135,7 +145,7 @@ def _maps(window: Window, page: str, request: Mapping[str, Any]) -> Values:
 
 def _places(window: Window, page: str, request: Mapping[str, Any]) -> Values:
     index, session = _session(window, request)
-    return {"session": index, "placement": placement_values(session.placement), "state": session_values(session)}
+    return {"session": index, **opened_values(session)}
 
 
 def _start(window: Window, page: str, request: Mapping[str, Any]) -> Values:
@@ -159,6 +169,7 @@ _HANDLERS: dict[str, Handler] = {
     "undo": _undo,
     "redo": _redo,
     "edit": _edit,
+    "constrain": _constrain,
     "maps": _maps,
     "places": _places,
     "cells": lambda window, page, request: window.cells(),

@@ -47,8 +47,8 @@ class Recovery:
         if not file.is_file():
             return 0
         steps = read_steps(file, session.design)
-        for what, places, command in steps:
-            session.change(what, places.on(session.placement), command)
+        for step in steps:
+            session.redo_read(step)
         return len(steps)
 
     def _file(self, session: Session) -> Path:

@@ -10,6 +10,7 @@ import dataclasses
 from typing import Any
 
 from placement.engine.costs import CostMaps, Costs, CostWeights
+from placement.netlist.constraints import Constraints
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.report.view.packing import packed
 from placement.report.view.session import Session
@@ -34,14 +35,35 @@ def design_values(design: Design) -> dict[str, Any]:
         "width": packed(netlist.width, "float32"),
         "height": packed(netlist.height, "float32"),
         "nets": _nets(design) if with_nets else None,
+        **constraint_values(constraints),
+    }
+
+
+def constraint_values(constraints: Constraints) -> dict[str, Any]:
+    """What macros must keep to."""
+    return {
         "halo": packed(constraints.halo, "float32") if constraints.halo.any() else None,
         "blockages": constraints.blockages.tolist(),
         "regions": [
-            {"name": one.name, "rectangles": one.rectangles.tolist(), "nodes": one.nodes.tolist()}
+            {
+                "name": one.name,
+                "rectangles": one.rectangles.tolist(),
+                "nodes": one.nodes.tolist(),
+                "exclusive": one.is_exclusive,
+            }
             for one in constraints.regions
         ],
         "grid": dataclasses.asdict(constraints.grid),
         "port_keepout": constraints.port_keepout,
+    }
+
+
+def opened_values(session: Session) -> dict[str, Any]:
+    """All of a session that the page shows."""
+    return {
+        "placement": placement_values(session.placement),
+        "state": session_values(session),
+        "constraints": constraint_values(session.constraints),
     }
 
 
@@ -101,4 +123,5 @@ def session_values(session: Session) -> dict[str, Any]:
         "steps": [{"what": step.what, "command": step.command} for step in session.steps],
         "undone": [{"what": step.what, "command": step.command} for step in session.undone],
         "is_saved": session.is_saved,
+        "has_drawn": session.has_drawn,
     }

@@ -12,17 +12,18 @@ import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights
 from placement.engine.incremental import IncrementalCost
+from placement.netlist.constraints import Constraints
 from placement.netlist.design import LARGEST, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.report.view.faults import DragFaults, Faults, find_faults
-from placement.report.view.steps import Places, Step, difference
+from placement.report.view.steps import Places, ReadStep, Step, difference
 
 
 class Session:
     """One placement that is being changed. Not to be used by two threads at once.
 
     Attributes:
-        design: whose placement it is.
+        design: whose placement it is, with the constraints as they are now.
         name: of the placement, for people.
         start_costs: as it was opened.
         costs: as it stands, what is being dragged included.
@@ -42,6 +43,7 @@ class Session:
         self._dragged: dict[int, tuple[float, float]] = {}
         self._drag_faults: tuple[set[int], DragFaults] | None = None
         self.start_costs = self.costs = self._cost.costs
+        self._own = design.constraints
         self._steps: list[Step] = []
         self._done = self._saved = 0
         self.revision = 0
@@ -150,6 +152,32 @@ class Session:
         what = self._phrase("fix" if fixed else "release", nodes)
         return self.change(what, dataclasses.replace(self._kept, fixed=flags))
 
+    @property
+    def constraints(self) -> Constraints:
+        """What the macros must keep to: the design's own, and what was drawn."""
+        return self.design.constraints
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the constraints are not those of the design."""
+        return self.design.constraints is not self._own
+
+    def constrain(self, what: str, constraints: Constraints) -> Step:
+        """Has the macros keep to other constraints, as one step; raises DesignError for what no design may have."""
+        self.let_go()
+        dataclasses.replace(self.design, constraints=constraints)  # may be refused
+        nothing = Places.of(self._kept, [])
+        step = self._keep(Step(what, nothing, nothing, old=self.constraints, new=constraints))
+        assert step is not None
+        return step
+
+    def redo_read(self, step: ReadStep) -> None:
+        """Does a step of a file; raises DesignError."""
+        if step.constraints is not None:
+            self.constrain(step.what, step.constraints)
+        else:
+            self.change(step.what, step.places.on(self.placement), step.command)
+
     def movable(self, nodes: Sequence[int]) -> np.ndarray:
         """The nodes as int32 [K]; raises DesignError for one that cannot move."""
         for node in nodes:
@@ -162,7 +190,8 @@ class Session:
         if self._done == 0:
             return None
         self._done -= 1
-        return self._show(self._steps[self._done], self._steps[self._done].before)
+        step = self._steps[self._done]
+        return self._show(step, step.before, step.old)
 
     def redo(self) -> Step | None:
         """Does the last step again that was undone; None where there is none."""
@@ -170,7 +199,8 @@ class Session:
         if self._done == len(self._steps):
             return None
         self._done += 1
-        return self._show(self._steps[self._done - 1], self._steps[self._done - 1].after)
+        step = self._steps[self._done - 1]
+        return self._show(step, step.after, step.new)
 
     def _keep(self, step: Step | None) -> Step | None:
         """Adds a step after those that are done; what was undone can no longer be done again."""
@@ -182,9 +212,11 @@ class Session:
         del self._steps[self._done :]
         self._steps.append(step)
         self._done += 1
-        return self._show(step, step.after)
+        return self._show(step, step.after, step.new)
 
-    def _show(self, step: Step, places: Places) -> Step:
+    def _show(self, step: Step, places: Places, constraints: Constraints | None) -> Step:
+        if constraints is not None:
+            self.design = dataclasses.replace(self.design, constraints=constraints)
         self._kept = places.on(self._kept)
         self._put(places)
         self.revision += 1

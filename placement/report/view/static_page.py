@@ -12,7 +12,7 @@ from typing import Any
 
 from placement.engine.costs import cost_maps
 from placement.netlist.design import Design
-from placement.report.view.scene import design_values, map_values, placement_values, session_values
+from placement.report.view.scene import design_values, map_values, opened_values
 from placement.report.view.session import Session
 
 _IMPORT = re.compile(r'(?<=from )"\./(\w+\.js)"')
@@ -33,8 +33,7 @@ def static_page(design: Design, sessions: Sequence[Session], *, title: str = "")
         "design": design_values(design),
         "sessions": [
             {
-                "placement": placement_values(one.placement),
-                "state": session_values(one),
+                **opened_values(one),
                 "maps": map_values(cost_maps(design, one.placement)),
             }
             for one in sessions

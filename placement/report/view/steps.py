@@ -9,10 +9,12 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.netlist.constraints import Constraints
+from placement.netlist.constraints_file import constraints_of, constraints_text
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
@@ -61,12 +63,24 @@ class Step:
         what: in words, for people.
         before, after: how the nodes that it changes stood, and stand.
         command: the command line that does the same, where there is one.
+        old, new: the constraints before and after; None: the step changes none.
     """
 
     what: str
     before: Places
     after: Places
     command: str | None = None
+    old: Constraints | None = None
+    new: Constraints | None = None
+
+
+class ReadStep(NamedTuple):
+    """A step of a file: in words, how nodes stand after it, the command, the constraints after it; None: unchanged."""
+
+    what: str
+    places: Places
+    command: str | None
+    constraints: Constraints | None
 
 
 def difference(what: str, before: Placement, after: Placement, command: str | None = None) -> Step | None:
@@ -86,6 +100,7 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
         {
             "what": step.what,
             **({"command": step.command} if step.command else {}),
+            **({"constraints": json.loads(constraints_text(design.netlist, step.new))} if step.new else {}),
             "places": [
                 [names[node], x, y, Orientation(turned).name, bool(fixed)]
                 for node, x, y, turned, fixed in zip(
@@ -100,11 +115,12 @@ def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> st
     return json.dumps(head, ensure_ascii=False)[:-1] + f', "steps": [\n{lines}\n]}}\n'
 
 
-def read_steps(path: str | Path, design: Design) -> list[tuple[str, Places, str | None]]:
-    """The steps in a file: in words, how nodes stand after it, the command.
+def read_steps(path: str | Path, design: Design) -> list[ReadStep]:
+    """The steps in a file.
 
     Raises:
-        DesignError: the file cannot be read, is no file of steps, or names a node that the design does not have.
+        DesignError: the file cannot be read, is no file of steps, names a node that the design does not have, or holds
+            constraints that are none.
     """
     try:
         content = json.loads(read_text(path))
@@ -113,10 +129,10 @@ def read_steps(path: str | Path, design: Design) -> list[tuple[str, Places, str 
     if not isinstance(content, dict) or content.get("version") != VERSION or not isinstance(content.get("steps"), list):
         raise DesignError(f"{path}: is no file of steps of version {VERSION}, as the window writes it")
     node_of = {name: node for node, name in enumerate(design.netlist.names)}
-    return [_read_step(path, number, step, node_of) for number, step in enumerate(content["steps"], start=1)]
+    return [_read_step(path, number, step, node_of, design) for number, step in enumerate(content["steps"], start=1)]
 
 
-def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int]) -> tuple[str, Places, str | None]:
+def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int], design: Design) -> ReadStep:
     try:
         unknown = [name for name, *_ in step["places"] if name not in node_of]
         if unknown:
@@ -128,6 +144,9 @@ def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int]
             np.array([Orientation[place[3]] for place in step["places"]], dtype=np.int8),
             np.array([place[4] is True for place in step["places"]], dtype=np.bool_),
         )
-        return str(step["what"]), places, step.get("command")
+        constraints = None
+        if "constraints" in step:
+            constraints = constraints_of(f"{path}: step {number}", json.dumps(step["constraints"]), design.netlist)
+        return ReadStep(str(step["what"]), places, step.get("command"), constraints)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DesignError(f"{path}: step {number} is not as the window writes it: {error!r}") from None

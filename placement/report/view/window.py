@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placement.netlist.constraints_file import CONSTRAINTS_NAME, constraints_text
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -18,9 +19,9 @@ from placement.report.view.actions import Action, Job, Outcome, Task
 from placement.report.view.cells import Cells
 from placement.report.view.recovery import Recovery
 from placement.report.view.run_watch import Curve, News, RunWatch, curve_values
-from placement.report.view.scene import design_values, placement_values, places_values, session_values
+from placement.report.view.scene import constraint_values, design_values, opened_values, places_values, session_values
 from placement.report.view.session import Session
-from placement.report.view.steps import Places, steps_text
+from placement.report.view.steps import Step, steps_text
 
 Send = Callable[[dict[str, Any]], None]
 Export = Callable[[Placement, str], bytes]
@@ -41,6 +42,7 @@ class Services:
         watch: the run folder that is looked at, whose best placements are opened as they come.
         recovery: where unsaved steps are kept; None: nowhere.
         read_cells: reads the standard cells of the flat netlist; None: there is none.
+        constraints_path: the file that the commands take the design's constraints from.
     """
 
     actions: Sequence[Action] = ()
@@ -48,6 +50,7 @@ class Services:
     watch: RunWatch | None = None
     recovery: Recovery | None = None
     read_cells: Callable[[], Cells | None] | None = None
+    constraints_path: Path | None = None
 
 
 class Window:
@@ -96,11 +99,10 @@ class Window:
         return {
             "title": self.title,
             "design": design_values(self.design),
-            "sessions": [
-                {"placement": placement_values(one.placement), "state": session_values(one)} for one in self.sessions
-            ],
+            "sessions": [opened_values(one) for one in self.sessions],
             "folder": str(self.folder),
             "exports": list(self.exports),
+            "constraints_path": str(self.services.constraints_path or CONSTRAINTS_NAME),
             "has_cells": self.services.read_cells is not None,
             "run": self._run_values(),
             "actions": [
@@ -151,14 +153,16 @@ class Window:
         session = self.sessions[index]
         if session.is_dragging:
             session.let_go()
-            state = {"placement": placement_values(session.placement), "state": session_values(session)}
-            self.tell("changed", {"session": index, **state})
+            self.tell("changed", {"session": index, **opened_values(session)})
 
-    def changed(self, index: int, places: Places | None) -> None:
-        """Tells every page how a placement stands now, and keeps its unsaved steps."""
-        values: dict[str, Any] = {"session": index, "state": session_values(self.sessions[index])}
-        if places is not None:
-            values["places"] = places_values(places)
+    def changed(self, index: int, step: Step | None, *, back: bool = False) -> None:
+        """Tells every page how a placement stands now, after a step or `back` before it; keeps its unsaved steps."""
+        session = self.sessions[index]
+        values: dict[str, Any] = {"session": index, "state": session_values(session)}
+        if step is not None:
+            values["places"] = places_values(step.before if back else step.after)
+            if step.new is not None:
+                values["constraints"] = constraint_values(session.constraints)
         self.tell("changed", values)
         if self.recovery is not None:
             try:
@@ -189,10 +193,14 @@ class Window:
             text = placement_text(path.name, self.design, session.placement)
         elif form == "steps":
             text = steps_text(self.design, session.name, session.steps)
+        elif form == "constraints":
+            text = constraints_text(self.design.netlist, session.constraints)
         elif form in self.exports:
             text = self.exports[form](session.placement, path.name)
         else:
-            raise DesignError(f"form {form!r}: must be one of {', '.join(['plc', 'steps', *self.exports])}")
+            raise DesignError(
+                f"form {form!r}: must be one of {', '.join(['plc', 'steps', 'constraints', *self.exports])}"
+            )
         write_whole(path, text)
         if form == "plc":
             session.mark_saved()
@@ -210,7 +218,7 @@ class Window:
             session = Session(self.design, placement, name=name, weights=self.sessions[0].weights)
             self._of_run.append(len(self.sessions))
             self.sessions.append(session)
-            opened = {"placement": placement_values(placement), "state": session_values(session)}
+            opened = opened_values(session)
         if news.curve is not None or opened is not None:
             self.tell("run", {"run": self._run_values(), "opened": opened})
 
@@ -275,7 +283,7 @@ class Window:
             after = dataclasses.replace(result.placement, fixed=fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:
-            self.changed(index, step.after)
+            self.changed(index, step)
         costs = {"before": before.proxy_cost, "after": session.costs.proxy_cost}
         self._tell_job(index, action, "done", text=result.text, changed=step is not None, **costs)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from placement.engine.costs import legality, proxy_cost
+from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
@@ -300,3 +301,53 @@ def test_search_layers_map_ruler_and_theme(serve: Callable[..., Server], person:
     theme = one.page.evaluate("document.documentElement.dataset.theme")
     one.page.click("button:has-text('Dark / light')")
     assert one.page.evaluate("document.documentElement.dataset.theme") != theme
+
+
+def test_a_blockage_a_region_and_a_halo_are_drawn_and_kept_to(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    one = person(serve(DESIGN))
+    mouse, node = one.page.mouse, hard(design)
+
+    def draw(kind: str, half: float) -> None:
+        one.page.click(f"#draw-{kind}")
+        px, py = one.centre(node)
+        mouse.move(px - half, py - half)
+        mouse.down()
+        mouse.move(px + half, py + half, steps=3)
+        mouse.up()
+
+    draw("blockage", 6)
+    one.steps(1)
+    one.page.wait_for_selector("#faults:has-text('1 macro is not legal')")
+    one.page.wait_for_selector("label.layer:has-text('blockages')")
+    one.page.click("#do-legalise")
+    one.steps(2)
+    one.page.wait_for_selector("#faults:has-text('legal: no macro breaks a rule')")
+    one.page.click("#keep")
+    for count in (1, 0):
+        one.page.keyboard.press("Control+z")
+        one.steps(count)
+    assert one.page.query_selector_all("#constraints li") == []
+    px, py = one.centre(node)
+    mouse.click(px, py)
+    draw("region", 200)
+    one.page.fill("dialog input", "middle")
+    one.page.click("dialog button.main")
+    one.steps(1)
+    one.page.wait_for_selector("#constraints:has-text('middle: 1 macro')")
+    draw("halo", 90)
+    one.page.fill("dialog input", "3, 4")
+    one.page.click("dialog button.main")
+    one.steps(2)
+    one.page.click("#save-constraints")
+    one.page.fill("dialog input", str(tmp_path / "constraints.json"))
+    one.page.click("dialog button.main")
+    one.page.wait_for_selector("#message:has-text('saved:')")
+    kept = read_constraints(tmp_path / "constraints.json", design.netlist)
+    assert kept.halo[node].tolist() == [3.0, 4.0]
+    assert [(region.name, region.nodes.tolist()) for region in kept.regions] == [("middle", [node])]
+    one.page.reload()
+    one.ready()
+    one.page.wait_for_selector("#constraints:has-text('middle: 1 macro')")

@@ -227,8 +227,8 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
     file = tmp_path / "steps.json"
     file.write_text(steps_text(session.design, session.name, session.steps))
     again = Session(session.design, session.start, name="again")
-    for what, places, command in read_steps(file, session.design):
-        again.change(what, places.on(again.placement), command)
+    for step in read_steps(file, session.design):
+        again.redo_read(step)
     assert again.placement == session.placement
     assert [step.what for step in again.steps] == [step.what for step in session.steps]
 

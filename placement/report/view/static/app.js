@@ -109,9 +109,9 @@ export class App {
   redo() { return this.ask("redo"); }
 
   // Saves as a file; over one that is there only when told to.
-  async save(form = "plc") {
+  async save(form = "plc", name = "") {
     const base = this.model.session.state.name.replace(/\.(plc|def)(\.gz)?$/i, "");
-    const suggestion = base + (ENDINGS[form] ?? ".tcl");
+    const suggestion = name || base + (ENDINGS[form] ?? ".tcl");
     const path = await askText(form === "plc" ? "Save the placement" : `Save as ${form}`, `File, in ${this.model.folder} unless it begins with /:`, this.saved?.[form] ?? suggestion, "Save");
     if (!path) return;
     let answer = await this.ask("save", { form, path });
@@ -177,7 +177,7 @@ export class App {
   }
 
   show(index) {
-    this.model.active = index;
+    this.model.show(index);
     if (this.model.other === index) this.model.other = null;
     this.panels.actions?.draw();
     this.panels.run?.draw();
@@ -192,6 +192,14 @@ export class App {
     this.model.refresh();
     this.resize();
     this.frame();
+  }
+
+  // Has the person draw a rectangle, µm: [left, low, right, high]; once more ends it.
+  draw(name, hint, done) {
+    const [pointer] = this.pointers, off = pointer.tool.name === name;
+    pointer.tool = off ? "choose" : { name, draw: (corners) => { pointer.tool = "choose"; this.changed(); this.panels.update(); done(corners); } };
+    this.tell(off ? "" : `${hint}; Esc ends drawing`);
+    this.panels.update();
   }
 
   picture() {

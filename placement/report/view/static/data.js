@@ -23,13 +23,16 @@ export class Design {
     this.kind = unpacked(values.kind);
     this.width = unpacked(values.width);
     this.height = unpacked(values.height);
-    this.halo = values.halo && unpacked(values.halo);
+    this.constrain(constraintsOf(values));
     this.count = this.kind.length;
     this.of = [HARD, SOFT, PORT, CELL].map((kind) => nodesOf(this.kind, kind));
     this.nets = values.nets && Object.fromEntries(Object.entries(values.nets).map(([name, one]) => [name, unpacked(one)]));
     this.ending = commonEnding([...this.of[HARD]].map((node) => this.names[node]));
     if (this.nets) this.incidences = incidencesOf(this.nets, this.count);
   }
+
+  // Takes over what macros must keep to.
+  constrain(constraints) { Object.assign(this, constraints); }
 
   // A hard macro's name without the end that all have.
   label(node) {
@@ -79,6 +82,11 @@ function incidencesOf(nets, count) {
     }
   }
   return { start, item, net };
+}
+
+// What macros must keep to: {halo: Float32Array [N, 2] or null, blockages, regions, grid, port_keepout}.
+export function constraintsOf({ halo, blockages, regions, grid, port_keepout }) {
+  return { halo: halo && unpacked(halo), blockages, regions, grid, port_keepout };
 }
 
 export class Placement {

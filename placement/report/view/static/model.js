@@ -1,6 +1,6 @@
 // What the page knows: the design, the open placements, what is chosen and shown. Views listen for "change".
 
-import { Design, HARD, Placement, PORT, SOFT } from "./data.js";
+import { constraintsOf, Design, HARD, Placement, PORT, SOFT } from "./data.js";
 import { changedNets, flylines, netLengths } from "./flylines.js";
 
 const LAYERS = { hard: true, soft: true, ports: true, cells: false, labels: true, halos: true, lines: true, gcells: false,
@@ -17,6 +17,7 @@ export class Model extends EventTarget {
     this.hasCells = values.has_cells ?? false;
     this.cells = null; // of the flat netlist: {x, y, width, height, source}
     this.exports = values.exports ?? [];
+    this.constraintsPath = values.constraints_path ?? "";
     this.design = new Design(values.design);
     this.layers = { ...LAYERS };
     this.active = 0;
@@ -33,11 +34,17 @@ export class Model extends EventTarget {
   // Takes over how all placements stand, as the server has them.
   renew(values) {
     this.run = values.run ?? null;
-    this.sessions = values.sessions.map((one) => ({ placement: new Placement(one.placement), state: one.state, maps: one.maps }));
-    this.active = Math.min(this.active, this.sessions.length - 1);
+    this.sessions = values.sessions.map(session);
+    this.show(Math.min(this.active, this.sessions.length - 1));
     this.drag = null;
     this.changes = [];
     this.refresh();
+  }
+
+  // Makes a placement the one that is worked on.
+  show(index) {
+    this.active = index;
+    this.design.constrain(this.session.constraints);
   }
 
   get session() {
@@ -146,6 +153,10 @@ export class Model extends EventTarget {
     if (event.placement) session.placement = new Placement(event.placement);
     if (event.places) session.placement.put(event.places);
     if (event.state) session.state = event.state;
+    if (event.constraints) {
+      session.constraints = constraintsOf(event.constraints);
+      this.show(this.active);
+    }
     if (event.file) this.files[event.session] = event.file;
     this.refresh();
   }
@@ -153,7 +164,7 @@ export class Model extends EventTarget {
   // A placement that the run came to.
   open({ run, opened }) {
     this.run = run;
-    if (opened) this.sessions.push({ placement: new Placement(opened.placement), state: opened.state });
+    if (opened) this.sessions.push(session(opened));
     this.refresh();
   }
 
@@ -169,6 +180,10 @@ export class Model extends EventTarget {
     const pattern = new RegExp(text.split("*").map((part) => part.split("?").map(escaped).join(".")).join(".*"), "i");
     return this.design.names.flatMap((name, node) => (name && pattern.test(name) ? [node] : []));
   }
+}
+
+function session({ placement, state, constraints, maps }) {
+  return { placement: new Placement(placement), state, constraints: constraintsOf(constraints), maps };
 }
 
 function escaped(text) {

@@ -2,6 +2,7 @@
 
 import { HARD, PORT, SOFT } from "./data.js";
 import { Compare } from "./compare.js";
+import { Constrain } from "./constrain.js";
 import { costTable } from "./costs.js";
 import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
@@ -29,15 +30,16 @@ export class Panels {
     this.steps = element("div", { id: "steps" });
     this.tools = element("div");
     this.doing = element("div", { id: "doing" });
+    this.rules = element("div", { id: "rules" });
     this.compare = element("div", { id: "compare" });
     this.running = element("div", { id: "run" });
     fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
       element("h2", {}, "Chosen"), this.chosen);
-    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.running, this.compare, this.tools, this.doing, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
-    this.drawLayers();
+    fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.running, this.compare, this.tools, this.doing, this.rules, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
     if (app.editable) {
       this.drawTools();
       this.actions = new Doing(this.doing, app);
+      this.constraints = new Constrain(this.rules, app);
       this.run = new Run(this.running, app);
     }
     this.comparing = new Compare(this.compare, app);
@@ -49,7 +51,9 @@ export class Panels {
     const { model } = this;
     const has = { cells: model.hasCells || model.design.of[3].length, blockages: model.design.blockages.length, regions: model.design.regions.length,
       soft: model.design.of[SOFT].length, halos: model.design.halo, lines: model.design.nets };
-    const present = LAYERS.filter(([name]) => !(name in has) || has[name]);
+    const present = LAYERS.filter(([name]) => !(name in has) || has[name]), key = String(present);
+    if (key === this.layersKey) return;
+    this.layersKey = key;
     fill(this.layers, ...present.map(([name, title, colour]) => element("label", { className: "layer" },
       element("input", { type: "checkbox", checked: model.layers[name], onchange: (event) => {
         model.layers[name] = event.target.checked;
@@ -106,6 +110,8 @@ export class Panels {
     const { model } = this;
     fill(this.costs, costTable(model));
     this.updateFaults();
+    this.drawLayers();
+    this.constraints?.draw();
     fill(this.chosen, ...this.describeChosen());
     const { steps, undone } = model.session.state;
     const list = element("ol", { className: "steps" }, ...steps.map((step) => element("li", { title: step.command ?? "" }, step.what)),
