@@ -77,18 +77,20 @@ def _check(settings: object, at: str) -> None:
             continue
         if dataclasses.is_dataclass(value) and not isinstance(value, Settings):
             _check(value, f"{at}{name}.")
-        is_list = typing.get_origin(hint) is tuple
-        for rule in _rules(typing.get_args(hint)[0] if is_list else hint):
-            for item in value if is_list else (value,):
+        for rule in _rules(hint):
+            for item in value if isinstance(value, tuple) else (value,):
                 shown = list(item) if isinstance(item, tuple) else item
                 require(rule.allows(item), f"{at}{name}", shown, rule.right)
 
 
 def _rules(hint: Any) -> Sequence[Rule]:
+    """Of a setting's value; of a list, of its items."""
     if typing.get_origin(hint) is Literal:
         return (one_of(typing.get_args(hint)),)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return [rule for option in typing.get_args(hint) for rule in _rules(option)]
+    if typing.get_origin(hint) is tuple:
+        return _rules(typing.get_args(hint)[0])
     return getattr(hint, "__metadata__", ())
 
 

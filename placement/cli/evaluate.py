@@ -1,6 +1,7 @@
 """`evaluate.py`: hands over to the command of `macro-placement` that its settings ask for.
 
     placers=a,b,…            compare
+    placement=[a.plc,b.plc]  compare
     search=refine, anneal, …  search
     search=legalise          legalise
     checkpoint=RUN           sample
@@ -51,16 +52,22 @@ def _mistake(given: dict[str, str]) -> str | None:
         return f"search={search!r}: must be one of {', '.join(SEARCHES)}"
     if search is not None and "placers" in given:
         return "search and placers cannot be asked for together: give one of them"
-    if given.get("flips") == "true" and given.keys() & {"search", "placers"}:
-        return "flips=true: a search mirrors macros itself, and placers are compared without"
-    if "placement" in given and "checkpoint" in given:
+    if given.get("flips") == "true" and ("search" in given or _compares(given)):
+        return "flips=true: a search mirrors macros itself, and placers and placements are compared without"
+    if "placement" in given and "checkpoint" in given and not _compares(given):
         return "placement and checkpoint cannot be evaluated together: give one of them"
     return None
 
 
+def _compares(given: dict[str, str]) -> bool:
+    """Whether placers, or several placements, are given."""
+    several = given.get("placement", "").startswith("[") or "," in given.get("placement", "")
+    return "placers" in given or (several and "search" not in given)
+
+
 def _chosen(given: dict[str, str]) -> str:
     """The command's name."""
-    if "placers" in given:
+    if _compares(given):
         return "compare"
     if "search" in given:
         return SEARCHES[given["search"]]

@@ -1,97 +1,88 @@
-"""`macro-placement compare`: placers compared at equal CPU time."""
+"""`macro-placement compare`: placers compared at equal CPU time, and placements that files hold."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import hashlib
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from placement.engine.costs import proxy_cost
+from placement.evaluation.comparison_results import Entry, comparison_table, worth, write_comparison
+from placement.evaluation.given_placement import load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
-from placement.evaluation.search_evaluation import progress_bar
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
-from placement.netlist.files import csv_text, write_whole
+from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import OPTIMUM_NAME
 from placement.netlist.load import find, load
-from placement.report.metrics import Metrics, json_object, measure
-from placement.report.tables import make_table
-from placement.search.search import Watch
+from placement.report.metrics import Metrics, measure
+from placement.search.search import Point, Watch
 from placement.training.interruption import Interruption
 
-COLUMNS = {
-    "placer": "placer",
-    "n": "seeds",
-    "mean": "mean",
-    "best": "best",
-    "spread": "spread",
-    "wire": "wirelength_cost",
-    "density": "density_cost",
-    "congest.": "congestion_cost",
-    "illegal": "overlaps",
-}
-"""Of the table, and the keys of `summary` that they show."""
+if TYPE_CHECKING:
+    from placement.evaluation.comparison_flat import FlatChecks
+
 RESULT_NAME, PLACEMENT_NAME = "result.json", "placement.plc"
-
-
-class Entry(NamedTuple):
-    """One placer's run with one seed."""
-
-    placer: str
-    seed: int
-    outcome: PlacerOutcome
-    metrics: Metrics
+GIVEN_NAME = "given"
+"""The folder of what is kept of placements that files hold."""
+Show = Callable[[str, float], None]
+"""Tells what is being done, and how much of it is done, in [0, 1]."""
 
 
 def compare(config: CompareConfig, console: Console) -> Metrics:
-    """Runs every placer with every seed; prints and writes the table and the pictures.
+    """Runs every placer with every seed; prints and writes the table and the pictures, of given placements, too.
 
-    Runs with the same settings that are on disk are not repeated. So a comparison that was stopped goes on, and placers
-    can be added.
+    Runs and flat checks with the same settings that are on disk are not repeated. So a comparison that was stopped goes
+    on, and placers, placements and the flat check can be added.
 
     Returns:
-        The metrics of the best placement of all.
+        The metrics of the best placement of all: of the least routed wirelength, without the flat check of the least
+        cost.
 
     Raises:
         ConfigError: the checkpoint cannot be used.
-        DesignError: the design cannot be used, or a placer found no legal placement.
+        DesignError: the design or a placement cannot be used, or a placer found no legal placement.
         OSError: a file cannot be written.
     """
     design = _design(config)
     folder = config.folder(design, "comparison")
+    given = _given(config, design, folder)
+    checks = _flat_checks(config, design)
+    total = len(given) + len(config.chosen) * config.seeds
     entries: list[Entry] = []
-    with Interruption() as interruption, progress_bar(console) as show:
-        for placer in config.placers:
-            for seed in range(config.seed, config.seed + config.seeds):
-                own = folder / placer.replace("+", "-") / f"seed{seed}"
-                job = Job(design, config, seed, Watch(own, interruption.requested.is_set, show))
-                outcome = _run(placer, job, own)
-                if outcome is None:
-                    break
-                entries.append(Entry(placer, seed, outcome, measure(design, outcome.placement, weights=config.weights)))
+    with Interruption() as interruption, _bar(console) as bar:
+        stopped = interruption.requested.is_set
+
+        def show(what: str, share: float) -> None:
+            bar(what, (len(entries) + share) / total)
+
+        for entry in itertools.chain(given, _placed(config, design, folder, stopped=stopped, show=show)):
+            checked = _checked(entry, checks, stopped=stopped, show=show)
+            if checked is not None:
+                entries.append(checked)
     if not entries:
         raise DesignError("stopped before any placer was done; the same command goes on")
     optimum = least_wirelength(config, design)
-    table = comparison_table(
-        entries, f"{design.name}: {config.time:g} CPU seconds on each of {config.threads} threads", optimum
-    )
-    console.print(table)
-    _write(folder, design, entries, config, optimum)
-    if len(entries) < len(config.placers) * config.seeds:
-        console.print("stopped before all placers were done; the same command goes on")
+    time = f": {config.time:g} CPU seconds on each of {config.threads} threads" if config.chosen else ""
+    console.print(comparison_table(entries, f"{design.name}{time}", optimum))
+    _tell_spread(entries, console)
+    write_comparison(folder, design, entries, config, optimum)
+    if len(entries) < total:
+        console.print("stopped before all was done; the same command goes on")
     console.print(f"written to {folder}", soft_wrap=True)
-    return min(entries, key=lambda entry: entry.metrics.costs.proxy_cost).metrics
+    return min(entries, key=worth).metrics
 
 
 def _design(config: CompareConfig) -> Design:
@@ -103,13 +94,96 @@ def _design(config: CompareConfig) -> Design:
     return load_policy(config).design
 
 
+def _flat_checks(config: CompareConfig, design: Design) -> FlatChecks | None:
+    """The flat check where it is asked for; refuses what needs a flat netlist before anything starts."""
+    if not config.needs_flat:
+        return None
+    from placement.evaluation.comparison_flat import FlatChecks  # JAX takes seconds to import
+
+    assert config.design is not None
+    checks = FlatChecks(config.design, design)
+    return checks if config.flat else None
+
+
+def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
+    """The placements that files hold."""
+    if config.design is None:
+        return []
+    entries = []
+    loaded = load_placements(config.placement, config.design, design)
+    for file, (name, placement) in zip(config.placement, loaded.items(), strict=True):
+        own = folder / GIVEN_NAME / hashlib.sha256(name.encode()).hexdigest()[:16]
+        outcome = PlacerOutcome(placement, file, ())
+        entries.append(Entry(name, None, outcome, measure(design, placement, weights=config.weights), own))
+    return entries
+
+
+def _placed(
+    config: CompareConfig, design: Design, folder: Path, *, stopped: Callable[[], bool], show: Show
+) -> Iterator[Entry]:
+    """What every placer finds with every seed; once stopped, what is on disk."""
+    for placer in config.chosen:
+        for seed in range(config.seed, config.seed + config.seeds):
+            own, what = folder / placer.replace("+", "-") / f"seed{seed}", f"{placer}, seed {seed}"
+            watch = Watch(own, stopped, functools.partial(_show_search, show, what))
+            show(what, 0.0)
+            found = _run(placer, Job(design, config, seed, watch), own)
+            if found is not None:
+                yield Entry(placer, seed, found, measure(design, found.placement, weights=config.weights), own)
+
+
+def _show_search(show: Show, what: str, share: float, point: Point) -> None:
+    show(f"{what}: best {point.cost:.6f}", share)
+
+
+def _checked(entry: Entry, checks: FlatChecks | None, *, stopped: Callable[[], bool], show: Show) -> Entry | None:
+    """With the flat check's figures where it is asked for; None where that was stopped."""
+    if checks is None:
+        return entry
+    flat = checks.check(
+        entry.outcome.placement,
+        entry.folder,
+        whose=entry.title,
+        report=lambda overflow, share: show(f"{entry.title}: placing cells, overflow {overflow:.0%}", share),
+        stopped=stopped,
+    )
+    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, flat=flat))
+
+
+def _tell_spread(entries: list[Entry], console: Console) -> None:
+    """Notes on cells that did not spread."""
+    if not any(entry.metrics.flat for entry in entries):
+        return
+    from placement.evaluation.flat_evaluation import tell_spread
+
+    for entry in entries:
+        if entry.metrics.flat is not None:
+            tell_spread(entry.metrics.flat, console, entry.title)
+
+
+@contextlib.contextmanager
+def _bar(console: Console) -> Iterator[Show]:
+    """A bar on a terminal, nothing elsewhere; gives the function that moves it."""
+    columns = (BarColumn(), TextColumn("{task.percentage:.0f} %"), TextColumn("{task.description}"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda what, share: progress.update(task, completed=share, description=what)
+
+
 def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
     """The outcome on disk if there is one of these settings, else that of a run, or None where that was stopped."""
     about = _about(placer, job)
     done = _read(folder, job.design, about)
     if done is not None:
         return done
-    outcome = PLACERS[placer](job)
+    if job.watch.stopped():
+        return None
+    try:
+        outcome = PLACERS[placer](job)
+    except KeyboardInterrupt:  # as mixed_size ends when it is stopped
+        return None
     if job.watch.stopped():
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +195,7 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
 
 def _about(placer: str, job: Job) -> str:
     """What tells this run from others, as a hash."""
-    skipped = {"out", "plots", "json", "placers", "seeds", "seed"}
+    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "flat"}
     settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -140,10 +214,6 @@ def _read(folder: Path, design: Design, about: str) -> PlacerOutcome | None:
         return None
 
 
-def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
-    return [entry for entry in entries if entry.placer == placer]
-
-
 def least_wirelength(config: CompareConfig, design: Design) -> float | None:
     """The least wirelength that the design can have, µm, where the files of the design tell; else None.
 
@@ -155,103 +225,3 @@ def least_wirelength(config: CompareConfig, design: Design) -> float | None:
         return None
     canvas, placement = read_placement(path, design.netlist, located=design.initial)
     return proxy_cost(design, placement).wirelength if canvas == design.canvas else None
-
-
-def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict[str, Any]]:
-    """Per placer: mean, best and spread of the proxy cost, the mean of each part, and what is illegal.
-
-    Where the least wirelength is known (`optimum`, µm), also by which share the wirelengths' mean lies above it.
-    """
-    rows: list[dict[str, Any]] = []
-    for placer in dict.fromkeys(entry.placer for entry in entries):
-        own = _of(entries, placer)
-        costs = np.array([entry.metrics.costs for entry in own])
-        rows.append(
-            {
-                "placer": placer,
-                "seeds": len(own),
-                "mean": float(costs[:, 4].mean()),
-                "best": float(costs[:, 4].min()),
-                "spread": float(costs[:, 4].std()),
-                "wirelength_cost": float(costs[:, 1].mean()),
-                "density_cost": float(costs[:, 2].mean()),
-                "congestion_cost": float(costs[:, 3].mean()),
-                "overlaps": sum(entry.metrics.legality.overlaps for entry in own),
-                "outside": sum(entry.metrics.legality.outside for entry in own),
-                "seconds": float(np.mean([entry.outcome.curve[-1][0] for entry in own])),
-            }
-        )
-        if optimum is not None:
-            rows[-1]["wirelength_gap"] = float(costs[:, 0].mean()) / optimum - 1
-    return rows
-
-
-def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None = None) -> Table:
-    """A line per placer; with the gap to `optimum`, as for `summary`, where wirelength is all that counts."""
-    weights = entries[0].metrics.weights
-    shows_gap = optimum is not None and weights.density == weights.congestion == 0
-    hidden = ("density", "congest.") if shows_gap else ()
-    columns = {name: key for name, key in COLUMNS.items() if name not in hidden}
-    if shows_gap:
-        columns = {**columns, "gap": "wirelength_gap"}
-    caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
-    if shows_gap:
-        caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
-    rows = [[_cell(key, row) for key in columns.values()] for row in summary(entries, optimum)]
-    return make_table(list(columns), rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
-
-
-def _cell(key: str, row: Mapping[str, Any]) -> str:
-    """A value of a row of `summary` as text."""
-    if key == "overlaps":
-        return str(row["overlaps"] + row["outside"])
-    if key == "wirelength_gap":
-        return f"{row[key]:.1%}"
-    return f"{row[key]:.4f}" if isinstance(row[key], float) else str(row[key])
-
-
-def _write(
-    folder: Path, design: Design, entries: Sequence[Entry], config: CompareConfig, optimum: float | None
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    runs = [
-        {"placer": entry.placer, "seed": entry.seed, "start": entry.outcome.start, **json_object(entry.metrics)}
-        for entry in entries
-    ]
-    described = {
-        "design": design.name,
-        "time": config.time,
-        "threads": config.threads,
-        "weights": config.weights._asdict(),
-        "least_wirelength": optimum,
-        "summary": summary(entries, optimum),
-        "runs": runs,
-    }
-    write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")
-    write_whole(folder / "comparison.csv", csv_text([runs[0], *(run.values() for run in runs)]))
-    if not config.draws_plots:
-        return
-    # Matplotlib takes a second to import, and a table should not wait for it.
-    from placement.report import comparison_plots, style
-
-    placers = list(dict.fromkeys(entry.placer for entry in entries))
-    curves = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
-    figure = comparison_plots.plot_cost_over_time(
-        curves,
-        title=f"{design.name}: cost over time",
-        unit="CPU seconds, all threads together",
-        cost=config.weights.name,
-    )
-    style.save_figure(figure, folder / "cost_over_time.png")
-    best = {placer: min(_of(entries, placer), key=_proxy_cost) for placer in placers}
-    shown = {placer: (entry.outcome.placement, entry.metrics.costs.proxy_cost) for placer, entry in best.items()}
-    style.save_figure(
-        comparison_plots.plot_side_by_side(
-            design, shown, title=f"{design.name}: placers compared", cost=config.weights.name
-        ),
-        folder / "placements.png",
-    )
-
-
-def _proxy_cost(entry: Entry) -> float:
-    return entry.metrics.costs.proxy_cost

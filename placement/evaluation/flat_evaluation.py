@@ -44,6 +44,12 @@ class FlatFound(NamedTuple):
     cluster: np.ndarray
     route: RoutingEstimate
 
+    @property
+    def drawn_cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the standard cells: x and y, µm from the canvas's lower left corner, and cluster, [cells] each."""
+        core, cells = self.flat.floorplan.core, self.flat.cells
+        return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
+
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
     """The flat netlist in a design's folder, and each node's cluster.
@@ -112,14 +118,19 @@ def check_placement(name: str, design: Design, placement: Placement, console: Co
     judge = FlatJudge(name, design)
     with _bar(console) as report:
         found = judge.check(placement, report=report)
-    if not found.metrics.flat_converged:
+    tell_spread(found.metrics, console)
+    return found
+
+
+def tell_spread(flat: FlatMetrics, console: Console, whose: str = "") -> None:
+    """A note where the cells, those around the macros of `whose` where that is said, did not spread as they should."""
+    if not flat.flat_converged:
         console.print(
-            f"note: the cells did not spread: after {SETTINGS.iterations} iterations "
-            f"{found.metrics.density_overflow:.1%} of their area stand beyond their bins' room, more than "
+            f"note: {whose}{': ' if whose else ''}the cells did not spread: after {SETTINGS.iterations} iterations "
+            f"{flat.density_overflow:.1%} of their area stand beyond their bins' room, more than "
             f"{SETTINGS.overflow:.0%}; the flat check's figures count for less",
             soft_wrap=True,
         )
-    return found
 
 
 def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, title: str) -> None:
@@ -127,12 +138,15 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
     from placement.report import flat_plots, style  # Matplotlib takes a second to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    core, cells = found.flat.floorplan.core, found.flat.cells
-    x, y = found.placement.x[cells] - core.x_low, found.placement.y[cells] - core.y_low
-    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(x, y, found.cluster[cells]), title=title)
+    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(*found.drawn_cells), title=title)
     style.save_figure(figure, folder / "cells.png")
     figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
     style.save_figure(figure, folder / "routing.png")
+
+
+def share_done(progress: Progress) -> float:
+    """How much of placing the cells is done, in [0, 1]."""
+    return max(0.0, min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow)))
 
 
 @contextlib.contextmanager
@@ -143,7 +157,6 @@ def _bar(console: Console) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task("", total=1.0)
 
         def show(progress: Progress) -> None:
-            done = (1 - progress.overflow) / (1 - SETTINGS.overflow)
-            bar.update(task, completed=max(0.0, min(1.0, done)), description=f"overflow {progress.overflow:.0%}")
+            bar.update(task, completed=share_done(progress), description=f"overflow {progress.overflow:.0%}")
 
         yield show

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +32,8 @@ def load_placement(
         DesignError: the design or the placement cannot be found or read.
     """
     assert config.design is not None
-    for key, name in (("placement", config.placement), ("initial", config.initial)):
-        if name is not None and not Path(name).is_file():
-            raise DesignError(f"{key}={name}: there is no such file")
+    _check_file("placement", config.placement)
+    _check_file("initial", config.initial)
     if config.placement is not None and is_def(config.placement):
         design = load(config.design, config.initial)
         return design, placed_by_def(config.placement, config.design, design), Path(config.placement).name
@@ -44,11 +44,58 @@ def load_placement(
         return design, _own(design), Path(canvas_file).name if canvas_file else "initial.plc"
     if config.initial is None:
         return design, design.initial, Path(config.placement).name
-    canvas, placement = read_placement(config.placement, design.netlist, located=design.initial)
+    return design, placed_by_file(config.placement, config.design, design), Path(config.placement).name
+
+
+def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str, Placement]:
+    """Several placements of one design, by their files' names; where two are alike, by what differs in their paths.
+
+    Args:
+        paths: `.plc` and DEF files.
+        name: of the design, as `load` takes it.
+        design: the same, loaded; its canvas counts.
+
+    Raises:
+        DesignError: a file is named twice, cannot be found or read, or is of another design.
+    """
+    real = [Path(path).resolve() for path in paths]
+    for path, file in zip(paths, real, strict=True):
+        _check_file("placement", path)
+        if real.count(file) > 1:
+            raise DesignError(f"placement={path}: is given {real.count(file)} times; once is enough")
+    return {label: placed_by_file(path, name, design) for label, path in zip(_labels(real), paths, strict=True)}
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """A short name for each file, no two alike."""
+    if len({file.name for file in files}) == len(files):
+        return [file.name for file in files]
+    parts = [file.parts for file in files]
+    while len({own[0] for own in parts}) == 1:
+        parts = [own[1:] for own in parts]
+    while len({own[-1] for own in parts}) == 1 and min(map(len, parts)) > 1:
+        parts = [own[:-1] for own in parts]
+    return ["/".join(own) for own in parts]
+
+
+def _check_file(key: str, path: str | None) -> None:
+    if path is not None and not Path(path).is_file():
+        raise DesignError(f"{key}={path}: there is no such file")
+
+
+def placed_by_file(path: str, name: str, design: Design) -> Placement:
+    """The placement in a `.plc` or DEF file, on the canvas of `design`; a note says where it was made for another.
+
+    Raises:
+        DesignError: as `read_placement` and `placed_by_def`.
+    """
+    if is_def(path):
+        return placed_by_def(path, name, design)
+    canvas, placement = read_placement(path, design.netlist, located=design.initial)
     if canvas != design.canvas:
         made, used = _described(canvas), _described(design.canvas)
-        print(f"note: {config.placement} was made for {made}; evaluated on {used}", file=sys.stderr)
-    return design, placement, Path(config.placement).name
+        print(f"note: {path} was made for {made}; evaluated on {used}", file=sys.stderr)
+    return placement
 
 
 def placed_by_def(path: str, name: str, design: Design) -> Placement:

@@ -17,6 +17,7 @@ from placement.search.config import AnnealConfig, Budget
 DEFAULT_COST = CostConfig()
 DEFAULT_ANNEAL = AnnealConfig()
 PLACERS = ("random", "greedy", "anneal", "mixed_size", "policy", "policy+refine")
+DEFAULT_PLACERS = ("random", "greedy", "anneal")
 SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 
@@ -160,16 +161,36 @@ class LegaliseConfig(JudgingSettings):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompareConfig(AnnealSettings):
-    """Of `compare`: placers are run for the same time, and compared."""
+    """Of `compare`: placers are run for the same time, and compared, also with placements that files hold."""
 
-    placers: tuple[Annotated[str, one_of(PLACERS)], ...] = ("random", "greedy", "anneal")
+    placers: tuple[Annotated[str, one_of(PLACERS)], ...] | None = None
+    placement: tuple[str, ...] = ()
+    flat: bool = False
     seeds: Count = 3
     plots: bool | None = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.placers:
+        if not self.chosen and not self.placement:
             raise ConfigError(f"placers: at least one of {', '.join(PLACERS)}")
-        for placer in self.placers:
+        for placer in self.chosen:
             if placer.startswith("policy") and self.checkpoint is None:
                 raise ConfigError(f"placers: {placer!r} needs checkpoint=RUN, the run folder of a trained policy")
+        if len(set(self.chosen)) < len(self.chosen):
+            raise ConfigError(f"placers: {', '.join(self.chosen)}: name each once; seeds=N runs each N times")
+        needs = {"flat=true": self.flat, "placement": self.placement, "placers=mixed_size": self.needs_flat}
+        if self.design is None and any(needs.values()):
+            what = next(name for name, needed in needs.items() if needed)
+            raise ConfigError(f"{what}: needs design=, also with a checkpoint")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The placers to run: where nothing is said and no placements are given, the usual ones."""
+        if self.placers is not None:
+            return self.placers
+        return () if self.placement else DEFAULT_PLACERS
+
+    @property
+    def needs_flat(self) -> bool:
+        """Whether the design's flat netlist is read."""
+        return self.flat or "mixed_size" in self.chosen

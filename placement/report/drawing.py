@@ -5,6 +5,7 @@ Axis legend: M macros drawn, K corners of one. Lengths are in µm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -147,6 +148,16 @@ def view_of(design: Design, placement: Placement) -> View:
     low = np.maximum(corners.min(axis=0), [-0.2 * width, -0.2 * height]) - margin
     high = np.minimum(corners.max(axis=0), [1.2 * width, 1.2 * height]) + margin
     return View(left=float(low[0]), right=float(high[0]), bottom=float(low[1]), top=float(high[1]))
+
+
+def union_view(views: Sequence[View]) -> View:
+    """The smallest view that shows all of `views`, at least one."""
+    return View(
+        left=min(view.left for view in views),
+        right=max(view.right for view in views),
+        bottom=min(view.bottom for view in views),
+        top=max(view.top for view in views),
+    )
 
 
 def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:

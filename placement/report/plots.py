@@ -172,39 +172,37 @@ def plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel]
     for number, panel in enumerate(panels):
         start, share = (left + number * (plot_width + gap)) / width, plot_width / width
         axes = figure.add_axes((start, 1.35 / height, share, plot_height / height))
-        image = _draw_map(axes, design, panel)
-        for edges in _map_outlines(design, placement):
+        image = draw_map(axes, design, panel.values, panel.limit)
+        heading = f"{panel.name}, highest {panel.values.max():.2f}"
+        axes.set_title(heading, loc="left", size=style.TEXT_SIZE, color=style.INK, pad=6)
+        axes.set_xlabel("x (µm)")
+        for edges in map_outlines(design, placement):
             axes.add_collection(edges, autolim=False)
         if number == 0:
             axes.set_ylabel("y (µm)")
         else:
             axes.tick_params(labelleft=False)
-        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, panel.unit)
+        colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, panel.unit)
     style.head(figure, title or design.name, left=left)
     return figure
 
 
-def _draw_map(axes: Axes, design: Design, panel: MapPanel) -> AxesImage:
-    """Colours the gcells by a map's values."""
+def draw_map(axes: Axes, design: Design, values: np.ndarray, limit: float) -> AxesImage:
+    """Colours the gcells by a map's values (float [R, C]); the colours end at `limit`."""
     canvas = design.canvas
     style.dress(axes)
-    image = axes.imshow(
-        panel.values,
+    return axes.imshow(
+        values,
         origin="lower",
         extent=(0, canvas.width, 0, canvas.height),
         cmap=MAP_COLOURS,
         vmin=0,
-        vmax=panel.limit or 1.0,
+        vmax=limit or 1.0,
         interpolation="nearest",
     )
-    axes.set_title(
-        f"{panel.name}, highest {panel.values.max():.2f}", loc="left", size=style.TEXT_SIZE, color=style.INK, pad=6
-    )
-    axes.set_xlabel("x (µm)")
-    return image
 
 
-def _map_outlines(design: Design, placement: Placement) -> list[PolyCollection]:
+def map_outlines(design: Design, placement: Placement) -> list[PolyCollection]:
     """The hard macros' edges to lie over a map: white with a dark rim, seen on light and on dark colours."""
     corners = list(drawing.outlines(design, placement, design.netlist.hard))
     rim = PolyCollection(corners, facecolors="none", edgecolors="black", linewidths=1.5, alpha=0.3)
@@ -212,7 +210,7 @@ def _map_outlines(design: Design, placement: Placement) -> list[PolyCollection]:
     return [rim, line]
 
 
-def _colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
+def colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
     """A horizontal colour bar for `image` in `axes`."""
     figure = axes.figure
     assert isinstance(figure, Figure)
