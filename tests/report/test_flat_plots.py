@@ -60,7 +60,7 @@ def test_every_placement_has_its_cells_and_its_routes(count: int) -> None:
 
 
 def test_no_texts_or_pictures_lie_upon_each_other() -> None:
-    panels = [panel("p" * 60, number) for number in range(8)]
+    panels = [panel("placement_" * 6, number) for number in range(8)]
     figure = plot_flat_side_by_side(DESIGN, panels, title="compared")
     figure.draw_without_rendering()
     titles = [axes.get_tightbbox() for axes in figure.axes] + [text.get_window_extent() for text in figure.texts]
