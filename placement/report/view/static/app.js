@@ -30,7 +30,7 @@ export class App {
     this.bar = document.getElementById("bar");
     for (const name of ["undo", "redo", "save"]) this[name] = this[name].bind(this);
     listenToKeys(this);
-    model.addEventListener("change", () => this.changed());
+    model.addEventListener("change", () => (model.drag ? this.redraw() : this.changed()));
     new ResizeObserver(() => this.resize()).observe(document.getElementById("stage"));
     addEventListener("beforeunload", (event) => this.unloading(event));
     document.title = model.title;
@@ -280,7 +280,7 @@ export class App {
       if (canvas.hidden) continue;
       const ratio = devicePixelRatio || 1;
       [canvas.width, canvas.height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+      canvas.getContext("2d", { alpha: false }).setTransform(ratio, 0, 0, ratio, 0, 0);
     }
     this.viewport.resize(this.canvases[0].clientWidth, this.canvases[0].clientHeight);
     this.paint();
@@ -295,23 +295,26 @@ export class App {
     const { model } = this, other = model.sessions[model.other], [pointer] = this.pointers;
     const ghost = other && model.mode === "lines" ? { placement: other.placement, nodes: model.movedNodes() } : null;
     return { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, placement: model.placement, faults: model.faults,
-      changes: model.changes, band: pointer.band, ruler: pointer.ruler, ghost };
+      changes: model.changes, drag: model.drag?.moved ? model.drag : null, band: pointer.band, ruler: pointer.ruler, ghost };
   }
 
   paint() {
     this.frameAsked = undefined;
+    if (this.model.drag) this.panels?.update();
     const { model } = this, [first] = this.canvases, pointer = this.pointers?.[0];
     if (!pointer) return;
-    this.painter ??= new Painter(first.getContext("2d"), model.design, this.viewport, this.colours);
+    this.painter ??= new Painter(first.getContext("2d"), model.design, this.viewport, this.colours, () => this.redraw());
     const shown = { layers: model.layers, chosen: model.chosen, lines: model.lines, map: model.map, cells: model.cells, changes: [] };
     const other = model.sessions[model.other], fade = other && model.mode === "fade" ? model.fade : 0;
     this.painter.paint(this.shown());
     if (fade) this.painter.paint({ ...shown, placement: other.placement, faults: faultsOf(other), fade });
     if (other && model.mode === "sides") {
-      this.second ??= new Painter(this.canvases[1].getContext("2d"), model.design, this.viewport, this.colours);
+      this.second ??= new Painter(this.canvases[1].getContext("2d"), model.design, this.viewport, this.colours, () => this.redraw());
       this.second.paint({ ...shown, map: null, placement: other.placement, faults: faultsOf(other), band: this.pointers[1].band, ruler: this.pointers[1].ruler });
     }
-    performance.mark("painted");
+    if (!this.painted) performance.mark("painted");
+    this.painted = true;
+    this.mover?.painted();
   }
 }
 

@@ -2,7 +2,11 @@
 
 export function palette() {
   const style = getComputedStyle(document.documentElement);
-  return new Proxy({}, { get: (_, name) => style.getPropertyValue(`--${name}`).trim() });
+  let known = {}, theme = null;
+  return new Proxy({}, { get: (_, name) => {
+    if (theme !== document.documentElement.dataset.theme) [theme, known] = [document.documentElement.dataset.theme, {}];
+    return (known[name] ??= style.getPropertyValue(`--${name}`).trim());
+  } });
 }
 
 // Cividis (Nuñez, Anderton and Renslow, 2018): even in lightness, and the same to colour-blind readers.

@@ -7,7 +7,7 @@ const MODES = [["lines", "lines join moved macros"], ["fade", "one fades into th
 export class Compare {
   constructor(parent, app) {
     Object.assign(this, { parent, app, model: app.model });
-    this.model.addEventListener("change", () => this.draw());
+    this.model.addEventListener("change", () => { if (!this.model.drag) this.draw(); });
     this.draw();
   }
 

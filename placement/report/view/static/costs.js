@@ -18,7 +18,20 @@ function difference(name, value) {
   return cell;
 }
 
-export function costTable(model) {
+// Puts the table into an element; only what has changed where the table is there already.
+export function updateCosts(parent, model) {
+  const made = costTable(model), old = parent.querySelectorAll("td"), now = made.querySelectorAll("td");
+  if (old.length !== now.length || parent.firstChild?.className !== made.className) {
+    parent.replaceChildren(made);
+    return;
+  }
+  now.forEach((cell, at) => {
+    if (old[at].textContent !== cell.textContent) old[at].textContent = cell.textContent;
+    old[at].className = cell.className;
+  });
+}
+
+function costTable(model) {
   const { state } = model.session, { costs } = model, other = model.sessions[model.other]?.state;
   const heads = other ? ["", "now", "there", "difference"] : ["", "now", "since start"];
   const rows = ROWS.map(([name, label]) => {

@@ -1,38 +1,36 @@
 // Paints one placement onto a canvas. `shown` says what: see `Painter.paint`.
 
 import { CELL, HARD, PORT, SOFT, TURN } from "./data.js";
+import { paintCells, pixelsOf } from "./cells.js";
 import { haloOf } from "./snap.js";
 import { paintMap, paintScale } from "./maps.js";
 import { micrometres, roundLength } from "./viewport.js";
 
-const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5, FINE = 3; // pixels
+const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5; // pixels
+const REST = 120; // ms without a move after which the view rests
 const SHORTENED = new Map(), MOST_SHORTENED = 20000;
 
 export class Painter {
-  constructor(context, design, viewport, colours) {
-    Object.assign(this, { context, design, viewport, colours });
+  // `redraw` asks for another picture, once the view rests.
+  constructor(context, design, viewport, colours, redraw = () => {}) {
+    Object.assign(this, { context, design, viewport, colours, redraw });
   }
 
-  // shown: {placement, layers, chosen: Set, faults: Map, lines, changes, map, hover, band, ruler, ghost, links}
+  // shown: {placement, layers, chosen: Set, faults: Map, lines, changes, map, hover, band, ruler, ghost, links, drag}
+  // While macros are dragged, all that stands still is painted once and kept.
   paint(shown) {
     const { context, viewport, colours } = this;
     this.shown = shown;
     this.placement = shown.placement;
     this.base = shown.fade ?? 1; // opacity of everything, where this placement is painted over another one
+    this.moving = new Set(shown.drag?.nodes);
     context.globalAlpha = this.base;
-    context.fillStyle = colours.paper;
-    context.fillRect(0, 0, viewport.width, viewport.height);
-    this.ground();
-    if (shown.map) paintMap(this, shown.map);
-    if (shown.layers.blockages) this.rectangles(this.design.blockages, colours.blockage, "blockage");
-    if (shown.layers.regions) for (const one of this.design.regions) this.rectangles(one.rectangles, colours.region, one.name);
-    if (shown.layers.cells) this.cells();
-    context.globalAlpha = this.base * (shown.map || (shown.layers.cells && shown.cells) ? 0.35 : 1);
-    if (shown.layers.soft) this.macros(SOFT);
+    if (shown.drag && !context.isVector) context.drawImage(this.resting(), 0, 0, viewport.width, viewport.height);
+    else this.below();
     context.globalAlpha = this.base * (shown.map ? 0.35 : 1);
-    if (shown.layers.hard) this.macros(HARD);
+    if (shown.drag) this.drawMacros(shown.drag.nodes);
     context.globalAlpha = this.base;
-    if (shown.layers.ports) this.ports();
+    this.outlines();
     if (shown.ghost) this.ghosts(shown.ghost);
     if (shown.layers.lines) this.lines(shown.lines);
     this.changed(shown.changes);
@@ -41,6 +39,39 @@ export class Painter {
     if (shown.ruler) this.ruler(shown.ruler);
     if (shown.map) paintScale(this, shown.map);
     this.scaleBar();
+  }
+
+  // Everything up to the macros and ports that stand still.
+  below() {
+    const { context, viewport, colours, shown } = this;
+    context.fillStyle = colours.paper;
+    context.fillRect(0, 0, viewport.width, viewport.height);
+    this.ground();
+    if (shown.map) paintMap(this, shown.map);
+    if (shown.layers.blockages) this.rectangles(this.design.blockages, colours.blockage, "blockage");
+    if (shown.layers.regions) for (const one of this.design.regions) this.rectangles(one.rectangles, colours.region, one.name);
+    if (shown.layers.cells) this.cells();
+    const still = (kind) => this.design.of[kind].filter((node) => !this.moving.has(node));
+    context.globalAlpha = this.base * (shown.map || (shown.layers.cells && shown.cells) ? 0.35 : 1);
+    if (shown.layers.soft) this.drawMacros(still(SOFT));
+    context.globalAlpha = this.base * (shown.map ? 0.35 : 1);
+    if (shown.layers.hard) this.drawMacros(still(HARD));
+    context.globalAlpha = this.base;
+    if (shown.layers.ports) this.ports();
+  }
+
+  // A picture of what stands still in a drag, made anew when the view changes.
+  resting() {
+    const { context, viewport, shown } = this, { width, height } = context.canvas, { scale, left, top } = viewport;
+    const key = JSON.stringify([scale, left, top, width, height, shown.layers, shown.map?.name, this.colours.paper, Boolean(shown.cells)]);
+    if (this.rest?.drag === shown.drag && this.rest.key === key) return this.rest.picture;
+    const picture = new OffscreenCanvas(width, height);
+    this.context = picture.getContext("2d", { alpha: false });
+    this.context.setTransform(context.getTransform());
+    this.below();
+    this.context = context;
+    this.rest = { drag: shown.drag, key, picture };
+    return picture;
   }
 
   box(node) {
@@ -109,26 +140,32 @@ export class Painter {
     context.stroke();
   }
 
-  macros(kind) {
+  drawMacros(nodes) {
     const { context, colours, placement, design, shown } = this;
-    const name = kind === HARD ? "hard" : "soft";
-    const small = [];
     context.lineWidth = 1;
-    for (const node of design.of[kind]) {
+    for (const node of nodes) {
       if (!placement.placed[node]) continue;
-      const [left, low, width, height] = this.box(node);
+      const [left, low, width, height] = this.box(node), hard = design.kind[node] === HARD;
       if (!this.viewport.sees(left, low, left + width, low + height)) continue;
       const place = this.rectangle(left, low, width, height);
-      const look = kind === HARD && placement.fixed[node] ? "fixed" : name;
+      const look = !hard ? "soft" : placement.fixed[node] ? "fixed" : "hard";
       context.fillStyle = colours[look];
       context.fillRect(...place);
       context.strokeStyle = colours[`${look}-edge`];
       if (place[2] > 2) context.strokeRect(...place);
-      if (kind === HARD && place[2] > 8) this.mark(node, place, colours[`${look}-edge`]);
-      if (kind === HARD && shown.layers.halos) this.halo(node, left, low, width, height);
-      if (shown.chosen.has(node) || shown.faults.has(node)) small.push([node, place]);
+      if (hard && place[2] > 8) this.mark(node, place, colours[`${look}-edge`]);
+      if (hard && shown.layers.halos) this.halo(node, left, low, width, height);
     }
-    for (const [node, place] of small) this.outline(node, place);
+  }
+
+  // What is chosen, and what is not legal.
+  outlines() {
+    const { shown, design, placement } = this, layer = { [HARD]: shown.layers.hard, [SOFT]: shown.layers.soft };
+    for (const node of new Set([...shown.faults.keys(), ...shown.chosen])) {
+      if (!layer[design.kind[node]] || !placement.placed[node]) continue;
+      const [left, low, width, height] = this.box(node);
+      if (this.viewport.sees(left, low, left + width, low + height)) this.outline(node, this.rectangle(left, low, width, height));
+    }
   }
 
   outline(node, place) {
@@ -176,47 +213,34 @@ export class Painter {
     context.restore();
   }
 
-  // Many cells: as pixels where they are small, else as rectangles. Those of the flat netlist, and the design's own.
+  // Those of the flat netlist, and the design's own.
   cells() {
-    const { design, placement, shown } = this, nodes = design.of[CELL];
-    if (shown.cells) this.scatter(shown.cells, shown.cells.x.length, (at) => at);
-    const { x, y } = placement, { width, height } = design;
-    this.scatter({ x, y, width, height }, nodes.length, (at) => nodes[at]);
+    const { design, placement, shown } = this, nodes = design.of[CELL], { x, y } = placement, { width, height } = design;
+    if (shown.cells) this.flat = this.scattered(this.flat, shown.cells, shown.cells.x.length, (at) => at);
+    if (nodes.length) this.own = this.scattered(this.own, { x, y, width, height }, nodes.length, (at) => nodes[at]);
   }
 
-  // One pass over plain numbers: a hundred thousand cells are drawn anew in every frame.
-  scatter({ x, y, width, height }, count, index) {
-    const { context, viewport, colours } = this, { scale, left, top } = viewport, ratio = context.getTransform().a;
-    const right = left + viewport.width / scale, low = top - viewport.height / scale, fine = context.isVector ? 0 : FINE / scale;
-    const pixels = count && !context.isVector ? this.pixels() : null, zoom = scale * ratio;
-    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colours.cell.slice(at, at + 2), 16));
-    const colour = (200 << 24) | (blue << 16) | (green << 8) | red;
-    context.fillStyle = colours.cell;
-    for (let at = 0; at < count; at += 1) {
-      const one = index(at), cx = x[one], cy = y[one], across = width[one] / 2, up = height[one] / 2;
-      if (cx + across < left || cx - across > right || cy + up < low || cy - up > top) continue;
-      if (2 * up >= fine) {
-        context.fillRect((cx - across - left) * scale, (top - cy - up) * scale, 2 * across * scale, 2 * up * scale);
-      } else if (cx >= left && cy <= top) {
-        const px = ((cx - left) * zoom) | 0, py = ((top - cy) * zoom) | 0;
-        if (px < pixels.wide && py < pixels.tall) pixels.values[py * pixels.wide + px] = colour;
-      }
+  // Paints many cells by a picture of them, and gives the picture back. While the view moves, the picture moves with it;
+  // a new one is made once the view rests.
+  scattered(known, cells, count, index) {
+    const { context, viewport, colours } = this, { scale, left, top, width, height } = viewport;
+    if (context.isVector) {
+      paintCells(this, cells, count, index);
+      return known;
     }
-    if (!pixels) return;
-    pixels.layer.putImageData(pixels.image, 0, 0);
-    context.drawImage(this.layer, 0, 0, viewport.width, viewport.height);
-  }
-
-  // An empty picture of the canvas's size, to be used again in every frame.
-  pixels() {
-    const { width: wide, height: tall } = this.context.canvas;
-    if (this.layer?.width !== wide || this.layer?.height !== tall) {
-      this.layer = new OffscreenCanvas(wide, tall);
-      const layer = this.layer.getContext("2d"), image = layer.createImageData(wide, tall);
-      this.fine = { layer, image, values: new Uint32Array(image.data.buffer), wide, tall };
+    const same = known && known.x === cells.x && known.tint === colours.cell && known.picture.width === context.canvas.width && known.picture.height === context.canvas.height;
+    const zoom = same ? scale / known.scale : 0, px = same ? (known.left - left) * scale : 0, py = same ? (top - known.top) * scale : 0;
+    const near = zoom > 0.5 && zoom < 2 && Math.abs(px) < width / 2 && Math.abs(py) < height / 2, moved = zoom !== 1 || px !== 0 || py !== 0;
+    clearTimeout(this.rests);
+    if (same && (!moved || (near && !this.rested))) {
+      context.drawImage(known.picture, px, py, width * zoom, height * zoom);
+      if (moved) this.rests = setTimeout(() => { this.rested = true; this.redraw(); }, REST);
+      return known;
     }
-    this.fine.values.fill(0);
-    return this.fine;
+    this.rested = false;
+    const made = pixelsOf(this, cells, count, index, same ? known : null);
+    context.drawImage(made.picture, 0, 0, width, height);
+    return { ...made, x: cells.x, tint: colours.cell, scale, left, top };
   }
 
   ports() {

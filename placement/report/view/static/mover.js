@@ -8,12 +8,18 @@ export class Mover {
     this.snap = { grid: true, neighbours: true };
     this.waiting = null; // places that the server has not been asked for yet
     this.asking = null;
+    this.priced = []; // when the pointer came to the places whose costs the next picture shows
     this.delays = []; // ms from the pointer to the cost on the page, for those who measure
   }
 
   begin(nodes) {
     this.model.beginDrag(nodes);
     this.delays.length = 0;
+  }
+
+  // A picture with the newest costs is there.
+  painted() {
+    for (const since of this.priced.splice(0)) this.delays.push(performance.now() - since);
   }
 
   // `way`: µm that the pointer went since the drag began; `near`: µm within which edges attract; `free`: no snapping.
@@ -41,7 +47,7 @@ export class Mover {
         drag.costs = answer.costs;
         drag.faults = answer.faults;
         this.model.refresh();
-        this.delays.push(performance.now() - since);
+        this.priced.push(since);
       }
     } catch (error) {
       this.tell(error.message, true);

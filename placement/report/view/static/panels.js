@@ -3,7 +3,7 @@
 import { HARD, PORT, SOFT } from "./data.js";
 import { Compare } from "./compare.js";
 import { Constrain } from "./constrain.js";
-import { costTable } from "./costs.js";
+import { updateCosts } from "./costs.js";
 import { Doing } from "./doing.js";
 import { button, element, fill } from "./dom.js";
 import { MAPS } from "./maps.js";
@@ -43,7 +43,7 @@ export class Panels {
       this.run = new Run(this.running, app);
     }
     this.comparing = new Compare(this.compare, app);
-    this.model.addEventListener("change", () => this.update());
+    this.model.addEventListener("change", () => { if (!this.model.drag) this.update(); }); // a drag: once a frame
     this.update();
   }
 
@@ -108,7 +108,7 @@ export class Panels {
 
   update() {
     const { model } = this;
-    fill(this.costs, costTable(model));
+    updateCosts(this.costs, model);
     this.updateFaults();
     this.drawLayers();
     this.constraints?.draw();
