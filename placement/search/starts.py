@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from placement.engine import _native
+from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
 from placement.netlist.design import Design, Placement
@@ -217,12 +218,11 @@ def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
     """A kind of start that puts macro after macro on the legal gcell of least score."""
 
     def make(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
-        try:
-            state = PlacementState(design)
-        except _native.UnplayableDesign:
-            if not design.constraints.any:
-                raise
-            return  # gcells are too coarse for the constraints: only places between them will do
+        with refusing_unplayable([design]):
+            try:
+                state = PlacementState(design)
+            except _native.GridTooCoarse:
+                return  # only places between the gcells' centres will do
         score = _SCORES[name]
         while state.step < len(design.placing_order):
             if state.legal_cells == 0:

@@ -123,6 +123,24 @@ def test_the_named_starts_are_legal_and_whole(design):
     assert isinstance(starts[0], Start)
 
 
+def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
+    nodes = [Node("p", NodeKind.PORT, 0, 0), Node("wide", NodeKind.HARD, 10, 10, 14, 14)]
+    coarse = build("coarse", square_canvas(2, 2), nodes, [Net([("p", 0, 0), ("wide", 0, 0)])])
+    starts = make_starts(coarse, AnnealConfig(starts=("greedy",)), 0)
+    assert starts and "greedy" not in {start.name for start in starts}
+    for start in starts:
+        assert legality(coarse, start.placement) == (0, 0)
+
+
+def test_what_no_start_can_mend_is_told(design):
+    placed, fixed = design.initial.placed.copy(), design.initial.fixed.copy()
+    macro = design.placing_order[0]
+    placed[macro], fixed[macro] = False, True
+    lost = dataclasses.replace(design, initial=dataclasses.replace(design.initial, placed=placed, fixed=fixed))
+    with pytest.raises(DesignError, match="never moves, and the initial placement gives it no position"):
+        make_starts(lost, AnnealConfig(starts=("greedy",)), 0)
+
+
 def test_schedules_fall_from_hot_to_cold():
     for schedule in (Geometric(1.0, 0.01), Adaptive(1.0, 0.01)):
         assert schedule.temperature == 1.0

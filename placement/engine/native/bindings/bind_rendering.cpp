@@ -49,11 +49,14 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
 void bind_rendering(nb::module_& m) {
   static PyObject* unplayable = PyErr_NewException("placement.engine._native.UnplayableDesign", PyExc_ValueError, nullptr);
   m.attr("UnplayableDesign") = nb::handle(unplayable);
+  static PyObject* coarse = PyErr_NewException("placement.engine._native.GridTooCoarse", unplayable, nullptr);
+  m.attr("GridTooCoarse") = nb::handle(coarse);
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const UnplayableDesign& error) {
-      PyErr_SetObject(unplayable, nb::make_tuple(error.design, error.node, error.what()).ptr());
+      PyObject* type = dynamic_cast<const GridTooCoarse*>(&error) != nullptr ? coarse : unplayable;
+      PyErr_SetObject(type, nb::make_tuple(error.design, error.node, error.what()).ptr());
     }
   });
 

@@ -76,7 +76,7 @@ void EpisodePlan::plan_macro(int node) {
   std::tie(macro.first_row, macro.last_row) =
       inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, design->canvas.height);
   if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
-    throw UnplayableDesign(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
+    throw GridTooCoarse(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
   }
   macros.push_back(macro);
 }
@@ -232,7 +232,7 @@ void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& exampl
       block_cells(cells, words, first_row, last_row, first_column, last_column);
     });
     if (constraints.any && std::all_of(cells, cells + set, [](std::uint64_t word) { return word == 0; })) {
-      throw UnplayableDesign(macro.node, "constraints and fixed macros leave it no gcell; a finer grid may");
+      throw GridTooCoarse(macro.node, "constraints and fixed macros leave it no gcell; a finer grid may");
     }
   }
 }

@@ -22,6 +22,11 @@ struct UnplayableDesign : std::invalid_argument {
   int node;        // the node that is the reason, or -1
 };
 
+// Thrown where a macro has room on no gcell's centre; it may have between them.
+struct GridTooCoarse : UnplayableDesign {
+  using UnplayableDesign::UnplayableDesign;
+};
+
 // The box around the placed pins of a net, µm; empty where low > high.
 struct Box {
   double low_x = std::numeric_limits<double>::infinity(), high_x = -low_x;
