@@ -13,16 +13,13 @@ from rich.console import Console
 
 from placement.cli.constraint_options import constraint_settings
 from placement.config import ConfigError
-from placement.netlist.assembly.bookshelf import read_bookshelf_design
+from placement.netlist.assembly.bookshelf import read_bookshelf_file
 from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def_file
 from placement.netlist.assembly.lef_def import read_lef_def_file
-from placement.netlist.bytes_file import read_bytes
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
-from placement.netlist.files import unpacked_bytes
 from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.formats.bookshelf import bookshelf_files
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
 from placement.netlist.importing import PICTURE_NAME, check_folder, import_design, write_design
@@ -164,14 +161,12 @@ def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, by
     """
     lefs: list[str | os.PathLike[str]] = list(config.lef)
     if config.bookshelf:
-        flat = read_bookshelf_design(config.bookshelf, name=config.name, free_blocks=config.free_macros)
-        positions = bookshelf_files(config.bookshelf).get("pl")
-        return flat, None, {} if positions is None else {"positions_data": unpacked_bytes(positions)}
+        flat, positions = read_bookshelf_file(config.bookshelf, name=config.name, free_blocks=config.free_macros)
+        return flat, None, {} if positions is None else {"positions_data": positions}
     if config.protobuf and config.plc:
-        canvas = read_canvas(config.plc)
+        canvas, source = read_canvas(config.plc)
         flat = read_protobuf_canvas(config.protobuf, canvas, name=config.name)
-        sources = (*flat.sources, read_bytes(config.plc)[1])
-        return dataclasses.replace(flat, sources=sources), canvas, {}
+        return dataclasses.replace(flat, sources=(*flat.sources, source)), canvas, {}
     assert config.def_ is not None
     if config.protobuf:
         flat, data = read_protobuf_def_file(config.protobuf, config.def_, lefs=lefs, name=config.name)

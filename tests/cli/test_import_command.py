@@ -23,7 +23,7 @@ from placement.cli.importing import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import option_overrides
 from placement.netlist.formats.def_file import PlacementStatus, read_def
-from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
 from placement.netlist.importing import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_imported_flat
@@ -215,6 +215,38 @@ def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     assert [source.sha256 for source in flat.sources] == [
         hashlib.sha256(text.encode()).hexdigest() for text in (LEF, DEF)
     ]
+
+
+def test_bookshelf_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
+    files = {
+        "d.aux": "RowBasedPlacement : d.nodes d.nets d.pl",
+        "d.nodes": "a 2 2\nb 2 2\np 1 1 terminal\n",
+        "d.nets": "NetDegree : 2\na I\nb O\nNetDegree : 2\nb I\np O\n",
+        "d.pl": "a 0 0\nb 4 4\np 0 8 : N /FIXED\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    opened: list[str] = []
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
+    flat, _, kept = importing._read(ImportConfig(bookshelf=str(tmp_path / "d.aux"), out="d"))
+    assert opened == list(files)
+    assert kept == {"positions_data": files["d.pl"].encode()}
+    assert {source.name: source.sha256 for source in flat.sources} == {
+        name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
+    }
+
+
+def test_the_plc_of_an_import_is_read_once(tmp_path: Path, monkeypatch) -> None:
+    write_placement(tmp_path / "c.plc", load("toy6"), load("toy6").initial)
+    data = (tmp_path / "c.plc").read_bytes()
+    opened: list[str] = []
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
+    canvas, source = read_canvas(tmp_path / "c.plc")
+    assert canvas == load("toy6").canvas
+    assert opened.count("c.plc") == 1
+    assert (source.name, source.sha256) == ("c.plc", hashlib.sha256(data).hexdigest())
 
 
 def test_files_that_are_wrong_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -27,7 +27,14 @@ _UTILIZATION = 0.7
 def read_bookshelf_design(
     path: str | os.PathLike[str], *, name: str | None = None, free_blocks: bool = False
 ) -> FlatDesign:
-    """A flat design from the files that an `.aux` file names.
+    """As `read_bookshelf_file`, the design alone."""
+    return read_bookshelf_file(path, name=name, free_blocks=free_blocks)[0]
+
+
+def read_bookshelf_file(
+    path: str | os.PathLike[str], *, name: str | None = None, free_blocks: bool = False
+) -> tuple[FlatDesign, bytes | None]:
+    """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
 
     A terminal no higher and no wider than a row is high is a port, a larger one a fixed macro; another node higher
     than a row is a macro, the rest are standard cells. A missing `.scl` is replaced by rows within the box around
@@ -52,7 +59,7 @@ def read_bookshelf_design(
     placement, port_notice = _placement(files, netlist, die, free_blocks=free_blocks)
     notices += [port_notice] if port_notice else []
     values = np.concatenate((files.x, files.y, files.width, files.height, files.row_x, files.row_y))
-    return FlatDesign(
+    design = FlatDesign(
         name=name or Path(path).name.removesuffix(".aux"),
         netlist=netlist,
         placement=placement,
@@ -64,6 +71,7 @@ def read_bookshelf_design(
         sources=files.sources,
         notices=tuple(notices),
     )
+    return design, files.positions_data
 
 
 def _row_height(files: Bookshelf, notices: list[str]) -> float:

@@ -11,8 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.formats.bookshelf_files import BookshelfLines, NetsFile, NodesFile, PositionsFile, RowsFile
+from placement.netlist.bytes_file import SourceFile
+from placement.netlist.formats.bookshelf_files import (
+    BookshelfLines,
+    InputFile,
+    NetsFile,
+    NodesFile,
+    PositionsFile,
+    RowsFile,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,6 +28,7 @@ class Bookshelf:
 
     Attributes:
         path: the `.aux` file, for messages; sources: the files read.
+        positions_data: the `.pl` file's unpacked bytes; None where there is none.
         names: N node names; width, height: float64 [N]; terminal: bool [N].
         x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed: bool [N]; located: bool [N], whether
             the `.pl` file names the node.
@@ -32,6 +40,7 @@ class Bookshelf:
 
     path: str
     sources: tuple[SourceFile, ...]
+    positions_data: bytes | None
     names: list[str]
     width: np.ndarray
     height: np.ndarray
@@ -63,8 +72,8 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
         DesignError: with file and line; `.nodes` or `.nets` are missing, a file holds another number of entries than
             it says, a name is unknown or there twice, a number is none, a row has no width or height.
     """
-    aux = Path(path)
-    files = bookshelf_files(aux)
+    aux = InputFile.read(Path(path))
+    files = {suffix: InputFile.read(file) for suffix, file in _named(aux).items()}
     notices: list[str] = []
     nodes = NodesFile(files["nodes"])
     nets = NetsFile(files["nets"], nodes.index)
@@ -73,10 +82,11 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
     rows = RowsFile(files.get("scl"))
     for suffix, what in (("pl", "positions"), ("scl", "rows")):
         if suffix not in files:
-            notices.append(f"{aux}: there is no .{suffix} file, so no {what}")
+            notices.append(f"{aux.path}: there is no .{suffix} file, so no {what}")
     return Bookshelf(
-        path=str(aux),
-        sources=tuple(read_bytes(file)[1] for file in (aux, *files.values())),
+        path=str(aux.path),
+        sources=tuple(file.source for file in (aux, *files.values())),
+        positions_data=files["pl"].data if "pl" in files else None,
         names=list(nodes.index),
         width=np.array(nodes.width),
         height=np.array(nodes.height),
@@ -93,13 +103,8 @@ def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
     )
 
 
-def bookshelf_files(path: str | os.PathLike[str]) -> dict[str, Path]:
-    """Suffix → file, of those that an `.aux` file names; a file that is there gzipped only is taken so.
-
-    Raises:
-        DesignError: as `read_bookshelf`.
-    """
-    aux = Path(path)
+def _named(aux: InputFile) -> dict[str, Path]:
+    """Suffix → file, of those that an `.aux` file names; a file that is there gzipped only is taken so."""
     lines = BookshelfLines(aux)
     found: dict[str, Path] = {}
     for words in lines:
@@ -107,7 +112,7 @@ def bookshelf_files(path: str | os.PathLike[str]) -> dict[str, Path]:
             name = Path(word)
             if name.is_absolute() or ".." in name.parts:
                 raise lines.error(f"{word!r} must be a file beside the .aux file")
-            file = aux.parent / name
+            file = aux.path.parent / name
             zipped = file.with_name(file.name + ".gz")
             suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
             if file.is_file() or zipped.is_file():

@@ -5,24 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
-from placement.netlist.files import read_text
+from placement.netlist.files import decoded
 from placement.netlist.formats.findings import SHOWN, refuse
 
 _ORIENTATIONS = Orientation.__members__
 
 
+class InputFile(NamedTuple):
+    """A file as it was read, once: its path, its unpacked bytes, and what a design keeps of it."""
+
+    path: Path
+    data: bytes
+    source: SourceFile
+
+    @classmethod
+    def read(cls, path: Path) -> InputFile:
+        """Raises DesignError where it cannot be read."""
+        return cls(path, *read_bytes(path))
+
+
 class BookshelfLines:
     """The lines of one file without comments and empty ones; `number` is the current line's."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, file: InputFile) -> None:
+        self.path = file.path
         self.number = 0
-        self.lines = read_text(path).split("\n")
+        self.lines = decoded(file.data, file.path).split("\n")
 
     def __iter__(self) -> Iterator[list[str]]:
         for number, text in enumerate(self.lines, start=1):
@@ -60,8 +75,8 @@ def _compare(lines: BookshelfLines, counts: dict[str, int], key: str, found: int
 class NodesFile:
     """The `.nodes` file: name, width, height, and whether it is a terminal."""
 
-    def __init__(self, path: Path) -> None:
-        lines = BookshelfLines(path)
+    def __init__(self, file: InputFile) -> None:
+        lines = BookshelfLines(file)
         self.index: dict[str, int] = {}
         self.width: list[float] = []
         self.height: list[float] = []
@@ -82,7 +97,7 @@ class NodesFile:
             self.height.append(height)
             self.terminal.append(len(words) == 4)
         if doubled:
-            refuse(path, [("duplicate node names", len(doubled), doubled[:SHOWN])])
+            refuse(file.path, [("duplicate node names", len(doubled), doubled[:SHOWN])])
         _compare(lines, counts, "numnodes", len(self.width))
         _compare(lines, counts, "numterminals", sum(self.terminal))
 
@@ -90,14 +105,14 @@ class NodesFile:
 class NetsFile:
     """The `.nets` file: nets and their pins."""
 
-    def __init__(self, path: Path, index: dict[str, int]) -> None:
+    def __init__(self, file: InputFile, index: dict[str, int]) -> None:
         self.names: list[str] = []
         self.start: list[int] = [0]
         self.node: list[int] = []
         self.dx: list[float] = []
         self.dy: list[float] = []
         self.drives: list[bool] = []
-        self.lines = BookshelfLines(path)
+        self.lines = BookshelfLines(file)
         self.unknown: list[tuple[int, str]] = []
         counts: dict[str, int] = {}
         degree = 0
@@ -109,7 +124,7 @@ class NetsFile:
                 self.pin(words, index)
         self.close(degree)
         if self.unknown:
-            refuse(path, [("pins on nodes that do not exist", len(self.unknown), self.unknown[:SHOWN])])
+            refuse(file.path, [("pins on nodes that do not exist", len(self.unknown), self.unknown[:SHOWN])])
         _compare(self.lines, counts, "numnets", len(self.names))
         _compare(self.lines, counts, "numpins", len(self.node))
         self.weight = [1.0] * len(self.names)
@@ -144,11 +159,11 @@ class NetsFile:
         self.dy.append(self.lines.number_of(offsets[1], "an offset") if offsets else 0.0)
         self.drives.append(len(words) > 1 and words[1] == "O")
 
-    def read_weights(self, path: Path | None) -> list[str]:
+    def read_weights(self, file: InputFile | None) -> list[str]:
         """Takes the nets' weights from a `.wts` file; returns notices of what it also holds."""
-        if path is None:
+        if file is None:
             return []
-        lines = BookshelfLines(path)
+        lines = BookshelfLines(file)
         index = {name: number for number, name in enumerate(self.names)}
         others = 0
         for words in lines:
@@ -159,13 +174,13 @@ class NetsFile:
             if weight < 0:
                 raise lines.error(f"the weight of net {words[0]!r} is {weight:g}; must be at least 0")
             self.weight[index[words[0]]] = weight
-        return [f"{path}: {others:,} weights are not of nets: they are passed over"] if others else []
+        return [f"{file.path}: {others:,} weights are not of nets: they are passed over"] if others else []
 
 
 class PositionsFile:
     """The `.pl` file: lower left corners, orientations, and what is fixed."""
 
-    def __init__(self, path: Path | None, index: dict[str, int]) -> None:
+    def __init__(self, file: InputFile | None, index: dict[str, int]) -> None:
         count = len(index)
         self.columns: dict[str, np.ndarray] = {
             "x": np.zeros(count),
@@ -174,9 +189,9 @@ class PositionsFile:
             "fixed": np.zeros(count, dtype=np.bool_),
             "located": np.zeros(count, dtype=np.bool_),
         }
-        if path is None:
+        if file is None:
             return
-        lines = BookshelfLines(path)
+        lines = BookshelfLines(file)
         unknown: list[tuple[int, str]] = []
         for words in lines:
             node = index.get(words[0])
@@ -187,7 +202,7 @@ class PositionsFile:
             else:
                 self.enter(lines, words, node)
         if unknown:
-            refuse(path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
+            refuse(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
 
     def enter(self, lines: BookshelfLines, words: list[str], node: int) -> None:
         columns = self.columns
@@ -208,11 +223,11 @@ class PositionsFile:
 class RowsFile:
     """The `.scl` file: rows, each with one or more parts."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, file: InputFile | None) -> None:
         self.parts: list[tuple[float, float, float, float, float, int]] = []
-        if path is None:
+        if file is None:
             return
-        lines = BookshelfLines(path)
+        lines = BookshelfLines(file)
         counts: dict[str, int] = {}
         row: dict[str, str] | None = None
         rows = 0

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import read_text, write_whole
+from placement.netlist.files import decoded, read_text, write_whole
 
 NO_ORIENTATION = "-"
 
@@ -110,14 +111,19 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def read_canvas(path: str | os.PathLike[str]) -> Canvas:
-    """The canvas in a `.plc` file, without a netlist; raises DesignError as `read_placement`."""
+def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
+    """The canvas in a `.plc` file, without a netlist, and what a design keeps of the file.
+
+    Raises:
+        DesignError: as `read_placement`.
+    """
     header = _CanvasComments(path)
-    lines = read_text(path).split("\n")
+    data, source = read_bytes(path)
+    lines = decoded(data, path).split("\n")
     for line, text in enumerate(lines, start=1):
         if text.lstrip().startswith("#"):
             header.read(text.strip().lstrip("#").strip(), line)
-    return header.canvas(len(lines))
+    return header.canvas(len(lines)), source
 
 
 def read_placement(
