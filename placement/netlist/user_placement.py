@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from placement.netlist.assembly.def_placement import read_def_placement
-from placement.netlist.clustering.regroup import centroids
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -70,6 +69,8 @@ def read_clustered_def(
     cluster = read_clusters(folder)
     has_cells = bool(theirs.placed[cluster >= 0].all()) and len(design.netlist.soft) > 0
     if has_cells:
+        from placement.netlist.clustering.regroup import centroids  # late: SciPy takes a while to import
+
         area = flat.netlist.width * flat.netlist.height
         soft = design.netlist.soft
         soft_x, soft_y = centroids(cluster, len(soft), x=theirs.x, y=theirs.y, area=area)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hmac
 import ipaddress
 import itertools
@@ -143,6 +144,7 @@ async def _static(request: Request) -> Response:
     return _file(request.path_params["name"])
 
 
+@functools.cache
 def static_names() -> list[str]:
     """The page's own files."""
     return sorted(
@@ -150,6 +152,7 @@ def static_names() -> list[str]:
     )
 
 
+@functools.cache
 def static_text(name: str) -> str:
     """One of them."""
     return files("placement.report.view").joinpath("static", name).read_text(encoding="utf-8")

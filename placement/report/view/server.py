@@ -64,6 +64,7 @@ def serve(
         server_header=False,
         ws="websockets-sansio",
         ws_max_size=LARGEST_REQUEST,
+        ws_per_message_deflate=False,  # packing takes longer than the way within a machine
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         timeout_graceful_shutdown=CLOSE_SECONDS,

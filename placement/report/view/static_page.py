@@ -15,7 +15,7 @@ from placement.netlist.design import Design
 from placement.report.view.scene import design_values, map_values, opened_values
 from placement.report.view.session import Session
 
-_IMPORT = re.compile(r'(?<=from )"\./(\w+\.js)"')
+_IMPORT = re.compile(r'(from |import\()"\./(\w+\.js)"')
 _MODULE = "viewer/"
 """What the names of the page's modules begin with: a module that stands in the page itself has no folder."""
 
@@ -67,7 +67,7 @@ def framed(page: str, title: str) -> str:
 
 def _as_address(script: str) -> str:
     """A module as a `data:` address, its imports by name."""
-    named = _IMPORT.sub(rf'"{_MODULE}\1"', script)
+    named = _IMPORT.sub(rf'\1"{_MODULE}\2"', script)
     return "data:text/javascript;base64," + base64.b64encode(named.encode()).decode("ascii")
 
 

@@ -1,12 +1,11 @@
 // Begins: gets the data (from the server, or from the page itself where it is a static report) and joins the parts.
 
-import { App } from "./app.js";
 import { Link } from "./link.js";
-import { Model } from "./model.js";
 
-const embedded = document.getElementById("embedded");
+const embedded = document.getElementById("embedded"), parts = Promise.all([import("./app.js"), import("./model.js")]);
 
 if (embedded) {
+  const [{ App }, { Model }] = await parts;
   globalThis.viewer = new App(new Model(JSON.parse(embedded.textContent)), null);
 } else {
   const address = new URL("socket", location.href);
@@ -17,8 +16,8 @@ if (embedded) {
     onOpen: () => { opening = open(); },
     onBreak: () => (app ? app.broke() : opening ?? notReached()),
   });
-  const open = async () => {
-    const values = await link.ask("scene");
+  const open = async () => { // the data come while the parts are loaded
+    const [values, [{ App }, { Model }]] = await Promise.all([link.ask("scene"), parts]);
     if (app) app.renew(values);
     else globalThis.viewer = app = new App(new Model(values), link);
   };
