@@ -17,6 +17,7 @@ from placement.cli.view_actions import view_actions
 from placement.config import ConfigError, CostConfig, Rule, Settings, require
 from placement.evaluation.given_placement import load_placement, placed_by_def
 from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -87,7 +88,8 @@ def view(config: ViewConfig, console: Console) -> None:
     exports = _exports(config.design, design)
     watch = RunWatch(runs[0], design) if runs else None
     constraints_path = find(config.design).resolve().parent / CONSTRAINTS_NAME
-    services = Services(actions, exports, watch, recovery, _cells_reader(config.design), constraints_path)
+    cells, tracks = _cells_reader(config.design), _tracks_reader(config.design)
+    services = Services(actions, exports, watch, recovery, cells, constraints_path, tracks)
     window = Window(design, sessions, folder=Path.cwd(), services=services)
     _serve(window, config, console)
 
@@ -142,6 +144,21 @@ def _cells_reader(name: str) -> Callable[[], Cells | None] | None:
     def read() -> Cells | None:
         flat = read_flat(path)
         return Cells.of(flat, flat.placement, "as the design's own files have them")
+
+    return read
+
+
+def _tracks_reader(name: str) -> Callable[[], SnapGrid] | None:
+    """Reads the routing tracks of the user's floorplan; None where the design has no flat netlist."""
+    path = find(name).parent / FLAT_NAME
+    if not path.is_file():
+        return None
+
+    def read() -> SnapGrid:
+        from placement.netlist.flat_constraints import track_grid
+
+        flat = read_flat(path)
+        return track_grid(flat.floorplan, flat.technology)
 
     return read
 

@@ -263,10 +263,15 @@ def _grid(plan: Floorplan, technology: Technology, snap: Snap | SnapGrid) -> Sna
         return _shifted(SnapGrid(pitch, pitch), core) if pitch >= LEAST_PITCH else SnapGrid()
     if snap != "tracks":
         raise DesignError(f"snap={snap!r}: must be manufacturing, tracks, none, or a grid")
+    return track_grid(plan, technology)
+
+
+def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
+    """The routing tracks, as seen from the core's corner; raises DesignError where a direction has none."""
     across, up = _tracks(plan, technology, is_vertical=True), _tracks(plan, technology, is_vertical=False)
     if across is None or up is None:
         raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
-    return _shifted(SnapGrid(across.step, up.step, across.start, up.start), core)
+    return _shifted(SnapGrid(across.step, up.step, across.start, up.start), plan.core)
 
 
 def _tracks(plan: Floorplan, technology: Technology, *, is_vertical: bool) -> Tracks | None:

@@ -173,6 +173,7 @@ _HANDLERS: dict[str, Handler] = {
     "maps": _maps,
     "places": _places,
     "cells": lambda window, page, request: window.cells(),
+    "tracks": lambda window, page, request: window.tracks(),
     "start": _start,
     "stop": _stop,
     "save": lambda window, page, request: window.save(request),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, constraints_text
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -42,6 +43,7 @@ class Services:
         watch: the run folder that is looked at, whose best placements are opened as they come.
         recovery: where unsaved steps are kept; None: nowhere.
         read_cells: reads the standard cells of the flat netlist; None: there is none.
+        read_tracks: reads the routing tracks of the flat netlist; None: there is none.
         constraints_path: the file that the commands take the design's constraints from.
     """
 
@@ -51,6 +53,7 @@ class Services:
     recovery: Recovery | None = None
     read_cells: Callable[[], Cells | None] | None = None
     constraints_path: Path | None = None
+    read_tracks: Callable[[], SnapGrid] | None = None
 
 
 class Window:
@@ -256,6 +259,12 @@ class Window:
         if self._cells is None:
             raise DesignError(f"{self.design.name}: no standard cells are placed; the flat check places them")
         return self._cells.values()
+
+    def tracks(self) -> dict[str, float]:
+        """The routing tracks, as a grid; raises DesignError where the design has none."""
+        if self.services.read_tracks is None:
+            raise DesignError(f"{self.design.name}: has no routing tracks: it was not imported with a floorplan")
+        return dataclasses.asdict(self.services.read_tracks())
 
     def stop(self, index: int) -> None:
         """Asks the job that is at work on a placement to end; nothing where there is none."""

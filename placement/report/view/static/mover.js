@@ -5,7 +5,7 @@ import { snapped } from "./snap.js";
 export class Mover {
   constructor(model, link, tell) {
     Object.assign(this, { model, link, tell });
-    this.snap = { grid: true, neighbours: true };
+    this.snap = { grid: true, neighbours: true, tracks: null }; // tracks: the grid of the routing tracks
     this.waiting = null; // places that the server has not been asked for yet
     this.asking = null;
     this.priced = []; // when the pointer came to the places whose costs the next picture shows

@@ -98,12 +98,23 @@ export class Panels {
         edit("⇥", "right edges", "align", "right"), edit("⤓", "lower edges", "align", "bottom"), edit("⤒", "upper edges", "align", "top"),
         edit("│", "middles, on a vertical line", "align", "centre_x"), edit("─", "middles, on a horizontal line", "align", "centre_y")),
       element("div", { className: "row" }, element("span", { className: "muted" }, "equal gaps"), edit("↔", "across", "distribute", "x"),
-        edit("↕", "up", "distribute", "y"), element("span", { className: "muted" }, "snap to"), this.snapBox("grid", "grid"), this.snapBox("neighbours", "edges")));
+        edit("↕", "up", "distribute", "y"), element("span", { className: "muted" }, "snap to"), this.snapBox("grid", "grid"), this.snapBox("neighbours", "edges"), this.model.hasCells ? this.trackBox() : null));
   }
 
   snapBox(name, text) {
     const { snap } = this.app.mover;
     return element("label", {}, element("input", { type: "checkbox", checked: snap[name], onchange: (event) => { snap[name] = event.target.checked; } }), text);
+  }
+
+  // The tracks are asked for when they are first wanted.
+  trackBox() {
+    const { app } = this, { snap } = app.mover;
+    return element("label", {}, element("input", { type: "checkbox", id: "snap-tracks", onchange: async ({ target }) => {
+      if (target.checked) this.tracks ??= await app.ask("tracks");
+      snap.tracks = target.checked ? this.tracks ?? null : null;
+      target.checked = snap.tracks !== null;
+      if (snap.tracks) app.tell(`lower left corners go onto tracks of ${snap.tracks.pitch_x} × ${snap.tracks.pitch_y} µm`);
+    } }), "tracks");
   }
 
   update() {

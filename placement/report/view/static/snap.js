@@ -30,10 +30,10 @@ export function haloOf(design, placement, node, axis) {
 }
 
 // The centre for a macro that the pointer would put at `centre`.
-//   how: {grid: bool, neighbours: bool}; near: µm within which an edge attracts.
+//   how: {grid: bool, neighbours: bool, tracks: grid or null}; near: µm within which an edge attracts.
 export function snapped(design, placement, node, centre, how, near) {
   const sides = placement.sides(design, node), result = [...centre];
-  const { grid } = design, pitches = [grid.pitch_x, grid.pitch_y], offsets = [grid.offset_x, grid.offset_y];
+  const grid = how.tracks ?? design.grid, pitches = [grid.pitch_x, grid.pitch_y], offsets = [grid.offset_x, grid.offset_y];
   for (const axis of [0, 1]) {
     const half = sides[axis] / 2;
     if (how.neighbours && design.kind[node] === HARD) {
@@ -47,7 +47,7 @@ export function snapped(design, placement, node, centre, how, near) {
         }
       }
     }
-    if (how.grid) result[axis] = onGrid(result[axis] - half, pitches[axis], offsets[axis]) + half;
+    if (how.grid || how.tracks) result[axis] = onGrid(result[axis] - half, pitches[axis], offsets[axis]) + half;
   }
   return result;
 }
