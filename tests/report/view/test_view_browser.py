@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
 import xml.etree.ElementTree as ElementTree
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placement.cli.main import main
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
+from placement.netlist.flat_file import read_flat, write_flat
+from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 from tests.report.view.conftest import Server
@@ -351,3 +355,34 @@ def test_a_blockage_a_region_and_a_halo_are_drawn_and_kept_to(
     one.page.reload()
     one.ready()
     one.page.wait_for_selector("#constraints:has-text('middle: 1 macro')")
+
+
+def test_an_imported_design_is_exported_checked_flat_and_snapped_to_its_tracks(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    words = ["--cells", "400", "--macros", "5", "--ports", "12", "--macro-pins", "8"]
+    assert main(["generate", "flat", str(tmp_path / "chip"), *words]) == 0
+    flat = read_flat(tmp_path / "chip" / "flat.npz")
+    tracks = (Tracks("metal2", True, 0.05, 0.5, 4000), Tracks("metal1", False, 0.1, 0.7, 4000))
+    plan = dataclasses.replace(flat.floorplan, tracks=tracks)
+    write_flat(tmp_path / "chip" / "flat.npz", dataclasses.replace(flat, floorplan=plan))
+    design = load(tmp_path / "chip")
+    one = person(serve("chip"))
+    one.page.click("#snap-tracks")
+    one.page.wait_for_selector("#message:has-text('tracks of 0.5 × 0.7 µm')")
+    node = hard(design)
+    one.drag(node, 37, -23)
+    one.steps(1)
+    x, y = one.page.evaluate("n => [viewer.model.placement.x[n], viewer.model.placement.y[n]]", node)
+    left, low = x - design.netlist.width[node] / 2, y - design.netlist.height[node] / 2
+    for corner, start, step in ((left + plan.core.x_low, 0.05, 0.5), (low + plan.core.y_low, 0.1, 0.7)):
+        assert (corner - start) / step == pytest.approx(round((corner - start) / step), abs=1e-4)
+    one.page.select_option("#export", "openroad")
+    one.page.fill("dialog input", "chip.tcl")
+    one.page.click("dialog button.main")
+    one.page.wait_for_selector("#message:has-text('saved:')")
+    assert (tmp_path / "chip.tcl").read_text().count("place_macro") == len(design.netlist.hard)
+    one.page.click("#do-flat")
+    one.page.wait_for_selector("#job:has-text('flat wirelength')", timeout=2 * SECONDS)
+    one.page.click("label:has-text('standard cells')")
+    one.page.wait_for_selector("#message:has-text('standard cells, placed by the flat check')")
