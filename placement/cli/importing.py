@@ -16,6 +16,7 @@ from placement.config import ConfigError
 from placement.netlist.assembly.bookshelf import read_bookshelf_file
 from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def_file
 from placement.netlist.assembly.lef_def import read_lef_def_file
+from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
 from placement.netlist.flat_constraints import ConstraintSettings
@@ -43,6 +44,7 @@ class ImportConfig:
     columns: int | None = None
     rows: int | None = None
     spacing: float = 0.0
+    tracks: tuple[float, ...] = ()
     parts: int = 500
     utilization: float = 0.5
     aspect: float = 1.0
@@ -78,6 +80,12 @@ class ImportConfig:
                 raise ConfigError(f"{key}={value}: must be at least {least}")
         if self.spacing < 0:
             raise ConfigError(f"spacing={self.spacing}: must be at least 0 µm")
+        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
+        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
+            raise ConfigError(
+                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
+                "macros, across and up"
+            )
         _ = self.clustering, self.constraints  # raise where one is wrong
 
     @property
@@ -124,6 +132,8 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     with phases("reading"):
         flat, canvas, kept = _read(config)
         flat = _adapted(flat, config)
+    if config.tracks:
+        canvas = _with_tracks(flat, canvas, config)
     imported = import_design(
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
         settings=config.clustering, constraints=config.constraints, canvas=canvas, phase=phases,
@@ -173,6 +183,21 @@ def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, by
     else:
         flat, data = read_lef_def_file(lefs, config.def_, name=config.name)
     return flat, None, {"def_data": data}
+
+
+def _with_tracks(flat: FlatDesign, canvas: Canvas | None, config: ImportConfig) -> Canvas:
+    """The canvas with the tracks that the user gives."""
+    if canvas is None:
+        rule = GridRule(spacing=config.spacing)
+        canvas, _ = canvas_of(flat, columns=config.columns, rows=config.rows, rule=rule)
+    across, up, macros_across, macros_up = config.tracks
+    return dataclasses.replace(
+        canvas,
+        routes_horizontal=across,
+        routes_vertical=up,
+        macro_routes_horizontal=macros_across,
+        macro_routes_vertical=macros_up,
+    )
 
 
 def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:

@@ -102,7 +102,7 @@ class _Reader:
         """Sets a setting; `raw` values may be lists in Hydra's grammar."""
         if self.is_list(name) and not (raw and value.startswith("[")):
             values = value.split(",") if raw and "=" not in value and name not in _WITH_COMMAS else [value]
-            self.lists.setdefault(name, []).extend(quoted(one, text=True) for one in values)
+            self.lists.setdefault(name, []).extend(quoted(one, text=self.is_text(name)) for one in values)
         elif raw and value.startswith(("[", "{", "'", '"')):
             self.result.append(f"{name}={value}")
         else:
@@ -113,7 +113,7 @@ class _Reader:
 
     def is_text(self, name: str) -> bool:
         hint = self.hints[name]
-        return hint is str or str in typing.get_args(hint)
+        return hint is str or str in typing.get_args(hint)  # also of the values of a list
 
     def setting(self, key: str) -> str:
         """The setting that a key means."""

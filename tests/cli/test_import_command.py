@@ -94,10 +94,12 @@ def test_the_table_says_what_was_read(chip: tuple[Path, Path], tmp_path: Path, c
 
 def test_constraints_are_those_of_the_options(chip: tuple[Path, Path], tmp_path: Path) -> None:
     words = ("--halo", 2, "--halo", "core/u1/*=4,3", "--blockage", "30,30,40,50", "--port-keepout", 1.5)
-    words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25")
+    words += ("--region", "low:core/u2/*,core/u3/*:28,28,90,60", "--snap", "0.5,0.25", "--tracks", 12, 13, 9, 8)
     assert run("import", "--lef", chip[0], "--def", chip[1], "--out", tmp_path / "d", "--parts", 4, *words) == 0
     design = load(tmp_path / "d")
-    constraints, names = design.constraints, design.netlist.names
+    constraints, names, canvas = design.constraints, design.netlist.names, design.canvas
+    assert (canvas.routes_horizontal, canvas.routes_vertical) == (12, 13)
+    assert (canvas.macro_routes_horizontal, canvas.macro_routes_vertical) == (9, 8)
     halos = {names[node]: tuple(constraints.halo[node].tolist()) for node in design.netlist.hard}
     assert halos["core/u1/mem[1]"] == (4, 3) and halos["core/u0/mem[0]"] == (2, 2)
     # The core begins ten rows of 2.72 µm further in than the die.
@@ -140,6 +142,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
+        (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
+        (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "no option '--dfe'; there are --lef, --def,"),
         (["chip.def"], "'chip.def': is no option"),
