@@ -19,14 +19,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from placement.engine.costs import proxy_cost
-from placement.evaluation.flat_evaluation import FlatJudge
+from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
+from placement.evaluation.mixed_size import WEIGHTS, congested_wirelength, refine_among_cells
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report.metrics import FlatMetrics
 from placement.report.tables import make_table
-from placement.search.search import Point, Watch, search, search_identity
+from placement.search.search import Point, SearchResult, Watch, search, search_identity
 from placement.search.starts import Start
 
 RECORD_NAME = "candidates.json"
@@ -45,6 +46,7 @@ class Candidate(NamedTuple):
         cost: the search's.
         seconds, moves: of its one thread.
         flat: what the flat check found.
+        congested: µm of wire beyond 70% of the tracks, by the nets' boxes on gcells of 10 µm.
         placement: of the clustered design.
     """
 
@@ -54,7 +56,13 @@ class Candidate(NamedTuple):
     seconds: float
     moves: int
     flat: FlatMetrics
+    congested: float
     placement: Placement
+
+    @property
+    def worth(self) -> float:
+        """µm of wire after the check, and ten for each that is congested; the less, the better."""
+        return self.flat.flat_wirelength + WEIGHTS.congestion * self.congested
 
 
 def find_best(
@@ -120,13 +128,12 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
             one.start,
             f"{one.cost:.6f}",
             f"{one.flat.flat_wirelength:,.0f}",
-            f"{one.flat.routed_wirelength:,.0f}",
-            f"{one.flat.overflow:.3%}",
+            f"{one.congested:,.0f}",
             f"{one.seconds:,.0f}",
         ]
         for one in found
     ]
-    columns = ("candidate", "start", "cost", "flat wirelength, µm", "routed, µm", "overflow", "CPU-s of search")
+    columns = ("candidate", "start", "cost", "flat wirelength, µm", "congested, µm", "CPU-s of search")
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -153,24 +160,45 @@ def _find(
     watch: Watch,
     seed: int,
 ) -> list[Candidate]:
-    """What a search found; a start of its own that was placed with all cells, too, which may be worth more."""
-    budget, weights = config.budget, config.weights
-    result = search(design, starts, config=config.anneal, budget=budget, weights=weights, seed=seed, watch=watch)
+    """What a search found; of method=mixed_size what it began with, too.
+
+    Raises:
+        KeyboardInterrupt: the search was stopped.
+    """
+
+    def candidate(start: str, placement: Placement, flat: FlatFound, found: SearchResult | None) -> Candidate:
+        seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
+        cost = proxy_cost(design, placement, weights=weights).proxy_cost
+        return Candidate(
+            number, start, cost, seconds, moves, flat.metrics, congested_wirelength(design, flat), placement
+        )
+
+    budget, weights, anneal = config.budget, config.weights, config.anneal
+    if config.method != "mixed_size":
+        result = search(design, starts, config=anneal, budget=budget, weights=weights, seed=seed, watch=watch)
+        _go_on(result)
+        checked = judge.check(result.placement, stopped=watch.stopped)
+        return [candidate(result.start, result.placement, checked, result)]
+    (start,) = starts
+    begun = judge.check(start.placement, stopped=watch.stopped)
+    placement, result = refine_among_cells(
+        design, start.placement, begun, anneal, budget=budget, seed=seed, watch=watch
+    )
+    _go_on(result)
+    refined = judge.check(placement, stopped=watch.stopped)
+    return [
+        candidate(f"{start.name}, not refined", start.placement, begun, None),
+        candidate(start.name, placement, refined, result),
+    ]
+
+
+def _go_on(result: SearchResult) -> None:
     if not result.finished:
         raise KeyboardInterrupt
-    places = [(result.start, result.placement, result.seconds, result.moves)]
-    if config.method == "mixed_size":
-        places += [(f"{start.name}, not refined", start.placement, 0.0, 0) for start in starts]
-    found = []
-    for start, placement, seconds, moves in places:
-        flat = judge.check(placement, stopped=watch.stopped).metrics
-        cost = proxy_cost(design, placement, weights=weights).proxy_cost
-        found.append(Candidate(number, start, cost, seconds, moves, flat, placement))
-    return found
 
 
 def _worth(candidate: Candidate) -> tuple[float, int]:
-    return candidate.flat.routed_wirelength, candidate.number
+    return candidate.worth, candidate.number
 
 
 def _settings(config: SearchConfig) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Mixed-size placement as a start for searches, and as a placer: cells and macros placed together, then made legal."""
+"""Mixed-size placement: cells and macros placed together, made legal, then the macros annealed among the cells."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.config import CostWeights
+from placement.engine.costs import proxy_cost
 from placement.engine.soft import place_soft_macros
-from placement.evaluation.flat_evaluation import read_flat_of
+from placement.evaluation.flat_evaluation import FlatFound, read_flat_of
+from placement.flat.among_cells import among_cells, macros_of
 from placement.flat.from_clusters import core_of, macros_from_flat
 from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
-from placement.netlist.design import Design
+from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
-from placement.search.config import AnnealConfig
+from placement.search.config import AnnealConfig, Budget
 from placement.search.flips import flip_macros
+from placement.search.search import SearchResult, Watch, search
 from placement.search.starts import Start, legal
 from placement.training.compilation import keep_compilations
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05)
 """Macros are most of the charge: at 7% the cells would not be spread yet."""
+
+WEIGHTS = CostWeights(1.0, 1.0, 30.0, "chip")
+"""Of the cost among the cells. With a weight of 1 wires that cross arrays of macros stay above the tracks."""
+HOT = 0.04
+"""Temperature among the cells at the beginning, as `AnnealConfig.hot`: the macros are near where they belong."""
 
 
 def mixed_size_start(
@@ -62,3 +70,60 @@ def mixed_size_start(
     if len(design.netlist.soft):
         placement = place_soft_macros(design, placement, config.soft_placer)
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
+
+
+def congested_wirelength(design: Design, found: FlatFound) -> float:
+    """µm of wire beyond 70% of the tracks, both directions, by the nets' boxes on gcells of `among_cells`.
+
+    Args:
+        design: the clustered one.
+        found: a flat check of it.
+    """
+    among = among_cells(found.flat, design, found.placement)
+    unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
+    return proxy_cost(among, among.initial, weights=WEIGHTS).congestion_cost * unit
+
+
+def refine_among_cells(
+    design: Design,
+    placement: Placement,
+    found: FlatFound,
+    config: AnnealConfig,
+    *,
+    budget: Budget,
+    seed: int,
+    watch: Watch,
+) -> tuple[Placement, SearchResult]:
+    """The hard macros annealed while all cells stand where the flat check put them.
+
+    Args:
+        design: the clustered one.
+        placement: of it, legal.
+        found: its flat check.
+        config: what macros keep clear of, how they are annealed, and the soft placer.
+        budget: of the one thread.
+        seed: of the moves, at least 0.
+        watch: what is done beside.
+
+    Returns:
+        `placement` with the hard macros moved and the soft macros placed for them, and the search.
+
+    Raises:
+        DesignError: `placement` is not legal.
+        OSError: the watch's folder cannot be written.
+    """
+    hot = HOT if config.hot is None else config.hot
+    among = among_cells(found.flat, design, found.placement)
+    annealed = search(
+        among,
+        [Start(NAME, among.initial)],
+        config=dataclasses.replace(config, hot=hot, cold=min(config.cold, hot)),
+        budget=budget,
+        weights=WEIGHTS,
+        seed=seed,
+        watch=watch,
+    )
+    placement = macros_of(found.flat, design, placement, annealed.placement)
+    if len(design.netlist.soft):
+        placement = place_soft_macros(design, placement, config.soft_placer)
+    return placement, annealed

@@ -45,12 +45,12 @@ def _halos(flat: FlatDesign, design: Design) -> np.ndarray:
     hard = flat.netlist.hard
     written, kept = np.zeros((2, flat.netlist.num_nodes, 4))
     written[flat.floorplan.halo_node] = flat.floorplan.halo
-    kept[hard] = np.tile(design.constraints.halo[_clustered_nodes(flat, design.netlist)], 2)
+    kept[hard] = np.tile(design.constraints.halo[clustered_nodes(flat, design.netlist)], 2)
     larger = np.tile(np.maximum(written[:, :2], written[:, 2:]), 2)
     return np.where(np.isclose(kept, larger, rtol=0.0, atol=_SAME), written, kept)
 
 
-def _clustered_nodes(flat: FlatDesign, netlist: Netlist) -> np.ndarray:
+def clustered_nodes(flat: FlatDesign, netlist: Netlist) -> np.ndarray:
     """int64 [hard macros of the flat netlist]: their nodes in the clustered one."""
     index = {netlist.names[node]: int(node) for node in netlist.hard}
     names = [flat.netlist.names[node] for node in flat.netlist.hard.tolist()]
@@ -71,7 +71,7 @@ def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or has no position.
     """
-    hard, there = flat.netlist.hard, _clustered_nodes(flat, netlist)
+    hard, there = flat.netlist.hard, clustered_nodes(flat, netlist)
     lacking = hard[~placement.placed[there]]
     if len(lacking):
         raise DesignError(f"macro {flat.netlist.names[lacking[0]]!r} has no position")
@@ -94,7 +94,7 @@ def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one.
     """
-    there = _clustered_nodes(flat, design.netlist)
+    there = clustered_nodes(flat, design.netlist)
     moves = ~design.initial.fixed[there]
     hard, there = flat.netlist.hard[moves], there[moves]
     core = flat.floorplan.core
