@@ -127,16 +127,33 @@ def _anneal(job: Job) -> PlacerOutcome:
 
 
 def _mixed_size(job: Job) -> PlacerOutcome:
-    """Cells and macros placed together, once: more time does not change it."""
-    from placement.evaluation.mixed_size import mixed_size_start  # JAX takes seconds to import
+    """Cells and macros placed together, once; in the time that is left the macros are annealed among the cells."""
+    # late: JAX takes seconds to import
+    from placement.evaluation.flat_evaluation import FlatJudge
+    from placement.evaluation.mixed_size import mixed_size_start, refine_among_cells
 
     begin, config = time.process_time(), job.config
     assert config.design is not None
     start = mixed_size_start(
         config.design, job.design, config.anneal, weights=config.weights, seed=job.seed, stopped=job.watch.stopped
     )
-    cost = proxy_cost(job.design, start.placement, weights=config.weights).proxy_cost
-    return PlacerOutcome(start.placement, start.name, ((time.process_time() - begin, cost),))
+    curve = [_point(job, start.placement, begin)]
+    placement = start.placement
+    if 2 * curve[0][0] < job.seconds:  # the cells are placed in less time than cells and macros were
+        found = FlatJudge(config.design, job.design).check(placement, stopped=job.watch.stopped)
+        left = begin + job.seconds - time.process_time()
+        if left > 0:
+            placement, _ = refine_among_cells(
+                job.design, placement, found, config.anneal, budget=Budget(left), seed=job.seed, watch=job.watch
+            )
+            curve.append(_point(job, placement, begin))
+    return PlacerOutcome(placement, start.name, tuple(curve))
+
+
+def _point(job: Job, placement: Placement, begin: float) -> tuple[float, float]:
+    """CPU seconds since `begin`, and what the placement costs."""
+    cost = proxy_cost(job.design, placement, weights=job.config.weights).proxy_cost
+    return time.process_time() - begin, cost
 
 
 def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
