@@ -20,7 +20,7 @@ from rich.table import Table
 
 from placement.engine.costs import proxy_cost
 from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
-from placement.evaluation.mixed_size import WEIGHTS, congested_wirelength, refine_among_cells
+from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
@@ -31,6 +31,8 @@ from placement.search.search import Point, SearchResult, Watch, search, search_i
 from placement.search.starts import Start
 
 RECORD_NAME = "candidates.json"
+DETOUR = 60.0
+"""µm of wire that one is worth which finds no track: overflow so weighed ranks placements best as flows do."""
 SEARCH_SHARE = 0.8
 """Of a candidate's progress in the bar; the rest is its check."""
 DEADLINE_SECONDS = 7 * 24 * 3600.0
@@ -46,7 +48,7 @@ class Candidate(NamedTuple):
         cost: the search's.
         seconds, moves: of its one thread.
         flat: what the flat check found.
-        congested: µm of wire beyond 70% of the tracks, by the nets' boxes on gcells of 10 µm.
+        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
         placement: of the clustered design.
     """
 
@@ -56,13 +58,13 @@ class Candidate(NamedTuple):
     seconds: float
     moves: int
     flat: FlatMetrics
-    congested: float
+    beyond_tracks: float
     placement: Placement
 
     @property
     def worth(self) -> float:
-        """µm of wire after the check, and ten for each that is congested; the less, the better."""
-        return self.flat.flat_wirelength + WEIGHTS.congestion * self.congested
+        """µm of wire after the check, and `DETOUR` for each that the tracks do not hold; the less, the better."""
+        return self.flat.flat_wirelength + DETOUR * self.beyond_tracks
 
 
 def find_best(
@@ -128,12 +130,12 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
             one.start,
             f"{one.cost:.6f}",
             f"{one.flat.flat_wirelength:,.0f}",
-            f"{one.congested:,.0f}",
+            f"{one.beyond_tracks:,.0f}",
             f"{one.seconds:,.0f}",
         ]
         for one in found
     ]
-    columns = ("candidate", "start", "cost", "flat wirelength, µm", "congested, µm", "CPU-s of search")
+    columns = ("candidate", "start", "cost", "flat wirelength, µm", "beyond tracks, µm", "CPU-s of search")
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -169,9 +171,7 @@ def _find(
     def candidate(start: str, placement: Placement, flat: FlatFound, found: SearchResult | None) -> Candidate:
         seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
         cost = proxy_cost(design, placement, weights=weights).proxy_cost
-        return Candidate(
-            number, start, cost, seconds, moves, flat.metrics, congested_wirelength(design, flat), placement
-        )
+        return Candidate(number, start, cost, seconds, moves, flat.metrics, wire_beyond_tracks(design, flat), placement)
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
     if config.method != "mixed_size":

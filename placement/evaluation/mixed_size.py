@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ WEIGHTS = CostWeights(1.0, 1.0, 30.0, "chip")
 """Of the cost among the cells. With a weight of 1 wires that cross arrays of macros stay above the tracks."""
 HOT = 0.04
 """Temperature among the cells at the beginning, as `AnnealConfig.hot`: the macros are near where they belong."""
+
+USABLE_TRACKS = 0.7
+"""Share of the tracks beyond which the chip cost counts wire."""
 
 
 def mixed_size_start(
@@ -72,14 +76,17 @@ def mixed_size_start(
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
 
 
-def congested_wirelength(design: Design, found: FlatFound) -> float:
-    """µm of wire beyond 70% of the tracks, both directions, by the nets' boxes on gcells of `among_cells`.
+def wire_beyond_tracks(design: Design, found: FlatFound) -> float:
+    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `among_cells`.
 
     Args:
         design: the clustered one.
         found: a flat check of it.
     """
     among = among_cells(found.flat, design, found.placement)
+    names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
+    tracks: dict[str, Any] = {name: getattr(among.canvas, name) / USABLE_TRACKS for name in names}
+    among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
     unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
     return proxy_cost(among, among.initial, weights=WEIGHTS).congestion_cost * unit
 
