@@ -53,7 +53,7 @@ class Standing(NamedTuple):
 
 def of_def(path: Path, flat: Path, halo: float) -> Standing:
     """Macros, ports and die of a DEF file."""
-    design = read_protobuf_def(flat, path)
+    design, _ = read_protobuf_def(flat, path)
     die, own = design.floorplan.die, design.placement
     stands = design.netlist.kind != NodeKind.CELL
     placement = dataclasses.replace(own, placed=own.placed & stands, fixed=stands)

@@ -14,8 +14,8 @@ from rich.console import Console
 from placement.cli.constraint_options import constraint_settings
 from placement.config import ConfigError
 from placement.netlist.assembly.bookshelf import read_bookshelf_file
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def_file
-from placement.netlist.assembly.lef_def import read_lef_def_file
+from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
+from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
@@ -179,9 +179,9 @@ def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, by
         return dataclasses.replace(flat, sources=(*flat.sources, source)), canvas, {}
     assert config.def_ is not None
     if config.protobuf:
-        flat, data = read_protobuf_def_file(config.protobuf, config.def_, lefs=lefs, name=config.name)
+        flat, data = read_protobuf_def(config.protobuf, config.def_, lefs=lefs, name=config.name)
     else:
-        flat, data = read_lef_def_file(lefs, config.def_, name=config.name)
+        flat, data = read_lef_def(lefs, config.def_, name=config.name)
     return flat, None, {"def_data": data}
 
 

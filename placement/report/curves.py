@@ -166,17 +166,5 @@ def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     """The first panel's entries as one legend for all panels, at the figure's foot."""
-    width, height = figure.get_size_inches()
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="lower left",
-        bbox_to_anchor=(LEFT / width, 0.14 / height),
-        borderaxespad=0,
-        borderpad=0,
-        ncols=min(len(labels), 4) or 1,
-        frameon=False,
-        fontsize=style.SMALL_SIZE,
-        labelcolor=style.INK,
-    )
+    style.foot_legend(figure, handles, left=LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)

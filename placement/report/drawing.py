@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from placement.netlist.design import TURN, Canvas, Design, Placement
@@ -160,8 +161,19 @@ def union_view(views: Sequence[View]) -> View:
     )
 
 
-def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
-    """Shows `view` in `axes`, draws the canvas's area and edge and labels the sides in µm."""
+def view_figure(view: View, width: float) -> tuple[Figure, Axes]:
+    """A figure `width` inches wide with one axes of the view's shape, room for a heading and a legend around it."""
+    plot_width = width - style.MARGIN - 0.2
+    plot_height = min(max(plot_width * view.aspect, 1.5), 1.2 * plot_width)
+    plot_width = min(plot_width, plot_height / view.aspect)
+    height = plot_height + 1.85
+    figure = style.new_figure(width, height)
+    place = (style.MARGIN / width, 1.12 / height, plot_width / width, plot_height / height)
+    return figure, figure.add_axes(place)
+
+
+def dress_view(axes: Axes, view: View) -> None:
+    """Shows `view` in `axes` and labels the sides in µm."""
     style.dress(axes)
     axes.set_xlim(view.left, view.right)
     axes.set_ylim(view.bottom, view.top)
@@ -170,6 +182,11 @@ def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
     axes.set_ylabel("y (µm)")
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
+    """Shows `view` in `axes`, draws the canvas's area and edge and labels the sides in µm."""
+    dress_view(axes, view)
     corner, edge = (0, 0), {"edgecolor": style.MUTED, "linewidth": 1.0}
     axes.add_patch(Rectangle(corner, canvas.width, canvas.height, facecolor=style.CANVAS, zorder=0, **edge))  # type: ignore[arg-type]
     axes.add_patch(Rectangle(corner, canvas.width, canvas.height, fill=False, zorder=4.5, **edge))  # type: ignore[arg-type]

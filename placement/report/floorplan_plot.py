@@ -50,21 +50,10 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
 
 
 def _figure(view: drawing.View) -> tuple[Figure, Axes]:
-    plot_width = _WIDTH - style.MARGIN - 0.2
-    plot_height = min(max(plot_width * view.aspect, 1.5), 1.2 * plot_width)
-    plot_width = min(plot_width, plot_height / view.aspect)
-    height = plot_height + 1.85
-    figure = style.new_figure(_WIDTH, height)
-    axes = figure.add_axes((style.MARGIN / _WIDTH, 1.12 / height, plot_width / _WIDTH, plot_height / height))
-    style.dress(axes)
+    figure, axes = drawing.view_figure(view, _WIDTH)
     margin = 0.012 * max(view.right - view.left, view.top - view.bottom)
-    axes.set_xlim(view.left - margin, view.right + margin)
-    axes.set_ylim(view.bottom - margin, view.top + margin)
-    axes.set_aspect("equal")
-    axes.set_xlabel("x (µm)")
-    axes.set_ylabel("y (µm)")
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    around = (view.left - margin, view.right + margin, view.bottom - margin, view.top + margin)
+    drawing.dress_view(axes, drawing.View(*around))
     return figure, axes
 
 
@@ -177,17 +166,4 @@ def _legend(figure: Figure, imported: ImportedDesign, *, cells: int) -> None:
         entries.append(Patch(facecolor=_BLOCKAGE, label="blockages"))
     if plan.regions:
         entries.append(Patch(facecolor="none", edgecolor=_REGION, label="regions"))
-    width, height = figure.get_size_inches()
-    figure.legend(
-        handles=entries,
-        loc="lower left",
-        bbox_to_anchor=(style.MARGIN / width, 0.16 / height),
-        frameon=False,
-        borderaxespad=0,
-        borderpad=0,
-        ncols=min(len(entries), 4),
-        fontsize=style.SMALL_SIZE,
-        labelcolor=style.INK,
-        handlelength=1.4,
-        columnspacing=1.6,
-    )
+    style.foot_legend(figure, entries, ncols=min(len(entries), 4), handlelength=1.4, columnspacing=1.6)

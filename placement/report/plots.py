@@ -53,12 +53,7 @@ def plot_placement(
 def canvas_figure(design: Design, placement: Placement, *, width: float = 7.4) -> tuple[Figure, Axes]:
     """A figure `width` inches wide with one axes that shows the canvas, room for a heading and a legend around it."""
     view = drawing.view_of(design, placement)
-    plot_width = width - style.MARGIN - 0.2
-    plot_height = min(max(plot_width * view.aspect, 1.5), 1.2 * plot_width)
-    plot_width = min(plot_width, plot_height / view.aspect)
-    height = plot_height + 1.85
-    figure = style.new_figure(width, height)
-    axes = figure.add_axes((style.MARGIN / width, 1.12 / height, plot_width / width, plot_height / height))
+    figure, axes = drawing.view_figure(view, width)
     drawing.dress_canvas(axes, design.canvas, view)
     return figure, axes
 
@@ -109,20 +104,8 @@ def placement_legend(figure: Figure, *, movable: int, fixed: int, soft: int, por
         entries.append(_key(f"ports ({ports})", drawing.PORT_FACE, MarkerStyle("s"), 5))
     if marks and (movable or fixed):
         entries.append(_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
-    width, height = figure.get_size_inches()
-    figure.legend(
-        handles=entries,
-        loc="lower left",
-        bbox_to_anchor=(style.MARGIN / width, 0.16 / height),
-        borderaxespad=0,
-        borderpad=0,
-        ncols=len(entries) if len(entries) <= 4 else 3,
-        frameon=False,
-        fontsize=style.SMALL_SIZE,
-        labelcolor=style.INK,
-        handlelength=1.4,
-        columnspacing=1.6,
-    )
+    columns = len(entries) if len(entries) <= 4 else 3
+    style.foot_legend(figure, entries, ncols=columns, handlelength=1.4, columnspacing=1.6)
 
 
 def _key(label: str, face: str, marker: MarkerStyle, size: float) -> Line2D:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -76,6 +79,15 @@ def head_line(figure: Figure, line: str, *, left: float = MARGIN) -> Text:
     """The muted line of text below a figure's title."""
     width, height = figure.get_size_inches()
     return figure.text(left / width, 1 - 0.48 / height, line, size=SMALL_SIZE, color=MUTED, va="top")
+
+
+def foot_legend(
+    figure: Figure, handles: Sequence[Artist], *, left: float = MARGIN, low: float = 0.16, **look: Any
+) -> None:
+    """A legend without a frame at the figure's foot, inches from its lower left corner; `look` is Matplotlib's."""
+    width, height = figure.get_size_inches()
+    place = {"loc": "lower left", "bbox_to_anchor": (left / width, low / height), "borderaxespad": 0, "borderpad": 0}
+    figure.legend(handles=handles, **place, frameon=False, fontsize=SMALL_SIZE, labelcolor=INK, **look)
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -23,7 +23,7 @@ LEFS = ("NangateOpenCellLibrary.tech.lef.gz", "fakeram45_256x16.lef.gz", "Nangat
 def test_published_placements_break_nothing(placer: str, real: Callable[[str], Path]) -> None:
     lefs = [real(f"ng45_lef/{name}") for name in LEFS]
     netlist = real("ariane133_ng45_flat/netlist.pb.txt.gz")
-    flat = read_protobuf_def(netlist, real(f"ariane133_ng45_68/placed/{placer}.def.gz"), lefs=list(lefs))
+    flat, _ = read_protobuf_def(netlist, real(f"ariane133_ng45_68/placed/{placer}.def.gz"), lefs=list(lefs))
     canvas, _ = canvas_of(flat)
     core, there = flat.floorplan.core, flat.placement
     initial = dataclasses.replace(

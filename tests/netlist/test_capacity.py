@@ -20,7 +20,7 @@ from tests.support.small_lef_def import DEF, LEF
 def test_by_hand(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
     capacity = routing_capacity(design)
     # Two layers: both count. M1: 0.2 µm apart from 0.05 µm, core from y = 4 to 8: 20 tracks. M2: 0.4 µm apart from
     # 0.1 µm, core from x = 2 to 52: 125 tracks.
@@ -35,7 +35,7 @@ def test_by_hand(tmp_path: Path) -> None:
 def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
     without_tracks = dataclasses.replace(design, floorplan=dataclasses.replace(design.floorplan, tracks=()))
     capacity = routing_capacity(without_tracks)
     assert (capacity.horizontal, capacity.vertical) == (pytest.approx(1 / 0.2), pytest.approx(1 / 0.4))
@@ -53,7 +53,7 @@ def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
 def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
     bare = dataclasses.replace(design, technology=dataclasses.replace(design.technology, masters=MappingProxyType({})))
     (notice,) = routing_capacity(bare).notices
     assert notice == "no OBS says what macros block: they are taken to fill the lowest 4 layers"
@@ -63,7 +63,7 @@ def test_tracks_without_number_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     tracks = "TRACKS X 0 DO 2000000000 STEP 1 LAYER M2 ;"
     (tmp_path / "chip.def").write_text(DEF.replace("TRACKS X 100 DO 150 STEP 400 LAYER M2 M1 ;", tracks))
-    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    design = read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
     # 50 µm of a thousand database units each: a track per unit is fine
     assert routing_capacity(design).vertical == pytest.approx(1000, rel=1e-3)
     (finer,) = (tracks for tracks in design.floorplan.tracks if tracks.is_vertical)
@@ -75,7 +75,7 @@ def test_tracks_without_number_are_refused(tmp_path: Path) -> None:
 
 def test_ariane_beside_the_published_figures(real: Callable[[str], Path]) -> None:
     lefs = ("NangateOpenCellLibrary.tech.lef.gz", "fakeram45_256x16.lef.gz")
-    design = read_protobuf_def(
+    design, _ = read_protobuf_def(
         real("ariane133_ng45_flat/netlist.pb.txt.gz"),
         real("ariane133_ng45_68/floorplan.def.gz"),
         lefs=[real(f"ng45_lef/{name}") for name in lefs],

@@ -124,7 +124,7 @@ def flat(tmp_path: Path) -> FlatDesign:
     """Two memories on a core from (1, 4) to (59, 48) µm."""
     (tmp_path / "chip.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")
+    return read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
 
 
 def test_what_the_files_say(flat: FlatDesign) -> None:

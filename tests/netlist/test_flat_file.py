@@ -23,7 +23,7 @@ from tests.support.small_lef_def import DEF, LEF
 def chip(tmp_path: Path) -> FlatDesign:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
 
 
 def assert_same(one: object, other: object, path: str = "design") -> None:

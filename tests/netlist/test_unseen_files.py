@@ -38,7 +38,7 @@ def whole_way(flat: FlatDesign, folder: Path, **options: int) -> Design:
 def test_other_technologies(technology: str, placed: bool, tmp_path: Path) -> None:
     made = Options(cells=600, macros=8, ports=20, technology=technology, placed=placed)
     lef, chip = write_chip(tmp_path / "made", made)
-    flat = read_lef_def([lef], chip)
+    flat = read_lef_def([lef], chip)[0]
     netlist = flat.netlist
     assert [int((netlist.kind == kind).sum()) for kind in (NodeKind.HARD, NodeKind.CELL, NodeKind.PORT)] == [8, 600, 21]
     expected = TECHNOLOGIES[technology]
@@ -59,7 +59,7 @@ def test_other_technologies(technology: str, placed: bool, tmp_path: Path) -> No
 
 def test_ports_without_places_stand_on_the_edges(tmp_path: Path) -> None:
     lef, chip = write_chip(tmp_path / "made", Options(cells=300, macros=4, ports=15, ports_placed=False))
-    flat = read_lef_def([lef], chip)
+    flat = read_lef_def([lef], chip)[0]
     assert any("16 of 16 ports have no position" in notice for notice in flat.notices)
     die, ports = flat.floorplan.die, flat.netlist.ports
     x, y = flat.placement.x[ports], flat.placement.y[ports]
@@ -136,7 +136,7 @@ def test_a_design_whose_macros_are_fixed_says_so(tmp_path: Path) -> None:
         before, name, after = text.partition(rf"mem\[{number}\] RAM")
         text = before + name + after.replace(" ;", f" + FIXED ( {40_000 * (1 + number)} 40000 ) N ;", 1)
     chip.write_text(text)
-    flat = read_lef_def([lef], chip)
+    flat = read_lef_def([lef], chip)[0]
     imported = import_design(flat, columns=10, rows=10, settings=FEW)
     assert "all 3 macros are fixed: nothing is left to place unless they are freed" in imported.notices
     freed = dataclasses.replace(flat.placement, fixed=flat.placement.fixed & (flat.netlist.kind != NodeKind.HARD))

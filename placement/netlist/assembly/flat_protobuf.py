@@ -28,33 +28,22 @@ def read_protobuf_def(
     *,
     lefs: list[str | os.PathLike[str]] | None = None,
     name: str | None = None,
-) -> FlatDesign:
-    """A flat design from a flat protobuf and the floorplan of a DEF file.
+) -> tuple[FlatDesign, bytes]:
+    """A flat design from a flat protobuf and the floorplan of a DEF file, and that file's unpacked bytes.
 
     Macros and ports stand as the DEF file says. Cells keep the protobuf's positions where those lie in the die;
     where they were made for another die, they are scaled to this one, as a hint for clustering and placing.
 
     Args:
         path: the protobuf; it gives nodes, sizes and nets.
-        floorplan: the DEF file; its macros and pins must be those of the protobuf.
+        floorplan: the DEF file, which an export changes; its macros and pins must be those of the protobuf.
         lefs: technology and library files, for layers' directions and what macros block; default: none.
         name: of the design; default: the one that the DEF file gives.
 
     Raises:
-        DesignError: as `read_flat_nodes`, `read_def` and `read_lef`; the two files do not hold the same macros and
+        DesignError: as `read_flat_nodes`, `read_def` and `read_lefs`; the two files do not hold the same macros and
             pins.
     """
-    return read_protobuf_def_file(path, floorplan, lefs=lefs, name=name)[0]
-
-
-def read_protobuf_def_file(
-    path: str | os.PathLike[str],
-    floorplan: str | os.PathLike[str],
-    *,
-    lefs: list[str | os.PathLike[str]] | None = None,
-    name: str | None = None,
-) -> tuple[FlatDesign, bytes]:
-    """As `read_protobuf_def`, and the DEF file's unpacked bytes, which an export changes."""
     nodes = read_flat_nodes(path)
     file = read_def(floorplan)
     technology, sources = read_lefs(lefs or [])

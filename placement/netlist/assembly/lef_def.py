@@ -27,25 +27,18 @@ _SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
 
 def read_lef_def(
     lefs: list[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
-) -> FlatDesign:
-    """A flat design from LEF files and a DEF file with nets.
+) -> tuple[FlatDesign, bytes]:
+    """A flat design from LEF files and a DEF file with nets, and the DEF file's unpacked bytes.
 
     Args:
         lefs: technology and library files, in any order.
-        path: the DEF file.
+        path: the DEF file, which an export changes.
         name: of the design; default: the one that the DEF file gives.
 
     Raises:
-        DesignError: as `read_lef` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
+        DesignError: as `read_lefs` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
             are not unique.
     """
-    return read_lef_def_file(lefs, path, name=name)[0]
-
-
-def read_lef_def_file(
-    lefs: list[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
-) -> tuple[FlatDesign, bytes]:
-    """As `read_lef_def`, and the DEF file's unpacked bytes, which an export changes."""
     technology, sources = read_lefs(lefs)
     file = read_def(path)
     design = flat_design_of(file, technology, name=name)

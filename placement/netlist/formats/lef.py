@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.files import decoded, read_text
+from placement.netlist.files import decoded
 from placement.netlist.formats.lef_master import read_master
 from placement.netlist.formats.lef_statements import LefWords
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology, merged
@@ -26,23 +26,18 @@ _STATEMENTS = (
 
 
 def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
-    """Several LEF files as one, and where it comes from; see `read_lef` and `placement.netlist.technology.merged`."""
+    """LEF files, plain or gzipped, as one (see `placement.netlist.technology.merged`), and where it comes from.
+
+    Raises:
+        DesignError: with file and line; a file is cut, a statement is unknown, a number is none, a macro has no
+            size above 0 or is defined twice.
+    """
     found, sources = [], []
     for path in paths:
         data, source = read_bytes(path)
         found.append(_Reader(LefWords(path, decoded(data, path))).read())
         sources.append(source)
     return merged(found), tuple(sources)
-
-
-def read_lef(path: str | os.PathLike[str]) -> Technology:
-    """What a LEF file says, plain or gzipped.
-
-    Raises:
-        DesignError: with file and line; the file is cut, a statement is unknown, a number is none, a macro has no
-            size above 0 or is defined twice.
-    """
-    return _Reader(LefWords(path, read_text(path))).read()
 
 
 class _Reader:

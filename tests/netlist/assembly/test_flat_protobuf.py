@@ -98,7 +98,7 @@ def test_the_same_netlist_as_the_clustered_reader(tmp_path: Path, form: str) -> 
 
 
 def test_floorplan_of_a_def_file(tmp_path: Path) -> None:
-    design = read_protobuf_def(*write(tmp_path))
+    design, _ = read_protobuf_def(*write(tmp_path))
     netlist, placement = design.netlist, design.placement
     assert netlist.names == ("in", "m[0]", "u1", "u2", "out")
     # Macros and ports stand as the DEF file has them, cells as the protobuf has them.
@@ -113,7 +113,7 @@ def test_floorplan_of_a_def_file(tmp_path: Path) -> None:
 
 def test_cells_placed_on_a_larger_die_are_scaled(tmp_path: Path) -> None:
     text = FLAT.replace("f: 22.0", "f: 80.0").replace("f: 40.0", "f: 160.0")
-    design = read_protobuf_def(*write(tmp_path, text))
+    design, _ = read_protobuf_def(*write(tmp_path, text))
     assert design.placement.x[2:4].tolist() == [20 / 4, 80 / 4]
     assert any("cells are scaled to it" in notice for notice in design.notices)
 
@@ -183,7 +183,7 @@ def test_damage_reads_the_same_both_ways(tmp_path_factory: pytest.TempPathFactor
 
 
 def test_real_files_match(real: Callable[[str], Path]) -> None:
-    design = read_protobuf_def(
+    design, _ = read_protobuf_def(
         real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
     )
     netlist = design.netlist

@@ -20,7 +20,7 @@ from tests.support.small_lef_def import DEF, LEF
 def read(tmp_path: Path, *, lef: str = LEF, text: str = DEF) -> FlatDesign:
     (tmp_path / "cells.lef").write_text(lef)
     (tmp_path / "chip.def").write_text(text)
-    return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")
+    return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
 
 
 def test_nodes_by_hand(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_ports_are_spread_evenly() -> None:
 
 def test_real_files_have_their_counts(real: Callable[[str], Path]) -> None:
     files = ("asap7_tech_1x_201209.lef.gz", "asap7sc7p5t_28_R_1x_220121a.lef.gz", "fr7.lef.gz")
-    design = read_lef_def([real(f"riscv_asap7/{name}") for name in files], real("riscv_asap7/riscv.def.gz"))
+    design, _ = read_lef_def([real(f"riscv_asap7/{name}") for name in files], real("riscv_asap7/riscv.def.gz"))
     netlist = design.netlist
     assert (len(netlist.hard), len(netlist.hard) + len(design.cells), len(netlist.ports)) == (4, 12161, 135)
     assert netlist.num_nets == 9585 - 157

@@ -18,7 +18,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats import export
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.export import MacroLocation
-from placement.netlist.formats.lef import read_lef
+from placement.netlist.formats.lef import read_lefs
 from tests.support.small_lef_def import DEF, LEF
 
 PLACED = ("CMP", "CT_AC", "CT_Scratch", "Human", "RePlAce", "SA")
@@ -28,7 +28,7 @@ PLACED = ("CMP", "CT_AC", "CT_Scratch", "Human", "RePlAce", "SA")
 def chip(tmp_path: Path) -> FlatDesign:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)
-    return flat_design_of(read_def(tmp_path / "chip.def"), read_lef(tmp_path / "cells.lef"))
+    return flat_design_of(read_def(tmp_path / "chip.def"), read_lefs([tmp_path / "cells.lef"])[0])
 
 
 def moved(chip: FlatDesign) -> list[MacroLocation]:
@@ -135,7 +135,7 @@ def test_another_designs_macros_are_refused(tmp_path: Path, chip: FlatDesign) ->
 @pytest.mark.slow
 def test_published_placements_come_back_bit_for_bit(tmp_path: Path, real: Callable[[str], Path]) -> None:
     floorplan = real("ariane133_ng45_68/floorplan.def.gz")
-    design = read_protobuf_def(real("ariane133_ng45_flat/netlist.pb.txt.gz"), floorplan)
+    design, _ = read_protobuf_def(real("ariane133_ng45_flat/netlist.pb.txt.gz"), floorplan)
     empty = read_def(floorplan)
     for name in PLACED:
         path = real(f"ariane133_ng45_68/placed/{name}.def.gz")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.lef import read_lef, read_lefs
+from placement.netlist.formats.lef import read_lefs
 from placement.netlist.technology import LayerDirection
 from tests.support.small_lef_def import LEF
 
@@ -25,7 +25,7 @@ def write(tmp_path: Path, text: str, name: str = "cells.lef") -> Path:
 
 
 def test_library_by_hand(tmp_path: Path) -> None:
-    library = read_lef(write(tmp_path, LEF))
+    library = read_lefs([write(tmp_path, LEF)])[0]
     assert (library.units, library.manufacturing_grid) == (1000, 0.005)
     assert [(layer.name, layer.direction, layer.pitch, layer.width, layer.number) for layer in library.layers] == [
         ("M1", LayerDirection.HORIZONTAL, 0.2, 0.1, 0),
@@ -59,7 +59,7 @@ def test_library_by_hand(tmp_path: Path) -> None:
     ids=["carriage returns", "no space before ;", "comments"],
 )
 def test_layouts_that_mean_the_same(tmp_path: Path, change: Callable[[str], str]) -> None:
-    one, other = read_lef(write(tmp_path, LEF)), read_lef(write(tmp_path, change(LEF), "other.lef"))
+    one, other = (read_lefs([path])[0] for path in (write(tmp_path, LEF), write(tmp_path, change(LEF), "other.lef")))
     assert one.layers == other.layers
     assert [master.pins for master in one.masters.values()] == [master.pins for master in other.masters.values()]
 
@@ -70,7 +70,7 @@ def test_blocks_within_a_macro_are_passed_over(tmp_path: Path) -> None:
         "  DENSITY\n    LAYER M1 ;\n      RECT 0 0 1 2 45.5 ;\n  END\n"
         "  TIMING\n    FROMPIN A ;\n    TOPIN Y ;\n    RISE INTRINSIC 1 1 ;\n  END TIMING\n"
     )
-    library = read_lef(write(tmp_path, LEF.replace("  SITE core ;\n  PIN A", f"{blocks}  SITE core ;\n  PIN A")))
+    library = read_lefs([write(tmp_path, LEF.replace("  SITE core ;\n  PIN A", f"{blocks}  SITE core ;\n  PIN A"))])[0]
     inverter = library.masters["INV"]
     assert (inverter.site, [pin.name for pin in inverter.pins]) == ("core", ["A", "Y"])
 
@@ -125,7 +125,7 @@ FAULTS = {
 def test_faults_are_refused_with_line_and_reason(tmp_path: Path, name: str) -> None:
     text, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason) as refused:
-        read_lef(write(tmp_path, text))
+        read_lefs([write(tmp_path, text)])
     assert "cells.lef:" in str(refused.value)
 
 
@@ -143,7 +143,7 @@ def test_no_damage_brings_it_down(tmp_path_factory: pytest.TempPathFactory, data
     path = tmp_path_factory.mktemp("lef") / "cells.lef"
     path.write_bytes(" ".join(words).encode())
     try:
-        read_lef(path)
+        read_lefs([path])
     except DesignError as error:
         assert "cells.lef" in str(error)
 
@@ -163,7 +163,7 @@ def test_the_same_macros_as_lefdef_reads(tmp_path: Path, real: Callable[[str], P
     plain = write(tmp_path, gzip.decompress(path.read_bytes()).decode())
     reader = lefdef.C_LefReader()  # owns what it reads
     theirs = reader.read(str(plain))
-    ours = read_lef(path)
+    ours, _ = read_lefs([path])
     macros = [theirs.c_macros[index] for index in range(theirs.c_num_macros)]
     assert [macro.c_name.decode() for macro in macros] == list(ours.masters)
     for macro in macros:
