@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from placement.config import ConfigError
@@ -13,19 +14,11 @@ from placement.netlist.floorplan import Rectangle
 _SNAPS = ("manufacturing", "tracks", "none")
 
 
-def constraint_settings(
-    *,
-    halo: Sequence[str] = (),
-    blockage: Sequence[str] = (),
-    region: Sequence[str] = (),
-    fence: Sequence[str] = (),
-    port_keepout: float = 0.0,
-    snap: str = "manufacturing",
-    any_orientation: bool = False,
-) -> ConstraintSettings:
-    """The settings that options ask for. Lengths in µm, rectangles in the files' own coordinates.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConstraintOptions:
+    """As they are given. Lengths in µm, rectangles in the files' own coordinates.
 
-    Args:
+    Attributes:
         halo: `5`, `5,3` (across, up) of all macros, or `PATTERN=5,3` of those that a pattern means.
         blockage: `x_low,y_low,x_high,y_high`.
         region: `NAME:PATTERN[,PATTERN…]:RECTANGLE[;RECTANGLE…]`, where those macros must stand.
@@ -33,27 +26,36 @@ def constraint_settings(
         port_keepout: that macros keep from ports.
         snap: manufacturing, tracks, none, or a grid `pitch_x,pitch_y[,offset_x,offset_y]`.
         any_orientation: whatever the LEF file says.
-
-    Raises:
-        ConfigError: an option is not of its form.
     """
-    of_all = [value for value in halo if "=" not in value]
-    if len(of_all) > 1:
-        raise ConfigError(
-            f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 (across, "
-            "up), and PATTERN=5,3 for some macros"
+
+    halo: tuple[str, ...] = ()
+    blockage: tuple[str, ...] = ()
+    region: tuple[str, ...] = ()
+    fence: tuple[str, ...] = ()
+    port_keepout: float = 0.0
+    snap: str = "manufacturing"
+    any_orientation: bool = False
+
+    @property
+    def constraints(self) -> ConstraintSettings:
+        """What macros must keep to beside what the files say; raises ConfigError for an option of another form."""
+        of_all = [value for value in self.halo if "=" not in value]
+        if len(of_all) > 1:
+            raise ConfigError(
+                f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 "
+                "(across, up), and PATTERN=5,3 for some macros"
+            )
+        named = [value.rpartition("=") for value in self.halo if "=" in value]
+        regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
+        return ConstraintSettings(
+            halo=_sides("halo", of_all[0]) if of_all else None,
+            halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+            blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
+            regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
+            port_keepout=self.port_keepout,
+            snap=_grid(self.snap) if self.snap not in _SNAPS else self.snap,  # type: ignore[arg-type]
+            any_orientation=self.any_orientation,
         )
-    named = [value.rpartition("=") for value in halo if "=" in value]
-    regions = [*((text, False) for text in region), *((text, True) for text in fence)]
-    return ConstraintSettings(
-        halo=_sides("halo", of_all[0]) if of_all else None,
-        halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
-        blockages=tuple(_rectangle("blockage", text) for text in blockage),
-        regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
-        port_keepout=port_keepout,
-        snap=_grid(snap) if snap not in _SNAPS else snap,  # type: ignore[arg-type]
-        any_orientation=any_orientation,
-    )
 
 
 def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from placement.cli.constraint_options import constraint_settings
+from placement.cli.constraint_options import ConstraintOptions
 from placement.config import ConfigError
 from placement.netlist.assembly.bookshelf import read_bookshelf_file
 from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
@@ -19,7 +19,6 @@ from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
-from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
@@ -29,14 +28,34 @@ _SOURCES = "give --lef and --def, or --bookshelf, or --protobuf with --def or --
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig:
-    """Of `import`."""
+class SourceOptions:
+    """The files that a chip is read from."""
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.bookshelf and self.protobuf:
+            raise ConfigError(f"--bookshelf and --protobuf are two netlists: {_SOURCES}")
+        if not (self.bookshelf or self.protobuf or self.def_):
+            raise ConfigError(f"no netlist is given: {_SOURCES}")
+        if self.bookshelf and (self.lef or self.def_ or self.plc):
+            raise ConfigError("--bookshelf has all that it needs in its own files: leave out --lef, --def and --plc")
+        if self.protobuf and bool(self.def_) == bool(self.plc):
+            raise ConfigError("--protobuf needs a floorplan: give either --def or --plc")
+        if self.plc and not self.protobuf:
+            raise ConfigError("--plc is the floorplan of a protobuf: give --protobuf, too")
+        if self.def_ and not self.protobuf and not self.lef:
+            raise ConfigError("--def needs the sizes of its masters: give the technology's and the cells' --lef, too")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportConfig(ConstraintOptions, SourceOptions):
+    """Of `import`."""
+
     out: str
     name: str | None = None
     force: bool = False
@@ -53,27 +72,9 @@ class ImportConfig:
     seed: int = 0
     positions: bool = True
     hierarchy: bool = True
-    halo: tuple[str, ...] = ()
-    blockage: tuple[str, ...] = ()
-    region: tuple[str, ...] = ()
-    fence: tuple[str, ...] = ()
-    port_keepout: float = 0.0
-    snap: str = "manufacturing"
-    any_orientation: bool = False
 
     def __post_init__(self) -> None:
-        if self.bookshelf and self.protobuf:
-            raise ConfigError(f"--bookshelf and --protobuf are two netlists: {_SOURCES}")
-        if not (self.bookshelf or self.protobuf or self.def_):
-            raise ConfigError(f"no netlist is given: {_SOURCES}")
-        if self.bookshelf and (self.lef or self.def_ or self.plc):
-            raise ConfigError("--bookshelf has all that it needs in its own files: leave out --lef, --def and --plc")
-        if self.protobuf and bool(self.def_) == bool(self.plc):
-            raise ConfigError("--protobuf needs a floorplan: give either --def or --plc")
-        if self.plc and not self.protobuf:
-            raise ConfigError("--plc is the floorplan of a protobuf: give --protobuf, too")
-        if self.def_ and not self.protobuf and not self.lef:
-            raise ConfigError("--def needs the sizes of its masters: give the technology's and the cells' --lef, too")
+        super().__post_init__()
         for key, least in (("columns", 1), ("rows", 1)):
             value = getattr(self, key)
             if value is not None and value < least:
@@ -100,19 +101,6 @@ class ImportConfig:
             seed=self.seed,
             use_positions=self.positions,
             use_hierarchy=self.hierarchy,
-        )
-
-    @property
-    def constraints(self) -> ConstraintSettings:
-        """What macros must keep to beside what the files say."""
-        return constraint_settings(
-            halo=self.halo,
-            blockage=self.blockage,
-            region=self.region,
-            fence=self.fence,
-            port_keepout=self.port_keepout,
-            snap=self.snap,
-            any_orientation=self.any_orientation,
         )
 
 

@@ -86,8 +86,8 @@ def foot_legend(
 ) -> None:
     """A legend without a frame at the figure's foot, inches from its lower left corner; `look` is Matplotlib's."""
     width, height = figure.get_size_inches()
-    place = {"loc": "lower left", "bbox_to_anchor": (left / width, low / height), "borderaxespad": 0, "borderpad": 0}
-    figure.legend(handles=handles, **place, frameon=False, fontsize=SMALL_SIZE, labelcolor=INK, **look)
+    place = {"bbox_to_anchor": (left / width, low / height), "borderaxespad": 0, "borderpad": 0, "frameon": False}
+    figure.legend(handles=handles, loc="lower left", **place, fontsize=SMALL_SIZE, labelcolor=INK, **look)
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -19,6 +19,7 @@ from placement.netlist import _native
 from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.files import decoded
 from placement.netlist.formats.findings import SHOWN, refuse
 from placement.netlist.formats.text_format import TextFile, TextNode, parse_nodes
 
@@ -123,11 +124,7 @@ def _check(nodes: FlatNodes) -> None:
 
 def text_nodes(path: str | os.PathLike[str], data: bytes) -> tuple[TextFile, list[TextNode]]:
     """The text nodes, as the full grammar reads them; raises DesignError where it cannot."""
-    try:
-        file = TextFile(path, data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DesignError.at(path, line, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
+    file = TextFile(path, decoded(data, path))
     return file, [node for node in parse_nodes(file) if node.name != METADATA]
 
 
