@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.design import Netlist, NodeKind
+from placement.netlist.design import Netlist, NodeKind, Placement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,3 +75,9 @@ class NetlistBuilder:
             net_start=np.cumsum([0, *(len(pins) for _, _, pins in nets)], dtype=np.int32),
             net_pins=np.array([pin for _, _, pins in nets for pin in pins], dtype=np.int32),
         )
+
+
+def all_placed(netlist: Netlist, x: np.ndarray, y: np.ndarray) -> Placement:
+    """A placement of all nodes at `x`, `y` (float64 [N], µm) in orientation N, of which only ports are fixed."""
+    whole = np.ones(netlist.num_nodes, dtype=np.bool_)
+    return Placement(x, y, orientation=np.zeros(netlist.num_nodes), placed=whole, fixed=netlist.kind == NodeKind.PORT)

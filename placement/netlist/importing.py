@@ -235,13 +235,9 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
 
 def _all_placed(design: Design) -> Placement:
     initial, canvas = design.initial, design.canvas
-    return Placement(
-        x=np.where(initial.placed, initial.x, canvas.width / 2),
-        y=np.where(initial.placed, initial.y, canvas.height / 2),
-        orientation=initial.orientation,
-        placed=np.ones_like(initial.placed),
-        fixed=initial.fixed,
-    )
+    x = np.where(initial.placed, initial.x, canvas.width / 2)
+    y = np.where(initial.placed, initial.y, canvas.height / 2)
+    return dataclasses.replace(initial, x=x, y=y, placed=np.ones_like(initial.placed))
 
 
 def _source(imported: ImportedDesign) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.formats.def_file import USES, DefComponents, DefFile, PlacementStatus, read_def
-from placement.netlist.formats.findings import refuse
+from placement.netlist.formats.findings import SHOWN, Finding, refuse
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.technology import Master, Technology
 
@@ -151,14 +151,9 @@ def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], di
 
 def _placement(file: DefFile, netlist: Netlist, ports: np.ndarray, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
     """Centres in µm; components from their lower left corners, ports from the boxes around their shapes."""
-    components, units = file.components, file.units
-    count = len(components.names)
+    components = file.components
     placed = components.status >= PlacementStatus.PLACED
-    swapped = components.orientation >= Orientation.E
-    width = np.where(swapped, netlist.height[:count], netlist.width[:count])
-    height = np.where(swapped, netlist.width[:count], netlist.height[:count])
-    x = np.where(placed, components.x / units + width / 2, 0.0)
-    y = np.where(placed, components.y / units + height / 2, 0.0)
+    x, y = component_centres(file, netlist, np.arange(len(components.names)))
     port_placed = file.pins.status[ports] >= PlacementStatus.PLACED
     port_x, port_y = port_centres(file, ports)
     notice = place_missing(port_x, port_y, port_placed, box=die)
@@ -171,6 +166,32 @@ def _placement(file: DefFile, netlist: Netlist, ports: np.ndarray, die: Rectangl
             fixed=np.concatenate((components.status >= PlacementStatus.FIXED, np.ones(len(ports), dtype=np.bool_))),
         ),
         (notice,) if notice else (),
+    )
+
+
+def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """µm, float64 [M] each: the middle of each component, whose node `node_of` (int [M]) says; 0 where it has none."""
+    components = file.components
+    swapped = components.orientation >= Orientation.E
+    sides = netlist.width[node_of], netlist.height[node_of]
+    stands = components.status >= PlacementStatus.PLACED
+    x = components.x / file.units + np.where(swapped, sides[1], sides[0]) / 2
+    y = components.y / file.units + np.where(swapped, sides[0], sides[1]) / 2
+    return np.where(stands, x, 0.0), np.where(stands, y, 0.0)
+
+
+def strange_components(file: DefFile, node_of: np.ndarray, whose: str) -> list[Finding]:
+    """What `refuse` takes of the components that have no node (int [M], -1)."""
+    begin, names, strange = file.components.begin, file.components.names, np.flatnonzero(node_of < 0)
+    first = [(file.line(begin[at]), names[at]) for at in strange[:SHOWN].tolist()]
+    return [(f"components that the {whose} does not have", len(strange), first)] if first else []
+
+
+def lacking_nodes(netlist: Netlist, kind: NodeKind, found: np.ndarray, what: str) -> list[Finding]:
+    """What `refuse` takes of the nodes of a kind that are not among those found (int [·])."""
+    missing = np.setdiff1d(netlist.indices(kind), found)
+    return (
+        [(what, len(missing), [(0, netlist.names[node]) for node in missing[:SHOWN].tolist()])] if len(missing) else []
     )
 
 

@@ -9,12 +9,12 @@ import dataclasses
 
 import numpy as np
 
-from placement.netlist.assembly.lef_def import port_centres
+from placement.netlist.assembly.lef_def import component_centres, lacking_nodes, port_centres, strange_components
 from placement.netlist.assembly.ports import place_missing
-from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.formats.def_file import DefFile, PlacementStatus
-from placement.netlist.formats.findings import SHOWN, refuse
+from placement.netlist.formats.findings import refuse
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,19 +64,9 @@ def _plain(name: str) -> str:
 
 
 def _refuse_unmatched(netlist: Netlist, file: DefFile, node_of: np.ndarray, port_of: np.ndarray) -> None:
-    components = file.components
-    findings = []
-    strange = np.flatnonzero(node_of < 0)
-    if len(strange):
-        first = [(file.line(components.begin[index]), components.names[index]) for index in strange[:SHOWN].tolist()]
-        findings.append(("components that the protobuf does not have", len(strange), first))
-    for kind, found, what in (
-        (NodeKind.HARD, node_of, "macros of the protobuf that the DEF file does not have"),
-        (NodeKind.PORT, port_of, "ports of the protobuf that the DEF file does not have"),
-    ):
-        missing = np.setdiff1d(netlist.indices(kind), found[found >= 0])
-        if len(missing):
-            findings.append((what, len(missing), [(0, netlist.names[node]) for node in missing[:SHOWN].tolist()]))
+    findings = strange_components(file, node_of, "protobuf")
+    for kind, found, what in ((NodeKind.HARD, node_of, "macros"), (NodeKind.PORT, port_of, "ports")):
+        findings += lacking_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
     refuse(file.path, findings)
 
 
@@ -86,13 +76,8 @@ def _placement(
     components, count = file.components, netlist.num_nodes
     x, y, placed, fixed = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_), netlist.kind == NodeKind.PORT
     orientation = np.zeros(count, dtype=np.int8)
-    swapped = components.orientation >= Orientation.E
-    width = np.where(swapped, netlist.height[node_of], netlist.width[node_of])
-    height = np.where(swapped, netlist.width[node_of], netlist.height[node_of])
-    stands = components.status >= PlacementStatus.PLACED
-    x[node_of] = np.where(stands, components.x / file.units + width / 2, 0.0)
-    y[node_of] = np.where(stands, components.y / file.units + height / 2, 0.0)
-    placed[node_of], orientation[node_of] = stands, components.orientation
+    x[node_of], y[node_of] = component_centres(file, netlist, node_of)
+    placed[node_of], orientation[node_of] = components.status >= PlacementStatus.PLACED, components.orientation
     fixed[node_of] = components.status >= PlacementStatus.FIXED
     pins = np.flatnonzero(port_of >= 0)
     port_x, port_y = port_centres(file, pins)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from placement.netlist.errors import DesignError
 
 SHOWN = 10
+Finding = tuple[str, int, Sequence[tuple[int, str]]]
+"""What is wrong, how many are, and (line, name) of the first ones."""
 
 
 def listing(path: object, what: str, count: int, first: Iterable[tuple[int, str]]) -> str:
@@ -26,7 +28,7 @@ def listing(path: object, what: str, count: int, first: Iterable[tuple[int, str]
     return f"{place}: {count:,} {what}: {', '.join(names)}{more}"
 
 
-def refuse(path: object, findings: Sequence[tuple[str, int, Sequence[tuple[int, str]]]]) -> None:
-    """Raises DesignError if there are findings, each as (what, how many, first ones)."""
+def refuse(path: object, findings: Sequence[Finding]) -> None:
+    """Raises DesignError if there are findings."""
     if findings:
         raise DesignError("\n".join(listing(path, what, count, first) for what, count, first in findings))

@@ -13,7 +13,7 @@ import random
 
 import numpy as np
 
-from placement.netlist.builder import NetlistBuilder
+from placement.netlist.builder import NetlistBuilder, all_placed
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
@@ -357,13 +357,7 @@ def _initial(netlist: Netlist, canvas: Canvas) -> Placement:
     for number, macro in enumerate(netlist.soft):
         x[macro] = round((number % side + 0.5) / side * canvas.width, 3)
         y[macro] = round((number // side + 0.5) / side * canvas.height, 3)
-    return Placement(
-        x=x,
-        y=y,
-        orientation=np.zeros(netlist.num_nodes, dtype=np.int8),
-        placed=np.ones(netlist.num_nodes, dtype=np.bool_),
-        fixed=netlist.kind == NodeKind.PORT,
-    )
+    return all_placed(netlist, x, y)
 
 
 def _on_edge(at: float, canvas: Canvas) -> tuple[float, float]:

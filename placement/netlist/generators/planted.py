@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.netlist.builder import NetlistBuilder
+from placement.netlist.builder import NetlistBuilder, all_placed
 from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
@@ -151,10 +151,4 @@ def _placed(netlist: Netlist, cells: np.ndarray, first_row: int) -> Placement:
     y[netlist.ports] = (first_row + np.arange(len(netlist.ports)) + 0.5) * MACRO_SIDE
     x[netlist.hard] = (cells[:, 0] + 0.5) * MACRO_SIDE
     y[netlist.hard] = (cells[:, 1] + 0.5) * MACRO_SIDE
-    return Placement(
-        x=x,
-        y=y,
-        orientation=np.zeros(netlist.num_nodes, dtype=np.int8),
-        placed=np.ones(netlist.num_nodes, dtype=np.bool_),
-        fixed=netlist.kind == NodeKind.PORT,
-    )
+    return all_placed(netlist, x, y)

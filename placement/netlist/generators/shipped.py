@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,10 +64,4 @@ def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
 def _ports_only(design: Design) -> Placement:
     """The initial placement without its macros: their places are the `.plc` file's to say."""
     initial = design.initial
-    return Placement(
-        x=initial.x,
-        y=initial.y,
-        orientation=initial.orientation,
-        placed=initial.placed & initial.fixed,
-        fixed=initial.fixed,
-    )
+    return dataclasses.replace(initial, placed=initial.placed & initial.fixed)
