@@ -55,9 +55,16 @@ class ClusteredConfig(ShippedConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FlatConfig(FlatOptions, ShippedConfig):
+class FlatConfig(ShippedConfig):
     """Of `generate flat`."""
 
+    cells: int
+    macros: int
+    ports: int
+    macro_pins: int
+    macro_utilization: float
+    cell_utilization: float
+    rent_exponent: float
     seed: int
 
 

@@ -261,17 +261,17 @@ def test_use_after_close(pool) -> None:
 
 
 def test_close_ends_the_threads_with_work_in_flight() -> None:
-    before = len(os.listdir("/proc/self/task"))
+    before = set(os.listdir("/proc/self/task"))  # threads of libraries among them may end meanwhile
     for batch in (64, 8):
         pool = make_pool(four_macros(), 64, batch_size=batch, num_threads=3)
-        assert len(os.listdir("/proc/self/task")) == before + 3
+        assert len(set(os.listdir("/proc/self/task")) - before) == 3
         for env in range(64):
             pool._native.disturb_next(env, 0.1, False)
         pool.async_reset()  # more than two seconds of work
         start = time.monotonic()
         pool.close()
         assert time.monotonic() - start < 1.0
-        assert len(os.listdir("/proc/self/task")) == before
+        assert set(os.listdir("/proc/self/task")) <= before
 
 
 def test_close_wakes_who_receives() -> None:
