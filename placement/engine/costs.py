@@ -27,7 +27,7 @@ class Costs(NamedTuple):
         density_cost: half the mean density of the densest tenth of the gcells. Of the chip cost: µm of wire that cells
             add where they must make way, over what wirelength_cost is over.
         congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
-            beyond 40% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
+            beyond 70% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
         proxy_cost: their weighted sum, of the cost that the weights name.
 
     With the chip cost (docs/explanation/chip-cost.md) density_cost is the wire that is added where cells must make way,

@@ -34,7 +34,7 @@ HOT = 0.04
 """Temperature among the cells at the beginning, as `AnnealConfig.hot`: the macros are near where they belong."""
 
 USABLE_TRACKS = 0.7
-"""Share of the tracks beyond which the chip cost counts wire."""
+"""Share of the tracks beyond which the chip cost counts wire: kUsable in engine/native/cost."""
 
 
 def mixed_size_start(
