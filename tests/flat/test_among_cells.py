@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from placement.engine.costs import CostWeights, proxy_cost
+from placement.evaluation.mixed_size import wire_beyond_tracks
 from placement.flat.among_cells import GCELL, among_cells, macros_of
 from placement.flat.from_clusters import macros_on_flat
 from placement.flat.wirelength import half_perimeter
@@ -21,6 +23,7 @@ from placement.netlist.importing import import_design
 from placement.search.config import AnnealConfig, Budget
 from placement.search.search import search
 from placement.search.starts import Start, legal
+from tests.support import chip_oracle
 
 CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
 
@@ -71,6 +74,24 @@ def test_it_prices_every_net_of_the_flat_netlist() -> None:
     costs = proxy_cost(among, among.initial, weights=CHIP)
     assert costs.wirelength == pytest.approx(half_perimeter(flat.netlist, with_cells()), rel=1e-12)
     assert among.canvas.cell_width <= GCELL and among.canvas.cell_height <= GCELL
+
+
+def test_wire_beyond_tracks_is_what_all_tracks_do_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    flat, design, _ = made()
+    few = dataclasses.replace(
+        design.canvas,
+        routes_horizontal=0.3,
+        routes_vertical=0.4,
+        macro_routes_horizontal=0.1,
+        macro_routes_vertical=0.2,
+    )
+    design = dataclasses.replace(design, canvas=few)
+    found = SimpleNamespace(flat=flat, placement=with_cells())
+    among = among_cells(flat, design, with_cells())
+    monkeypatch.setattr(chip_oracle, "USABLE", 1.0)
+    expected = chip_oracle.wire_excess(among, among.initial)
+    assert expected > 0
+    assert wire_beyond_tracks(design, found) == pytest.approx(expected, rel=1e-9)  # type: ignore[arg-type]
 
 
 def test_constraints_and_fixed_macros_are_carried_over_by_name() -> None:
