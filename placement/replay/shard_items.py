@@ -14,14 +14,18 @@ import time
 from typing import Any
 
 import numpy as np
-from tensorflow.python.data.util import structure
-from tensorflow.python.eager import context, execute
-from tensorflow.python.eager.cancellation import CancellationManager
 
 from placement.ppo.trajectory import Episode
 from placement.replay.validation import MalformedEpisode, Schema
 from placement.transport.addresses import accepts
+from placement.transport.loopback import quiet_standard_error
 from placement.transport.reverb_server import reverb, tf
+
+# reverb_server comes first: it has TensorFlow start quietly.
+# isort: split
+from tensorflow.python.data.util import structure
+from tensorflow.python.eager import context, execute
+from tensorflow.python.eager.cancellation import CancellationManager
 
 TABLE = "episodes"
 PREFETCH = 2
@@ -122,7 +126,8 @@ class ItemReader:
     def __init__(self, address: str, schema: Schema) -> None:
         self._schema = schema
         self._cancellation = CancellationManager()
-        self._iterator = iter(_dataset(address, schema))
+        with quiet_standard_error():  # Reverb tells of a server in this process
+            self._iterator = iter(_dataset(address, schema))
 
     def next(self) -> Episode:
         """The next episode, waiting for it until cancelled.

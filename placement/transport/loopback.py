@@ -69,7 +69,7 @@ def own_listeners(port: int) -> list[socket.socket]:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """Holds back what native code prints to standard error meanwhile; it is shown if an exception passes through."""
+    """Holds back what is printed to standard error meanwhile; of Reverb's own lines only an exception shows any."""
     with _redirected, tempfile.TemporaryFile() as held:
         sys.stderr.flush()
         saved = os.dup(2)
@@ -82,6 +82,6 @@ def quiet_standard_error() -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(saved, 2)
             os.close(saved)
-            if failed:
-                held.seek(0)
-                sys.stderr.write(held.read().decode(errors="replace"))
+            held.seek(0)
+            lines = held.read().decode(errors="replace").splitlines(keepends=True)
+            sys.stderr.write("".join(line for line in lines if failed or not line.startswith("[reverb/")))
