@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -81,6 +83,28 @@ struct Constraints {
   }
 };
 
+struct CompactNets;
+
+// The nets as the cost sees them, made at the first request and shared by all who ask. A copy of a design makes its own.
+class SharedNets {
+ public:
+  SharedNets() = default;
+  SharedNets(const SharedNets&) {}
+  SharedNets& operator=(const SharedNets&) = delete;
+
+  // Calls make() the first time; threads wait for each other.
+  template <typename Make>
+  std::shared_ptr<const CompactNets> get(Make make) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!nets_) nets_ = make();
+    return nets_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const CompactNets> nets_;
+};
+
 struct Design {
   Canvas canvas;
   Constraints constraints;
@@ -99,6 +123,7 @@ struct Design {
   std::vector<std::uint8_t> placed, fixed;
   // [T] movable hard macros in the order an episode places them
   std::vector<std::int32_t> placing_order;
+  SharedNets shared_nets;  // see shared_compact_nets
 
   int nodes() const { return static_cast<int>(kind.size()); }
   int pins() const { return static_cast<int>(pin_node.size()); }

@@ -89,4 +89,8 @@ CompactNets::CompactNets(const Design& design) {
   }
 }
 
+std::shared_ptr<const CompactNets> shared_compact_nets(const Design& design) {
+  return design.shared_nets.get([&design] { return std::make_shared<const CompactNets>(design); });
+}
+
 }  // namespace placement

@@ -1,9 +1,10 @@
 // The netlist as the cost sees it: pins that always share a place become one point, nets that join the same points
-// from the same driver become one net. Built once per design, immutable, shared by every evaluator.
+// from the same driver become one net. Built once per design (shared_compact_nets), immutable, shared by every evaluator.
 // Axes: N nodes, Q points, M merged nets, K point incidences of the merged nets.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/design.hpp"
@@ -47,5 +48,8 @@ struct CompactNets {
   int points() const { return static_cast<int>(point_node.size()); }
   int nets() const { return static_cast<int>(wire_weight.size()); }
 };
+
+// The design's own, made at the first call. The design must be complete by then.
+std::shared_ptr<const CompactNets> shared_compact_nets(const Design& design);
 
 }  // namespace placement

@@ -51,7 +51,7 @@ class CostEvaluator {
   double route_nets(int& net);
 
   std::shared_ptr<const Design> design_;
-  CompactNets nets_;
+  std::shared_ptr<const CompactNets> nets_;
   PointPlacer placer_;
   std::vector<std::int32_t> macros_;  // hard and soft
   std::vector<PointPlace> places_;    // [Q]

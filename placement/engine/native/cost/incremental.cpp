@@ -6,10 +6,9 @@
 namespace placement {
 
 IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const double* x, const double* y,
-                                 const std::int8_t* orientation, const Weights& weights,
-                                 std::shared_ptr<const CompactNets> nets)
+                                 const std::int8_t* orientation, const Weights& weights)
     : design_(std::move(design)),
-      nets_(nets ? std::move(nets) : std::make_shared<const CompactNets>(*design_)),
+      nets_(shared_compact_nets(*design_)),
       weights_(weights),
       placer_(*design_, *nets_),
       x_(design_->nodes()),

@@ -21,10 +21,9 @@ struct NodeMove {
 // move once the workspace has grown to the largest.
 class IncrementalCost {
  public:
-  // x, y [N] µm, orientation [N]: where every node stands. Evaluators of one design may share its `nets`.
+  // x, y [N] µm, orientation [N]: where every node stands.
   IncrementalCost(std::shared_ptr<const Design> design, const double* x, const double* y,
-                  const std::int8_t* orientation, const Weights& weights = {},
-                  std::shared_ptr<const CompactNets> nets = nullptr);
+                  const std::int8_t* orientation, const Weights& weights = {});
 
   // Starts anew from another placement; what was proposed is forgotten.
   void reset(const double* x, const double* y, const std::int8_t* orientation);

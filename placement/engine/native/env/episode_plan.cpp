@@ -86,7 +86,7 @@ void EpisodePlan::plan_nets() {
   for (int step = 0; step < steps(); ++step) step_of[macros[step].node] = step;
   std::vector<std::vector<MacroNet>> nets_of(macros.size());
   std::vector<double> weight_of(macros.size(), 0.0);
-  std::vector<int> touched;
+  std::vector<std::int32_t> span_of(macros.size(), 0), net_of(macros.size(), -1);  // where a step's span is, in which net
   for (int net = 0; net < design->nets(); ++net) {
     Box standing;
     std::vector<std::pair<int, MacroNet>> spans;  // by step
@@ -98,11 +98,12 @@ void EpisodePlan::plan_nets() {
       const double dy = turn[2] * design->pin_dx[pin] + turn[3] * design->pin_dy[pin];
       const int step = step_of[node];
       if (step >= 0) {
-        auto span = std::find_if(spans.begin(), spans.end(), [step](const auto& item) { return item.first == step; });
-        if (span == spans.end()) {
+        if (net_of[step] != net) {
+          net_of[step] = net;
+          span_of[step] = static_cast<std::int32_t>(spans.size());
           spans.push_back({step, {0, design->net_weight[net], dx, dx, dy, dy}});
         } else {
-          MacroNet& pins = span->second;
+          MacroNet& pins = spans[span_of[step]].second;
           pins = {0, pins.weight, std::min(pins.left, dx), std::max(pins.right, dx), std::min(pins.bottom, dy),
                   std::max(pins.top, dy)};
         }

@@ -4,24 +4,31 @@
 #include <utility>
 
 namespace placement {
+namespace {
+
+// Points of the largest net that is priced for each of its soft macros. The published designs' largest have some 20.
+constexpr int kMostPriced = 256;
+
+}  // namespace
 
 SoftNets::SoftNets(std::shared_ptr<const Design> design, std::vector<std::int32_t> soft, double wirelength_weight)
-    : design_(std::move(design)), nets_(*design_), soft_(std::move(soft)) {
+    : design_(std::move(design)), nets_(shared_compact_nets(*design_)), soft_(std::move(soft)) {
   std::vector<std::int32_t> soft_of(design_->nodes(), -1);
   for (int i = 0; i < count(); ++i) soft_of[soft_[i]] = i;
   for (int node = 0; node < design_->nodes(); ++node) {
     if (soft_of[node] < 0) standing_.push_back(node);
   }
   std::vector<std::vector<std::int32_t>> nets_of(soft_.size());
-  for (int net = 0; net < nets_.nets(); ++net) {
-    for (int i = nets_.net_start[net]; i < nets_.net_start[net + 1]; ++i) {
-      const int here = soft_of[nets_.point_node[nets_.net_points[i]]];
+  for (int net = 0; net < nets_->nets(); ++net) {
+    if (nets_->net_start[net + 1] - nets_->net_start[net] > kMostPriced) continue;
+    for (int i = nets_->net_start[net]; i < nets_->net_start[net + 1]; ++i) {
+      const int here = soft_of[nets_->point_node[nets_->net_points[i]]];
       if (here >= 0 && (nets_of[here].empty() || nets_of[here].back() != net)) nets_of[here].push_back(net);
     }
   }
   start_.push_back(0);
   for (int i = 0; i < count(); ++i) collect(i, nets_of[i], wirelength_weight);
-  spots_.resize(nets_.points());
+  spots_.resize(nets_->points());
   stamp_.assign(design_->canvas.cells(), 0);
 }
 
@@ -29,24 +36,24 @@ void SoftNets::collect(int soft, const std::vector<std::int32_t>& nets, double w
   for (const int net : nets) {
     Incidence incidence;
     incidence.others_start = static_cast<std::int32_t>(others_.size());
-    for (int i = nets_.net_start[net]; i < nets_.net_start[net + 1]; ++i) {
-      const int point = nets_.net_points[i];
-      if (nets_.point_node[point] != soft_[soft]) {
+    for (int i = nets_->net_start[net]; i < nets_->net_start[net + 1]; ++i) {
+      const int point = nets_->net_points[i];
+      if (nets_->point_node[point] != soft_[soft]) {
         others_.push_back(point);
         continue;
       }
-      const auto dx = static_cast<float>(nets_.point_dx[point]), dy = static_cast<float>(nets_.point_dy[point]);
+      const auto dx = static_cast<float>(nets_->point_dx[point]), dy = static_cast<float>(nets_->point_dy[point]);
       const bool first = incidence.own < 0;
       if (first) incidence.own = point;
-      incidence.drives |= i == nets_.net_start[net];
+      incidence.drives |= i == nets_->net_start[net];
       incidence.low_dx = first ? dx : std::min(incidence.low_dx, dx);
       incidence.high_dx = first ? dx : std::max(incidence.high_dx, dx);
       incidence.low_dy = first ? dy : std::min(incidence.low_dy, dy);
       incidence.high_dy = first ? dy : std::max(incidence.high_dy, dy);
     }
     incidence.others_end = static_cast<std::int32_t>(others_.size());
-    incidence.wire_price = static_cast<float>(wirelength_weight * nets_.per_wirelength * nets_.wire_weight[net]);
-    incidence.route_weight = static_cast<float>(nets_.route_weight[net]);
+    incidence.wire_price = static_cast<float>(wirelength_weight * nets_->per_wirelength * nets_->wire_weight[net]);
+    incidence.route_weight = static_cast<float>(nets_->route_weight[net]);
     if (incidence.others_end > incidence.others_start) incidences_.push_back(incidence);
   }
   start_.push_back(static_cast<std::int32_t>(incidences_.size()));
@@ -61,8 +68,8 @@ SoftNets::Spot SoftNets::spot_at(double x, double y) const {
 void SoftNets::set_standing(const double* x, const double* y, const std::int8_t* orientation) {
   for (const int node : standing_) {
     const auto& turn = kTurn[design_->kind_of(node) == Kind::hard ? orientation[node] : 0];
-    for (int point = nets_.point_start[node]; point < nets_.point_start[node + 1]; ++point) {
-      const double dx = nets_.point_dx[point], dy = nets_.point_dy[point];
+    for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
+      const double dx = nets_->point_dx[point], dy = nets_->point_dy[point];
       spots_[point] = spot_at(x[node] + turn[0] * dx + turn[1] * dy, y[node] + turn[2] * dx + turn[3] * dy);
     }
   }
@@ -70,13 +77,13 @@ void SoftNets::set_standing(const double* x, const double* y, const std::int8_t*
 
 void SoftNets::stand(int soft, float x, float y) {
   const int node = soft_[soft];
-  for (int point = nets_.point_start[node]; point < nets_.point_start[node + 1]; ++point) {
-    spots_[point] = spot_at(x + nets_.point_dx[point], y + nets_.point_dy[point]);
+  for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
+    spots_[point] = spot_at(x + nets_->point_dx[point], y + nets_->point_dy[point]);
   }
 }
 
 void SoftNets::move(int soft, float x, float y, PriceMaps& maps) {
-  const int first = nets_.point_start[soft_[soft]], last = nets_.point_start[soft_[soft] + 1];
+  const int first = nets_->point_start[soft_[soft]], last = nets_->point_start[soft_[soft] + 1];
   before_.assign(spots_.begin() + first, spots_.begin() + last);
   stand(soft, x, y);
   for (const Incidence* net = begin(soft); net != end(soft); ++net) {

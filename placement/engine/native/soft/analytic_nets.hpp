@@ -34,7 +34,8 @@ class SoftNets {
     float left, right, low, high;  // µm
   };
 
-  // `soft` [S]: the nodes of the movable soft macros.
+  // `soft` [S]: the nodes of the movable soft macros. Nets of more than 256 points, whose work would grow with their
+  // square, are left out: they pull nobody.
   SoftNets(std::shared_ptr<const Design> design, std::vector<std::int32_t> soft, double wirelength_weight);
 
   int count() const { return static_cast<int>(soft_.size()); }
@@ -65,7 +66,7 @@ class SoftNets {
   void reroute(const Incidence& net, const Spot& before, const Spot& after, PriceMaps& maps);
 
   std::shared_ptr<const Design> design_;
-  CompactNets nets_;
+  std::shared_ptr<const CompactNets> nets_;
   std::vector<std::int32_t> soft_;         // [S]
   std::vector<std::int32_t> standing_;     // the other nodes
   std::vector<std::int32_t> start_;        // [S+1]

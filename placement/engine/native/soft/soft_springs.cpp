@@ -6,6 +6,10 @@
 namespace placement {
 namespace {
 
+// Pins of the largest net that becomes a clique; a larger one becomes a star, so that springs grow with the pins and not
+// with their square. The largest net of Ariane's clustered netlist has 21 pins.
+constexpr int kMostClique = 256;
+
 struct Spring {
   std::int32_t from, to;  // movable soft macro; movable soft macro or design pin
   double weight, offset_x, offset_y;  // offset = (far pin's offset − own pin's offset) · weight
@@ -54,7 +58,7 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
   };
   for (int net = 0; net < design.nets(); ++net) {
     const int first = design.net_start[net], last = design.net_start[net + 1];
-    const bool star = model == SpringModel::star;
+    const bool star = model == SpringModel::star || last - first > kMostClique;
     const double weight = star ? design.net_weight[net] : design.net_weight[net] / std::max(last - first - 1, 1);
     for (int i = first; i < (star ? first + 1 : last); ++i) {
       for (int j = i + 1; j < last; ++j) {

@@ -25,7 +25,7 @@ struct SoftSprings {
 };
 
 // How a net becomes springs: `star`, one of the net's weight from the driver to each sink; `clique`, one between any two
-// pins, of the net's weight over the number of pins less one.
+// pins, of the net's weight over the number of pins less one; nets of more than 256 pins are stars all the same.
 enum class SpringModel { star, clique };
 
 // `io_factor` multiplies the weight of every spring that ends in a port.
