@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "netlists/README.md"],
 )
-OF_THE_REPOSITORY = r"(?:placement|configs|docs|benchmarks|tests|netlists|\.ci)/"
+OF_THE_REPOSITORY = r"(?:placement|configs|docs|benchmarks|examples|tests|netlists|\.ci)/"
 COLUMN = re.compile(r"^\| `([a-z0-9_]+)` \|", re.MULTILINE)
 
 
