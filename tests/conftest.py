@@ -31,7 +31,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # What takes longest begins first: no worker is to be left alone with it at the end.
-LONG_FIRST = ("tests/native", "tests/runtimes", "tests/cli", "tests/replay", "tests/integration")
+LONG_FIRST = (
+    "tests/native", "tests/runtimes", "tests/cli", "tests/replay", "tests/integration", "tests/test_docs_commands",
+    "tests/training", "tests/policy", "tests/ppo", "tests/search", "tests/evaluation", "tests/flat",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

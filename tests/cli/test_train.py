@@ -79,17 +79,12 @@ def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
 
 def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
     """Here eight virtual ones."""
-    small = (
-        "runtime.envs_per_actor=4",
-        "ppo.iterations=2",
-        "ppo.episodes_per_iteration=16",
-        "runtime.evaluate_every=0",
-    )
+    small = ("runtime.envs_per_actor=4", "ppo.iterations=2", "runtime.evaluate_every=0")
     command = ("--config-name", "test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
     result = train(*command, folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert [row["iteration"] for row in rows(tmp_path / "run")] == ["1", "2"]
-    assert float(rows(tmp_path / "run")[-1]["episodes"]) == 32
+    assert float(rows(tmp_path / "run")[-1]["episodes"]) == 16
 
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):

@@ -13,7 +13,8 @@ from placement.ppo.learner import Learner
 from placement.runtimes import local
 
 POLICIES = [
-    PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=2),
+    # What tests/training/test_initial_policy.py compiles, too.
+    PolicyConfig(node_width=8, rounds=1, grid_width=8),
     PolicyConfig(name="edge_gnn_stepwise", node_width=4, rounds=1),
 ]
 
@@ -63,7 +64,7 @@ def test_traces_stop_growing_after_the_first_iteration(
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(soft_placer="none"),
         policy=policy,
-        ppo=PPOConfig(iterations=3, episodes_per_iteration=8, epochs=2, minibatch_size=16),
+        ppo=PPOConfig(iterations=3, episodes_per_iteration=8, epochs=1, minibatch_size=16),
         replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=4, max_staleness=0, evaluate_every=1, checkpoint_every=100),
     )

@@ -22,6 +22,7 @@ from tests.support.fakes import Silent
 
 # As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
+PPO = PPOConfig(iterations=1, episodes_per_iteration=8, epochs=1, minibatch_size=16)
 
 
 def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any) -> TrainConfig:
@@ -29,7 +30,7 @@ def _config(folder: Path, design: str | tuple[str, ...] = "toy6", **changes: Any
         "design": (design,) if isinstance(design, str) else design,
         "run_dir": str(folder),
         "policy": POLICY,
-        "ppo": PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16),
+        "ppo": PPO,
         "replay": ReplayConfig(name="memory", timeout=180.0),
         "runtime": RuntimeConfig(envs_per_actor=4, evaluate_every=0),
     }
@@ -60,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # With this the parameters that a run ends with are those that it began with.
-STILL = PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16, learning_rate=1e-30)
+STILL = dataclasses.replace(PPO, learning_rate=1e-30)
 
 
 class Tuned(NamedTuple):

@@ -2,10 +2,9 @@
 
 The grammar is the published one (protobuf.dev, "Text Format Language Specification"): comments, `field: value`,
 `field { … }`, `field < … >`, lists in brackets, `,` or `;` between fields, single- and double-quoted strings with
-escapes, adjacent strings joined. Two readers share it: one regular expression takes a whole `input`, `name` or
-`attr` as real files write them; a node with anything else in it is read by the full grammar below it.
-(Google's Python parser for this format is no help: it reads unknown escapes as if they were text, refuses others that
-the specification has, and does not tell where a value stood.)
+escapes, adjacent strings joined. The native reader takes files as programs write them; this one takes all others, and
+tells what is wrong with a file and where. (Google's Python parser for this format is no help: it reads unknown escapes
+as if they were text, refuses others that the specification has, and does not tell where a value stood.)
 """
 
 from __future__ import annotations
@@ -18,17 +17,6 @@ from placement.netlist.errors import DesignError
 
 Scalar: TypeAlias = "str | float | bool | None"
 
-_STRING = r'"([^"\\\n]*)"'
-# Strings side by side are one string; a comment may stand between them.
-_ALONE = _STRING + r"(?!\s*[\"'#])"
-# Decimal only: the format reads a leading 0 as octal, which the full grammar handles.
-_NUMBER = r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
-_VALUE = rf"value\s*\{{\s*(?:(?:placeholder|s)\s*:\s*{_STRING}|[fi]\s*:\s*{_NUMBER})\s*\}}"
-_FIELD = re.compile(
-    rf"\s*(?:attr\s*\{{\s*key\s*:\s*{_STRING}\s*{_VALUE}\s*\}}|input\s*:\s*{_ALONE}|name\s*:\s*{_ALONE}|(\}}))"
-)
-_KEY, _TEXT, _DECIMAL, _INPUT, _NAME, _CLOSE = range(1, 7)
-_OPEN_NODE = re.compile(r"\s*node\s*\{")
 _TOKEN = re.compile(
     r"""(?:\s+|\#[^\n]*)*(?:
     (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
@@ -93,97 +81,55 @@ class TextFile:
 def parse_nodes(file: TextFile) -> list[TextNode]:
     """All nodes in file order; raises DesignError with file and line where the text is no valid graph."""
     nodes: list[TextNode] = []
-    at = 0
-    while True:
-        opened = _OPEN_NODE.match(file.text, at)
-        node, end = _usual_node(file, opened.end()) if opened else (None, at)
-        if node is not None:
-            nodes.append(node)
-            at = end
-            continue
-        parser = _Parser(file, at)
-        if parser.kind == "end":
-            return nodes
-        for name, value, field_at in parser.field(0):
+    parser = _Parser(file)
+    while parser.kind != "end":
+        for name, value, at in parser.field(0):
             if name == "node":
-                nodes.append(_full_node(file, value, field_at))
+                nodes.append(_node(file, value, at))
             elif name not in _GRAPH_FIELDS:
-                raise file.error(field_at, _unknown(name, "the file", _GRAPH_FIELDS))
-        at = parser.at
+                raise file.error(at, _unknown(name, "the file", _GRAPH_FIELDS))
+    return nodes
 
 
-def _usual_node(file: TextFile, start: int) -> tuple[TextNode | None, int]:
-    """The node whose fields begin at `start`, one match per field, and its end; None where that is not enough."""
-    text, match, at = file.text, _FIELD.match, start
-    node = TextNode(start - 1)
-    inputs, inputs_at, attributes = node.inputs, node.inputs_at, node.attributes
-    while True:
-        found = match(text, at)
-        if found is None:
-            return None, start
-        at = found.end()
-        group = found.lastindex
-        if group in (_DECIMAL, _TEXT):
-            key, value = found[_KEY], found[group]
-            if key in attributes:
-                raise file.error(found.start(_KEY), f"attribute {key!r} is given twice in one node")
-            attributes[key] = (float(value) if group == _DECIMAL else value, found.start(group))
-        elif group == _INPUT:
-            inputs.append(found[_INPUT])
-            inputs_at.append(found.start(_INPUT))
-        elif group == _NAME:
-            _set_name(file, node, found[_NAME], found.start(_NAME))
-        else:
-            return _named(file, node), at
-
-
-def _set_name(file: TextFile, node: TextNode, name: str, at: int) -> None:
-    if node.name is not None:
-        raise file.error(at, f"second name {name!r} in node {node.name!r}")
-    node.name = name
-
-
-def _named(file: TextFile, node: TextNode) -> TextNode:
-    """`node`, having checked that it has a name."""
-    if not node.name:
-        raise file.error(node.at, "this node has no name")
-    return node
-
-
-def _full_node(file: TextFile, value: object, at: int) -> TextNode:
-    """A node that the full grammar has read; fields without meaning here are dropped."""
+def _node(file: TextFile, value: object, at: int) -> TextNode:
+    """One node; fields without meaning here are dropped."""
     node = TextNode(at)
     for name, inner, inner_at in _fields(file, value, at, "a node", _NODE_FIELDS):
         if name in ("name", "input") and not _is_text(inner):
             raise file.error(inner_at, f"{name} must be a string in quotes")
         if name == "name":
-            _set_name(file, node, str(inner), inner_at)
+            if node.name is not None:
+                raise file.error(inner_at, f"second name {inner!r} in node {node.name!r}")
+            node.name = str(inner)
         elif name == "input":
             node.inputs.append(str(inner))
             node.inputs_at.append(inner_at)
         elif name == "attr":
-            key, scalar = _attribute(file, inner, inner_at)
+            key, scalar, value_at = _attribute(file, inner, inner_at)
             if key in node.attributes:
                 raise file.error(inner_at, f"attribute {key!r} is given twice in one node")
-            node.attributes[key] = (scalar, inner_at)
-    return _named(file, node)
+            node.attributes[key] = (scalar, value_at)
+    if not node.name:
+        raise file.error(at, "this node has no name")
+    return node
 
 
-def _attribute(file: TextFile, value: object, at: int) -> tuple[str, Scalar]:
-    """Key and value of an `attr { key value }`."""
+def _attribute(file: TextFile, value: object, at: int) -> tuple[str, Scalar, int]:
+    """Key and value of an `attr { key value }`, and where the value stands."""
     fields = _once(file, value, at, "attr", ("key", "value"))
-    key = fields.get("key")
+    key = fields["key"].value if "key" in fields else None
     if not isinstance(key, str) or not _is_text(key):
         raise file.error(at, "attr must have a key in quotes")
-    content = _once(file, fields.get("value", []), at, f"the value of attribute {key!r}", _VALUE_FIELDS)
+    given = fields["value"].value if "value" in fields else []
+    content = _once(file, given, at, f"the value of attribute {key!r}", _VALUE_FIELDS)
     if len(content) > 1:
         raise file.error(at, f"attribute {key!r} has several values: {', '.join(content)}")
-    for kind, inner in content.items():
+    for kind, field in content.items():
         try:
-            return key, _scalar(kind, inner)
+            return key, _scalar(kind, field.value), field.at
         except ValueError as error:
-            raise file.error(at, f"attribute {key!r}: {error}") from None
-    return key, None
+            raise file.error(field.at, f"attribute {key!r}: {error}") from None
+    return key, None, at
 
 
 def _scalar(kind: str, value: object) -> Scalar:
@@ -224,22 +170,22 @@ def _unknown(name: str, what: str, known: tuple[str, ...]) -> str:
     return f"unknown field {name!r} in {what}; known are {', '.join(known)}"
 
 
-def _once(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> dict[str, object]:
+def _once(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> dict[str, _Field]:
     """The fields of a message, each of which may stand there once."""
-    result: dict[str, object] = {}
-    for name, inner, inner_at in _fields(file, value, at, what, known):
-        if name in result:
-            raise file.error(inner_at, f"field {name!r} is given twice in {what}")
-        result[name] = inner
+    result: dict[str, _Field] = {}
+    for field in _fields(file, value, at, what, known):
+        if field.name in result:
+            raise file.error(field.at, f"field {field.name!r} is given twice in {what}")
+        result[field.name] = field
     return result
 
 
 class _Parser:
     """The full grammar, one token ahead: its `kind`, its `token` as written, and where it begins (`at`)."""
 
-    def __init__(self, file: TextFile, start: int) -> None:
+    def __init__(self, file: TextFile) -> None:
         self.file = file
-        self.end = start
+        self.end = 0
         self.advance()
 
     def advance(self) -> None:
