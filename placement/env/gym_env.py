@@ -144,9 +144,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         scale = _PIXELS / max(canvas.width, canvas.height)
         image = np.full((round(canvas.height * scale), round(canvas.width * scale), 3), 255, np.uint8)
         for nodes, colour in ((netlist.soft, (205, 222, 240)), (netlist.hard, (63, 98, 140))):
-            swapped = placement.orientation[nodes] >= 4
-            width = np.where(swapped, netlist.height[nodes], netlist.width[nodes])
-            height = np.where(swapped, netlist.width[nodes], netlist.height[nodes])
+            width, height = (side[nodes] for side in netlist.sides(placement.orientation))
             x, y = placement.x[nodes], placement.y[nodes]
             edges = np.stack([x - width / 2, x + width / 2, y - height / 2, y + height / 2], axis=1) * scale
             edges = np.maximum(np.rint(edges), 0).astype(int)[placement.placed[nodes]]

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from placement.engine.costs import proxy_cost
 from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
+from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
@@ -98,15 +98,12 @@ def find_best(
     seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
     record = _Record(folder, design, search_identity(design, [], **_settings(config)))
     waiting = [number for number in range(config.candidates) if number not in record.found]
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bars:
-        tasks = {number: bars.add_task(f"candidate {number}", total=1.0) for number in waiting}
+    with progress_bars(console, *(f"candidate {number}" for number in waiting)) as shown:
+        bars = dict(zip(waiting, shown, strict=True))
 
         def work(number: int) -> None:
             def show(share: float, point: Point | None = None) -> None:
-                bars.update(tasks[number], completed=share * SEARCH_SHARE)
+                bars[number](share * SEARCH_SHARE, "")
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
             try:
@@ -117,7 +114,7 @@ def find_best(
                 return  # stopped meanwhile
             if not stopped.is_set():
                 record.add(min(found, key=_worth))
-                bars.update(tasks[number], completed=1.0)
+                bars[number](1.0, "")
 
         _do_all(work, waiting, threads=config.threads, stopped=stopped)
     return sorted(record.found.values(), key=_worth)

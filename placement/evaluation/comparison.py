@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from placement.engine.costs import proxy_cost
 from placement.evaluation.comparison_results import Entry, comparison_table, worth, write_comparison
 from placement.evaluation.given_placement import load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
+from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
@@ -62,11 +61,11 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
     checks = _flat_checks(config, design)
     total = len(given) + len(config.chosen) * config.seeds
     entries: list[Entry] = []
-    with Interruption() as interruption, _bar(console) as bar:
+    with Interruption() as interruption, progress_bars(console, "") as (bar,):
         stopped = interruption.requested.is_set
 
         def show(what: str, share: float) -> None:
-            bar(what, (len(entries) + share) / total)
+            bar((len(entries) + share) / total, what)
 
         for entry in itertools.chain(given, _placed(config, design, folder, stopped=stopped, show=show)):
             checked = _checked(entry, checks, stopped=stopped, show=show)
@@ -159,17 +158,6 @@ def _tell_spread(entries: list[Entry], console: Console) -> None:
     for entry in entries:
         if entry.metrics.flat is not None:
             tell_spread(entry.metrics.flat, console, entry.title)
-
-
-@contextlib.contextmanager
-def _bar(console: Console) -> Iterator[Show]:
-    """A bar on a terminal, nothing elsewhere; gives the function that moves it."""
-    columns = (BarColumn(), TextColumn("{task.percentage:.0f} %"), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("", total=1.0)
-        yield lambda what, share: progress.update(task, completed=share, description=what)
 
 
 def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:

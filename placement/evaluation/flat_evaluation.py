@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
 
+from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.global_placement import PlacerSettings, Progress
@@ -116,8 +114,10 @@ class FlatJudge:
 def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
     """As `FlatJudge`, of one placement, with a bar on a terminal."""
     judge = FlatJudge(name, design)
-    with _bar(console) as report:
-        found = judge.check(placement, report=report)
+    with progress_bars(console, "placing cells") as (bar,):
+        found = judge.check(
+            placement, report=lambda progress: bar(share_done(progress), f"overflow {progress.overflow:.0%}")
+        )
     tell_spread(found.metrics, console)
     return found
 
@@ -147,16 +147,3 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
 def share_done(progress: Progress) -> float:
     """How much of placing the cells is done, in [0, 1]."""
     return max(0.0, min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow)))
-
-
-@contextlib.contextmanager
-def _bar(console: Console) -> Iterator[Callable[[Progress], None]]:
-    """A bar on a terminal, nothing elsewhere; gives the function that moves the bar."""
-    columns = (TextColumn("placing cells"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0)
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=share_done(progress), description=f"overflow {progress.overflow:.0%}")
-
-        yield show

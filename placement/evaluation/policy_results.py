@@ -60,12 +60,8 @@ def policy_results(evaluations: Sequence[Evaluation], beam: Sequence[Evaluation]
 
 def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResult:
     found = finished(evaluations)
-    dead_ends = len(evaluations) - len(found)
-    return (
-        PolicyResult(name, key, found[0].costs, dead_ends, found[0].placement)
-        if found
-        else PolicyResult(name, key, None, dead_ends)
-    )
+    costs, placement = (found[0].costs, found[0].placement) if found else (None, None)
+    return PolicyResult(name, key, costs, len(evaluations) - len(found), placement)
 
 
 def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

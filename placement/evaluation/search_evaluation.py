@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from placement.evaluation.given_placement import has_macro_places, load_placement
 from placement.evaluation.placement_evaluation import Found, write_results
+from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
@@ -47,7 +46,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     title = f"{design.name}: {name}, {config.method}"
     if config.candidates > 1 or config.method == "mixed_size":
         return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
-    with Interruption() as interruption, progress_bar(console) as show:
+    with Interruption() as interruption, progress_bars(console, "") as (bar,):
         result = search(
             design,
             starts,
@@ -56,7 +55,9 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             weights=config.weights,
             threads=config.threads,
             seed=config.seed,
-            watch=Watch(folder, interruption.requested.is_set, show),
+            watch=Watch(
+                folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
+            ),
         )
     metrics = measure(design, result.placement, weights=config.weights)
     console.print(metrics_table(metrics, title))
@@ -185,21 +186,6 @@ def displaced(before: Placement, after: Placement) -> str:
     """A phrase: how far macros were moved from one placement to the other."""
     way = np.abs(after.x - before.x) + np.abs(after.y - before.y)
     return f"{int((way > 0).sum())} macros were moved, by {way.sum():,.1f} µm in all and {way.max():,.1f} µm at most"
-
-
-@contextlib.contextmanager
-def progress_bar(console: Console) -> Iterator[Callable[[float, Point], None]]:
-    """A bar on a terminal, nothing elsewhere; gives the function that moves the bar."""
-    columns = (BarColumn(), TextColumn("{task.percentage:.0f} %"), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("searching", total=1.0)
-
-        def show(share: float, point: Point) -> None:
-            progress.update(task, completed=share, description=f"best {point.cost:.6f}")
-
-        yield show
 
 
 def moves_table(result: SearchResult) -> Table:

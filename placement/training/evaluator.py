@@ -57,14 +57,13 @@ class Evaluator:
         ]
 
     def evaluate(
-        self, parameters: Any, key: jax.Array, *, temperature: float = 1.0, stopped: Callable[[], bool] = lambda: False
+        self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool] = lambda: False
     ) -> list[Evaluation]:
         """The greedy episode of each design, then the samples, by design; nothing once `stopped()` is true.
 
         Args:
             parameters: of the network.
             key: JAX random key, consumed.
-            temperature: of drawing; the lower, the closer to greedy.
             stopped: asked at every step.
         """
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
@@ -77,16 +76,7 @@ class Evaluator:
             ) -> None:
                 kept[env] = pool.placement(env)
 
-            played = play(
-                self._agent,
-                pool,
-                network,
-                its_key,
-                greedy=greedy,
-                temperature=temperature,
-                on_end=on_end,
-                stopped=stopped,
-            )
+            played = play(self._agent, pool, network, its_key, greedy=greedy, on_end=on_end, stopped=stopped)
             if played is None:
                 return []
             evaluations += [_evaluation(played, env, greedy, placements.get(env)) for env in range(pool.num_envs)]

@@ -37,7 +37,6 @@ def play(
     key: jax.Array,
     *,
     greedy: bool = False,
-    temperature: float = 1.0,
     on_end: Callable[[int, np.ndarray], None] = lambda env, costs: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Episode | None:
@@ -51,7 +50,6 @@ def play(
         network: parameters and embeddings.
         key: JAX random key, consumed.
         greedy: take the likeliest action instead of drawing one.
-        temperature: of drawing.
         on_end: called with the environment and its costs (float64 [5]) when its episode ends with everything placed,
             while `pool.placement` still gives that episode's placement.
         stopped: asked at every step.
@@ -68,7 +66,7 @@ def play(
     for step in range(steps):
         if stopped():
             return None
-        decision = agent.act(*network, Observation(**observation), keys[step], greedy=greedy, temperature=temperature)
+        decision = agent.act(*network, Observation(**observation), keys[step], greedy=greedy)
         result = pool.step(decision.actions)
         _note(played, running, step, decision, result)
         observation, _, terminated, _, info = result

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from omegaconf import OmegaConf
@@ -50,20 +50,14 @@ def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterat
     folder.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout
     with (folder / name).open("w") as stream:
-        while not _lock(stream):
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the process's end gives it back
+                break
             if time.monotonic() >= deadline:
                 raise ConfigError(f"run_dir={str(folder)!r}: another process is training in this folder")
             time.sleep(LOCK_POLL_SECONDS)
         yield
-
-
-def _lock(stream: IO[str]) -> bool:
-    """Tries to get a file's lock, which the process's end gives back."""
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def write_record(folder: Path, config: TrainConfig) -> None:

@@ -19,6 +19,8 @@ from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
 
 GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
+# Routing tracks per µm, across and up, and those that a hard macro blocks; gcells that congestion is spread over.
+_ROUTES, _SMOOTHING = (57.031, 56.818, 39.583, 30.303), 2
 # A memory fills this part of its gcells in each direction; the rest is the channel beside it.
 _FILL = 0.96
 # Memories: gcells across, gcells up, share of the banks.
@@ -28,22 +30,8 @@ _BANK_SIZES = ((2, 0.3), (4, 0.45), (8, 0.25))
 _DEGREES = (0.504, 0.177, 0.093, 0.061, 0.045, 0.034, 0.025, 0.022, 0.012, 0.009, 0.006, 0.005, 0.002, 0.002, 0.001)
 # Share of weights 1, 2, … among nets of two pins: parallel nets between two clusters become one.
 _WEIGHTS = (
-    0.52,
-    0.172,
-    0.095,
-    0.057,
-    0.034,
-    0.029,
-    0.018,
-    0.016,
-    0.011,
-    0.01,
-    0.005,
-    0.005,
-    0.004,
-    0.003,
-    0.002,
-    0.003,
+    *(0.52, 0.172, 0.095, 0.057, 0.034, 0.029, 0.018, 0.016),
+    *(0.011, 0.01, 0.005, 0.005, 0.004, 0.003, 0.002, 0.003),
 )
 # Share of 1, 2 and 3 soft macros that read a memory's output.
 _READERS = (0.566, 0.295, 0.139)
@@ -63,19 +51,11 @@ class ClusteredOptions:
     Attributes:
         hard_utilization, soft_utilization: parts of the canvas that hard and soft macros cover.
         rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows; 1 = no locality.
-        smoothing: gcells on each side that congestion is spread over.
-        routes_horizontal, routes_vertical: routing tracks per µm.
-        macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
     """
 
     hard_utilization: float = 0.5
     soft_utilization: float = 0.21
     rent_exponent: float = 0.7
-    smoothing: int = 2
-    routes_horizontal: float = 57.031
-    routes_vertical: float = 56.818
-    macro_routes_horizontal: float = 39.583
-    macro_routes_vertical: float = 30.303
 
     def __post_init__(self) -> None:
         for field in ("hard_utilization", "soft_utilization"):
@@ -333,17 +313,7 @@ def _canvas(banks: list[_Bank], options: ClusteredOptions) -> Canvas:
     gcells = macro_area / options.hard_utilization
     rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))
     columns = max(2, math.ceil(gcells / rows))
-    return Canvas(
-        width=columns * GCELL_WIDTH,
-        height=rows * GCELL_HEIGHT,
-        columns=columns,
-        rows=rows,
-        routes_horizontal=options.routes_horizontal,
-        routes_vertical=options.routes_vertical,
-        macro_routes_horizontal=options.macro_routes_horizontal,
-        macro_routes_vertical=options.macro_routes_vertical,
-        smoothing=options.smoothing,
-    )
+    return Canvas(columns * GCELL_WIDTH, rows * GCELL_HEIGHT, columns, rows, *_ROUTES, _SMOOTHING)
 
 
 def _initial(netlist: Netlist, canvas: Canvas) -> Placement:

@@ -18,6 +18,8 @@ from placement.netlist.generators.draws import Draws
 
 MACRO_SIDE = 60.0
 """Side of every macro and every gcell, µm."""
+_ROUTES = (1.0, 1.0, 0.5, 0.5)
+"""Routing tracks per µm, across and up, and those that a macro blocks: so few that congestion matters at this size."""
 
 
 class Planted(NamedTuple):
@@ -92,7 +94,7 @@ def planted(
     first_row = draws.below(rows - block_rows + 1)
     cells = np.array([(slot % block_columns, first_row + slot // block_columns) for slot in slot_of])
     netlist = builder.build()
-    canvas = _canvas(columns, rows)
+    canvas = Canvas(columns * MACRO_SIDE, rows * MACRO_SIDE, columns, rows, *_ROUTES)
     optimum = _placed(netlist, cells, first_row)
     packed = np.array([(index % columns, index // columns) for index in range(count)])
     initial = _placed(netlist, packed, first_row)
@@ -128,21 +130,6 @@ def _windows(draws: Draws, block_columns: int, block_rows: int, multi_pin_nets: 
         inside = [(bottom + up) * block_columns + left + across for up in range(height) for across in range(width)]
         nets.append(draws.shuffled(inside)[:count])
     return nets
-
-
-def _canvas(columns: int, rows: int) -> Canvas:
-    """Square gcells of a macro's side, with few enough tracks that congestion matters at this size."""
-    return Canvas(
-        width=columns * MACRO_SIDE,
-        height=rows * MACRO_SIDE,
-        columns=columns,
-        rows=rows,
-        routes_horizontal=1.0,
-        routes_vertical=1.0,
-        macro_routes_horizontal=0.5,
-        macro_routes_vertical=0.5,
-        smoothing=0,
-    )
 
 
 def _placed(netlist: Netlist, cells: np.ndarray, first_row: int) -> Placement:

@@ -33,6 +33,8 @@ class CoordinatorClient:
         runtime: how often to send one, how many servers there are, how much memory the process may take.
 
     Attributes:
+        host: this machine, as Ray knows it.
+        reply: the newest answer.
         incarnation: a number that no other start of any process has (40 random bits).
         measure: returns the numbers to send; may be replaced.
         on_stop: called once when the coordinator says that the run ends; may be replaced.
@@ -49,25 +51,15 @@ class CoordinatorClient:
         self.measure: Measure = dict
         self.on_stop: Callable[[], None] = lambda: None
         self.on_too_large: Callable[[], None] = lambda: None
-        self._host = ray.util.get_node_ip_address()
+        self.host = ray.util.get_node_ip_address()
         self._address, self._ready, self._rendezvous = "", False, Rendezvous()
-        self._reply = HeartbeatReply()
+        self.reply = HeartbeatReply()
         self._shards = (ServerLocation(),) * runtime.shards
         self._caches = (ServerLocation(),) * runtime.caches
         self._wake, self._closed = threading.Event(), threading.Event()
         self._told_to_stop = False
         self._thread = threading.Thread(target=self._run, name=f"{who} heartbeat", daemon=True)
         self._thread.start()
-
-    @property
-    def host(self) -> str:
-        """This machine, as Ray knows it."""
-        return self._host
-
-    @property
-    def reply(self) -> HeartbeatReply:
-        """The newest answer."""
-        return self._reply
 
     def serve(self, address: str) -> None:
         """From now on heartbeats say that this process serves at `address`; the first one goes at once."""
@@ -87,13 +79,13 @@ class CoordinatorClient:
     def wait_for_rendezvous(self, number: int, *, timeout: float) -> Rendezvous:
         """The learner hosts' rendezvous of that number; raises TimeoutError if nobody asks to it in time."""
         deadline = time.monotonic() + timeout
-        while self._reply.rendezvous.number != number:
+        while self.reply.rendezvous.number != number:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
             if self._closed.wait(RENDEZVOUS_SECONDS):
                 raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
             self._wake.set()
-        return self._reply.rendezvous
+        return self.reply.rendezvous
 
     def shards(self, numbers: Sequence[int] | None = None) -> tuple[str, ...]:
         """The present address of each shard, or of these; "" = down."""
@@ -114,7 +106,7 @@ class CoordinatorClient:
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
-        places = [self._reply.root if number < 0 else self._caches[number] for number in numbers]
+        places = [self.reply.root if number < 0 else self._caches[number] for number in numbers]
         return tuple(place.address for place in places if place.address)
 
     def report_shortfall(self, shortfall: Shortfall) -> None:
@@ -150,17 +142,17 @@ class CoordinatorClient:
             _log.exception("%s cannot measure itself", self._who)
             measures = {}
         who, served = self._who, (self._address, self._ready)
-        heartbeat = Heartbeat(who, self.incarnation, self._host, os.getpid(), *served, measures, self._rendezvous)
+        heartbeat = Heartbeat(who, self.incarnation, self.host, os.getpid(), *served, measures, self._rendezvous)
         try:
             reply = self._ray.get(
-                self._coordinator.heartbeat.remote(heartbeat, self._reply.edition), timeout=ANSWER_SECONDS
+                self._coordinator.heartbeat.remote(heartbeat, self.reply.edition), timeout=ANSWER_SECONDS
             )
         except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
             _log.debug("%s sent a heartbeat that got no answer: %s", self._who, error)
             return
         self._shards = self._shards if reply.shards is None else reply.shards
         self._caches = self._caches if reply.caches is None else reply.caches
-        self._reply = reply
+        self.reply = reply
         if reply.stop and not self._told_to_stop:
             self._told_to_stop = True
             self.on_stop()

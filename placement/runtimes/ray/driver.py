@@ -81,12 +81,10 @@ def run(
         makers: of the network and its learner.
         watch: is shown all processes' heartbeats, several times a second.
 
+    Raises what `placement.runtimes.local.run` raises, and:
+
     Raises:
-        DesignError: a design cannot be used.
-        ConfigError: the run folder is in use or holds another run; Ray is not installed, or not at the address.
-        CheckpointError: the run's checkpoints cannot be used.
-        DiskFull: there is no room in the run folder.
-        Diverged: the network came to values that are not finite.
+        ConfigError: Ray is not installed, or not at the address.
         ReplayTimeout: no episodes came.
         WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
             saved.
@@ -112,15 +110,7 @@ def run(
 
 
 class Driver:
-    """Supervises the processes of a run.
-
-    Args:
-        ray: the module, connected.
-        config: all settings.
-        makers: of the network and its learner.
-        progress: is shown what happens.
-        watch: is shown all processes' heartbeats.
-    """
+    """Supervises the processes of a run; `ray` is the module, connected, all else as `run` takes it."""
 
     def __init__(
         self,

@@ -41,16 +41,10 @@ class LearnerProcess(RoleProcess):
             os._exit(ALONE)
 
     def run(self, rendezvous: int = 0) -> RunResult | None:
-        """Trains; the result is the first host's.
+        """Trains; the result is the first host's. Raises what `primary_learner.opened` and `LearnerLoop.run` raise.
 
         Args:
             rendezvous: at which the learner hosts find each other; a higher number at each start of theirs.
-
-        Raises:
-            ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
-            CheckpointError: its checkpoints cannot be used.
-            DiskFull: there is no room in the run folder.
-            ReplayTimeout: no episodes came.
         """
         self._rendezvous = rendezvous
         if not self.resources().gpus and self.config.runtime.address == "local":

@@ -43,9 +43,6 @@ LOCK_SECONDS = 30.0
 def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
     """The learner's loop, ready to run, with its servers open.
 
-    Args:
-        host: what the process gives.
-
     Raises:
         ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
         CheckpointError: its checkpoints cannot be used.

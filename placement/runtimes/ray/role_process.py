@@ -35,13 +35,7 @@ def find(name: str) -> Any:
 
 
 class RoleProcess:
-    """A process. Ray makes it, calls `run` and restarts it when it dies.
-
-    Args:
-        config: the run's settings.
-        who: which process.
-        makers: of the network and its learner.
-    """
+    """A process. Ray makes it, calls `run` and restarts it when it dies."""
 
     def __init__(self, config: TrainConfig, who: Who, makers: Makers) -> None:
         self.config, self.who, self.makers = config, who, makers

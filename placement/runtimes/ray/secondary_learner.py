@@ -20,9 +20,6 @@ from placement.training.input_pipeline import InputPipeline
 def learn_along(host: LearnerHost) -> None:
     """Learns with the other hosts until told to stop: publishing, saving and evaluating are the first host's.
 
-    Args:
-        host: what the process gives.
-
     Raises:
         ReplayTimeout: no episodes came.
         JaxRuntimeError: another host is gone.
