@@ -38,22 +38,17 @@ def no_elites(designs: int, kept: int, steps: int) -> Elites:
 
 def updated_elites(elites: Elites, batch: Episode) -> Elites:
     """The elites with new episodes added (stacked, axis B before each field's own); dead ends are left out."""
-    actions, length, reward = (array.copy() for array in elites)
+    updated = Elites(*(array.copy() for array in elites))
     for which in np.unique(batch.design):
         mine = (batch.design == which) & ~batch.dead_end
-        all_actions = np.concatenate((actions[which], batch.actions[mine]))
-        all_length = np.concatenate((length[which], batch.length[mine]))
-        all_reward = np.concatenate((reward[which], batch.reward[mine]))
-        _, first = np.unique(all_actions, axis=0, return_index=True)
+        new = (batch.actions, batch.length, batch.reward)
+        both = Elites(*(np.concatenate((old[which], more[mine])) for old, more in zip(elites, new, strict=True)))
+        _, first = np.unique(both.actions, axis=0, return_index=True)
         first.sort()
-        best = first[np.argsort(-all_reward[first], kind="stable")][: actions.shape[1]]
-        kept = slice(0, len(best))
-        actions[which, kept], length[which, kept], reward[which, kept] = (
-            all_actions[best],
-            all_length[best],
-            all_reward[best],
-        )
-    return Elites(actions, length, reward)
+        best = first[np.argsort(-both.reward[first], kind="stable")][: elites.length.shape[1]]
+        for kept, found in zip(updated, both, strict=True):
+            kept[which, : len(best)] = found[best]
+    return updated
 
 
 def drawn_elites(

@@ -39,12 +39,7 @@ class Best(NamedTuple):
 
 
 class BestTracker:
-    """Keeps the cheapest placement of each design. All methods may be called from several threads at once.
-
-    Args:
-        designs: the run's designs.
-        weights: of the proxy cost.
-    """
+    """Keeps the cheapest placement of each of the run's designs. All methods may be called from several threads."""
 
     def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
         self._designs, self._weights = designs, weights

@@ -61,10 +61,7 @@ class Evaluator:
     ) -> list[Evaluation]:
         """The greedy episode of each design, then the samples, by design; nothing once `stopped()` is true.
 
-        Args:
-            parameters: of the network.
-            key: JAX random key, consumed.
-            stopped: asked at every step.
+        `key` is a JAX random key, consumed.
         """
         network = EmbeddedParameters(parameters, self._agent.embed(parameters))
         evaluations = []

@@ -65,16 +65,10 @@ class LearnerParts:
 
 
 class LearnerLoop:
-    """The learner's loop.
-
-    Args:
-        config: the run's settings.
-        parts: the roles.
-        folder: the run folder.
-        counters: how far the run had come before.
+    """The learner's loop, from where the run had come before (`counters`).
 
     Attributes:
-        parts, folder: as given.
+        parts, folder: the roles, and the run folder.
         state: the newest consistent state, which may be saved at any time.
         last: the newest row of metrics; empty before the first.
     """
@@ -89,7 +83,7 @@ class LearnerLoop:
 
     def done(self) -> bool:
         """Whether the iterations are done or the time is up."""
-        return self.state.counters.iteration >= self._config.ppo.iterations or self._time_is_up()
+        return self.state.counters.iteration >= self._config.ppo.iterations or self._elapsed() >= 1
 
     def run(self) -> None:
         """Iterates until done.
@@ -221,10 +215,6 @@ class LearnerLoop:
     def _capture(self, counters: Counters) -> TrainingState:
         learner = self.parts.learner
         return TrainingState(counters, on_host(learner.state), on_host(learner.parameters()))
-
-    def _time_is_up(self) -> bool:
-        minutes = self._config.runtime.minutes
-        return bool(minutes) and self._seconds() >= 60 * minutes
 
     def _elapsed(self) -> float:
         """Share of the time limit that has passed; 0 without one."""

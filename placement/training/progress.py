@@ -159,12 +159,7 @@ class LiveProgress:
 
 
 def make_progress(iterations: int, minutes: float = 0.0) -> TrainingProgress:
-    """The live table on a terminal, plain lines elsewhere.
-
-    Args:
-        iterations: of the whole run.
-        minutes: wall-clock limit; 0 = none.
-    """
+    """The live table on a terminal, plain lines elsewhere; arguments as `Remaining` takes them."""
     console = Console()
     kind = LiveProgress if console.is_terminal else PlainProgress
     return kind(iterations, minutes, console=console)
