@@ -46,7 +46,7 @@ class Restored(NamedTuple):
 
     Attributes:
         step: its number.
-        tree: pytree of host arrays (random keys as keys).
+        tree: pytree of host arrays.
         record: the JSON record given to `save`.
     """
 
@@ -78,9 +78,10 @@ class Checkpoints:
     def save(self, step: int, tree: Any, record: Mapping[str, Any]) -> None:
         """Saves a pytree of arrays and a JSON-able record under the number `step`; returns when both are on disk.
 
-        What was there under this number is replaced. Raises DiskFull where there is no room.
+        What was there under this number is replaced. Arrays are plain ones: a typed random key is none. Raises DiskFull
+        where there is no room.
         """
-        tree = jax.tree.map(_to_host, tree)
+        tree = jax.tree.map(np.asarray, tree)
         leaves = _leaves(tree)
         manifest = {path: [_kind(leaf), _checksum(leaf)] for path, leaf in leaves.items()}
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
@@ -174,7 +175,7 @@ class Checkpoints:
             raise CheckpointDamaged(f"{self._place(step)}: cannot be read ({reason[:300]})") from error
 
     def _restore(self, like: Mapping[str, Any], step: int) -> Restored:
-        content, wanted = self._read_record(step), jax.tree.map(_to_host, dict(like))
+        content, wanted = self._read_record(step), jax.tree.map(np.asarray, dict(like))
         entries = tuple(f"[{key!r}]" for key in like)
         saved = {path: leaf for path, leaf in content["leaves"].items() if path.startswith(entries)}
         self._require_same({path: kind for path, (kind, _) in saved.items()}, wanted, step)
@@ -185,7 +186,7 @@ class Checkpoints:
         for path, leaf in _leaves(tree).items():
             if _checksum(leaf) != saved[path][1]:
                 raise CheckpointDamaged(f"{self._place(step)}: {path} does not match its checksum")
-        return Restored(step, jax.tree.map(_from_host, tree, dict(like)), content["record"])
+        return Restored(step, tree, content["record"])
 
     def _require_same(self, saved: Mapping[str, str], wanted: Any, step: int) -> None:
         """Raises CheckpointMismatch naming the first few leaves that differ."""
@@ -202,11 +203,6 @@ class Checkpoints:
             raise CheckpointMismatch(
                 f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
-
-
-def is_random_key(leaf: Any) -> bool:
-    """Whether a leaf is a typed JAX random key, which is no plain array."""
-    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _this_process_alone() -> ocp.options.MultiprocessingOptions:
@@ -233,16 +229,6 @@ def _without_warnings(logger: str) -> Iterator[None]:
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
     """The leaves by their path in the tree, such as ``['learner']['step']``."""
     return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
-
-
-def _to_host(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if is_random_key(leaf) else leaf)
-
-
-def _from_host(array: np.ndarray, like: Any) -> Any:
-    if not is_random_key(like):
-        return array
-    return jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
 
 
 def _kind(array: np.ndarray) -> str:

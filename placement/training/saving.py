@@ -21,7 +21,7 @@ import numpy as np
 from placement.ppo.learner import Learner
 from placement.training import run_record
 from placement.training.best import BestTracker
-from placement.training.checkpoint import Checkpoints, is_random_key
+from placement.training.checkpoint import Checkpoints
 
 FOLDER_NAME = "checkpoints"
 
@@ -119,12 +119,8 @@ class Saver:
 
 
 def on_host(tree: Any) -> Any:
-    """A copy of a pytree's arrays on the host, which donation cannot touch; random keys stay keys."""
-    return jax.tree.map(_copy, tree)
-
-
-def _copy(leaf: Any) -> Any:
-    return jax.random.clone(leaf) if is_random_key(leaf) else np.array(leaf, copy=True)
+    """A copy of a pytree's arrays on the host, which donation cannot touch."""
+    return jax.tree.map(np.array, tree)
 
 
 def _like(new: Any, old: Any) -> Any:

@@ -80,7 +80,7 @@ class FakeLearner:
         self.state: dict[str, Any] = {
             "updates": np.array(0, np.int32),
             "episodes": np.array(0, np.int32),
-            "key": jax.random.key(seed),
+            "key": np.asarray(jax.random.PRNGKey(seed)),
         }
         self.seen: list[tuple[int, int]] = []
         self.hosts = hosts or Hosts()

@@ -15,7 +15,6 @@ from placement.config import RuntimeConfig
 from placement.ppo.hosts import Hosts, join_hosts
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
-from placement.training.checkpoint import is_random_key
 
 
 def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, bind: str) -> Hosts:
@@ -67,12 +66,11 @@ def agree(hosts: Hosts, start: InitialState) -> InitialState:
         return start
     leaves, structure = jax.tree.flatten(start.learner)
     counts = np.array([start.iteration, start.first], np.int64)
-    plain = [jax.random.key_data(leaf) if is_random_key(leaf) else leaf for leaf in leaves]
-    arrays = {str(at): np.asarray(array) for at, array in enumerate([counts, start.learned, *plain])}
+    arrays = {str(at): np.asarray(array) for at, array in enumerate([counts, start.learned, *leaves])}
     received = msgpack_restore(_spread(msgpack_serialize(arrays)))
     (iteration, first), learned, *state = (received[str(at)] for at in range(len(arrays)))
-    keyed = [_as_key(new, old) if is_random_key(old) else np.array(new) for new, old in zip(state, leaves, strict=True)]
-    return InitialState(jax.tree.unflatten(structure, keyed), learned, int(iteration), int(first))
+    learner = jax.tree.unflatten(structure, [np.array(leaf) for leaf in state])
+    return InitialState(learner, learned, int(iteration), int(first))
 
 
 def _spread(data: bytes) -> bytes:
@@ -83,10 +81,6 @@ def _spread(data: bytes) -> bytes:
     if jax.process_index() == 0:
         mine[:] = np.frombuffer(data, np.uint8)
     return np.asarray(multihost_utils.broadcast_one_to_all(mine)).tobytes()
-
-
-def _as_key(data: np.ndarray, like: jax.Array) -> jax.Array:
-    return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=jax.random.key_impl(like))
 
 
 def _free_port(bind: str) -> int:
