@@ -82,7 +82,7 @@ def _flat(keys: list[str], value: str) -> Iterator[tuple[list[str], str]]:
 
 def files() -> list[Path]:
     """The files that have settings, those of `train` first."""
-    first = ["config", "env", "policy", "ppo", "replay", "runtime", "shared"]
+    first = ["config", "env", "policy", "ppo", "replay", "runtime", "tracking", "shared"]
     names = {path.relative_to(CONFIGS): path for path in CONFIGS.rglob("*.yaml") if path.stem != "test"}
     order = sorted(names, key=lambda name: (*_place(name.parts[0].removesuffix(".yaml"), first), name))
     return [names[name] for name in order if settings(names[name])]

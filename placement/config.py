@@ -285,6 +285,16 @@ class RuntimeConfig(Settings, group="runtime."):
 
 
 @dataclasses.dataclass(frozen=True)
+class TrackingConfig(Settings, group="tracking."):
+    """Who else is told of a run; configs/tracking says what each setting means."""
+
+    name: Literal["none", "mlflow", "wandb"] = "none"
+    uri: Annotated[str, Rule("the address of a server", bool)] | None = None
+    project: Annotated[str, Rule("a name", bool)] = "macro-placement"
+    interval: Seconds = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
 class TrainConfig(Settings):
     """All of a training run; configs/config.yaml says what each setting means."""
 
@@ -299,6 +309,7 @@ class TrainConfig(Settings):
     replay: ReplayConfig = ReplayConfig()
     runtime: RuntimeConfig = RuntimeConfig()
     expert: ExpertConfig = ExpertConfig()
+    tracking: TrackingConfig = TrackingConfig()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,6 +33,18 @@ def main(values: dict[str, Any], program: Sequence[str]) -> float:
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost. Raises Refusal."""
     # late: JAX takes seconds to import, and a wrong setting should not wait for it
+    from placement.training.trackers import TrackingError
+    from placement.training.tracking import tracked
+
+    try:
+        with tracked(config):
+            return _trained(config)
+    except TrackingError as error:
+        raise Refusal(f"tracking={config.tracking.name}: {error}") from None
+
+
+def _trained(config: TrainConfig) -> float:
+    """The run and its report; returns the best proxy cost."""
     from placement.netlist.load import load
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report

@@ -66,7 +66,7 @@ class MetricsWriter:
 
     def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
         self.path = Path(folder) / FILE_NAME
-        self._columns, rows = _read(self.path)
+        self._columns, rows = read_rows(self.path)
         kept = [row for row in rows if int(float(row["iteration"])) <= iteration]
         if self._columns:
             self._rewrite(kept)
@@ -85,7 +85,7 @@ class MetricsWriter:
         """Adds a row; it must have the key `iteration`. New keys become new columns; NaN is an empty field."""
         new = [name for name in row if name not in self._columns]
         if new:
-            _, rows = _read(self.path)
+            _, rows = read_rows(self.path)
             self._columns += new
             self._rewrite(rows)
         with self.path.open("a", encoding="utf-8", newline="") as stream:
@@ -107,7 +107,7 @@ class MetricsWriter:
         write_whole(self.path, csv_text([self._columns, *kept]))
 
 
-def _read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+def read_rows(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Columns and whole rows of a metrics file; a last line cut off by a power failure is dropped."""
     if not path.exists():
         return [], []

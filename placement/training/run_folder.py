@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+UNNAMED = ("run_dir", "tracking")
+"""What does not change which run it is."""
+
 
 def default(values: Mapping[str, Any]) -> str:
     """The run folder for a composed configuration: ``runs/<design>/seed<seed>-<hash of all settings>``.
 
     Args:
-        values: the nested plain mapping of all settings; `run_dir` itself does not count.
+        values: the nested plain mapping of all settings; those of `UNNAMED` do not count.
     """
-    settings = {key: value for key, value in values.items() if key != "run_dir"}
+    settings = {key: value for key, value in values.items() if key not in UNNAMED}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
     return str(Path("runs") / design_label(values["design"]) / f"seed{values['seed']}-{digest}")
 

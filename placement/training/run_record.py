@@ -32,7 +32,7 @@ SETTINGS_NAME = "config.yaml"
 GIT_SECONDS = 5.0
 LOCK_POLL_SECONDS = 0.1
 # What may be changed when a run is resumed: how long, how fast and where, not what is learned.
-FREE = ("run_dir", "runtime", "replay", "ppo", "flips")
+FREE = ("run_dir", "runtime", "replay", "ppo", "flips", "tracking")
 
 
 @contextlib.contextmanager
