@@ -27,21 +27,7 @@ WARM_UP = 2
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """What is run.
-
-    Attributes:
-        actors: processes that each play rounds of episodes.
-        model_mb: megabytes of a snapshot.
-        episode_mb: megabytes of an episode.
-        episodes: of an actor's round.
-        round_seconds: that a round takes, give or take a tenth.
-        learn_seconds: that the learner takes for an iteration, which is a round of every actor.
-        max_staleness: versions that an actor may be ahead of the learner.
-        caches: in the tree; 0 = actors read from the learner.
-        fan_out: caches that the root or one cache feeds at most.
-        shards: replay shards.
-        megabits: of each host's link in each direction; learner, caches and shards have a host each.
-    """
+    """What is run; configs/plan.yaml says what each setting means. The learner, caches and shards have a host each."""
 
     actors: Count = 64
     model_mb: Positive = 16.0

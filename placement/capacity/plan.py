@@ -24,13 +24,7 @@ ITERATIONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """The command's settings: a fleet of which some is not given.
-
-    Attributes:
-        learn_seconds: None = as `round_seconds`.
-        caches, shards: None = to be found.
-        slack: by how much, as a share, an iteration may take longer than with more caches and shards.
-    """
+    """The command's settings: a fleet of which some is not given."""
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]
     caches: OrNone | None = None  # type: ignore[assignment]

@@ -23,7 +23,7 @@ from placement.report.tables import make_table
 from placement.search.config import AnnealConfig
 from placement.search.legaliser import legalise
 from placement.search.search import Point, SearchResult, Watch, search
-from placement.search.starts import Start, blockages, legal, refinement_starts
+from placement.search.starts import Start, legal, refinement_starts
 from placement.training.interruption import Interruption
 
 STOPPED = "stopped before its time was spent; the same command goes on from here"
@@ -119,7 +119,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     rules, name = config.rules, Path(file).stem
     clear = placement = _cleared(design, given, file, rules, console)
     if config.grid > 0:
-        placement = legalise(design, clear, spacing=config.spacing, blockages=blockages(rules), grid=config.grid)
+        placement = legalise(design, clear, spacing=config.spacing, blockages=rules.blockages, grid=config.grid)
         console.print(f"onto a grid of {config.grid:g} µm: {displaced(clear, placement)}", soft_wrap=True)
     metrics = measure(design, placement, weights=config.weights)
     title = f"{design.name}: {name}, made legal"

@@ -6,6 +6,7 @@ regions leave free), B = M + O boxes. Lengths are in µm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +19,6 @@ from placement.netlist.rectangles import clipped, complement
 
 TOLERANCE = 1e-6
 """µm: lengths that are equal but for rounding are equal, as in the engine."""
-
-
-class Blockage(NamedTuple):
-    """A rectangle, µm, that hard macros keep off."""
-
-    left: float
-    low: float
-    right: float
-    high: float
 
 
 class Boxes(NamedTuple):
@@ -118,7 +110,7 @@ def joined_grid(design: Design, grid: float) -> SnapGrid:
 
 
 def boxes_of(
-    design: Design, placement: Placement, *, spacing: float, blockages: tuple[Blockage, ...], grid: SnapGrid
+    design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]], grid: SnapGrid
 ) -> Boxes:
     """Movable macros, then obstacles; on a grid, sizes and gaps are rounded up to it and obstacles outwards."""
     movable = design.placing_order
@@ -168,7 +160,7 @@ def _up(at: np.ndarray, pitch: float, offset: float) -> np.ndarray:
 
 
 def _areas(
-    design: Design, movable: np.ndarray, spacing: float, blockages: tuple[Blockage, ...]
+    design: Design, movable: np.ndarray, spacing: float, blockages: Sequence[tuple[float, ...]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rectangles to keep off: corners [·, 4], spacing to each [·], and which macros they hold for, bool [M, ·]."""
     constraints, canvas = design.constraints, design.canvas

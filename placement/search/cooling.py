@@ -6,25 +6,17 @@ Temperatures are in units of the proxy cost, progress is the share of the budget
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from placement.search.config import HOT, REFINE_SHARE, AnnealConfig
 
 
-class CoolingSchedule(Protocol):
-    """The temperature of the next round of moves."""
-
-    temperature: float
-
-    memory: list[float]
-    """What, beside the arguments of `advance`, the next temperatures depend on; may be set to another one's."""
-
-    def advance(self, progress: float, accepted: float) -> None:
-        """Sets `temperature` for the next round; `accepted` is the share of the last round's moves that was."""
-
-
 class Geometric:
-    """Falls from `hot` to `cold` by the same factor for each equal share of the budget."""
+    """Falls from `hot` to `cold` by the same factor for each equal share of the budget.
+
+    Attributes:
+        temperature: of the next round of moves.
+        memory: what, beside the arguments of `advance`, the next temperatures depend on; may be set to another one's.
+    """
 
     def __init__(self, hot: float, cold: float) -> None:
         self._hot, self._cold = hot, cold
@@ -32,11 +24,11 @@ class Geometric:
         self.memory: list[float] = []
 
     def advance(self, progress: float, accepted: float) -> None:
-        """See CoolingSchedule."""
+        """Sets `temperature` for the next round; `accepted` is the share of the last round's moves that was."""
         self.temperature = self._hot * (self._cold / self._hot) ** min(1.0, progress)
 
 
-class Adaptive:
+class Adaptive(Geometric):
     """Steers the temperature so that the share of accepted moves falls evenly, from that at `hot` to a tenth of it.
 
     After Lam and Delosme (1988), who found this schedule most efficient. The temperature stays between the two given;
@@ -47,33 +39,25 @@ class Adaptive:
     LAST = 0.9
 
     def __init__(self, hot: float, cold: float) -> None:
-        self._hot, self._cold = hot, cold
-        self._first = 0.0
-        self.temperature = hot
-
-    @property
-    def memory(self) -> list[float]:
-        """See CoolingSchedule."""
-        return [self._first, self.temperature]
-
-    @memory.setter
-    def memory(self, values: list[float]) -> None:
-        self._first, self.temperature = values
+        super().__init__(hot, cold)
+        self.memory = [0.0, hot]
 
     def advance(self, progress: float, accepted: float) -> None:
-        """See CoolingSchedule."""
-        self._first = self._first or accepted
+        """As the base's."""
+        first, self.temperature = self.memory
+        first = first or accepted
         if progress >= self.LAST:
             self.temperature = self._cold
-        elif accepted > 0 and self._first > 0:
-            wanted = self._first * 10 ** (-progress / self.LAST)
+        elif accepted > 0 and first > 0:
+            wanted = first * 10 ** (-progress / self.LAST)
             self.temperature *= math.exp(self.GAIN * math.log2(wanted / accepted))
             self.temperature = min(self._hot, max(self._cold, self.temperature))
+        self.memory = [first, self.temperature]
 
 
 def make_schedule(
     config: AnnealConfig, *, cost: float, macros: int, given: bool = False, name: str = "proxy"
-) -> CoolingSchedule:
+) -> Geometric:
     """The schedule that `config` asks for.
 
     Args:

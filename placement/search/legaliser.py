@@ -7,6 +7,7 @@ room, and those of placing each macro on the nearest free place in turn. Axis le
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import turned_as_allowed
-from placement.search.boxes import TOLERANCE, Blockage, Boxes, boxes_of, joined_grid, snapped
+from placement.search.boxes import TOLERANCE, Boxes, boxes_of, joined_grid, snapped
 from placement.search.least_displacement import Centres, in_order, tightened
 
 ATTEMPTS = 300
@@ -33,7 +34,7 @@ def legalise(
     placement: Placement,
     *,
     spacing: float = 0.0,
-    blockages: tuple[Blockage, ...] = (),
+    blockages: Sequence[tuple[float, ...]] = (),
     grid: float = 0.0,
 ) -> Placement:
     """`placement` with its movable hard macros moved as little as can be, so that they are legal.
@@ -45,7 +46,7 @@ def legalise(
         design: whose placement it is.
         placement: every hard macro placed, anywhere.
         spacing: least distance of hard macros from each other and from blockages, where their halos ask for less.
-        blockages: rectangles to keep off, beside the design's.
+        blockages: rectangles (left, low, right, high) to keep off, beside the design's.
         grid: lower left corners of movable macros lie on multiples of this; 0: where the design has them.
 
     Example:
@@ -116,7 +117,9 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
     return centres
 
 
-def fits(design: Design, placement: Placement, *, spacing: float = 0.0, blockages: tuple[Blockage, ...] = ()) -> bool:
+def fits(
+    design: Design, placement: Placement, *, spacing: float = 0.0, blockages: Sequence[tuple[float, ...]] = ()
+) -> bool:
     """Whether every movable hard macro stands inside the canvas, clear of the others and of blockages by `spacing`.
 
     And as the design's constraints have it.

@@ -22,7 +22,7 @@ from placement.search.config import AnnealConfig, Budget
 from placement.search.cooling import make_schedule
 from placement.search.legaliser import legalise
 from placement.search.population import Population
-from placement.search.starts import Start, blockages, make_starts
+from placement.search.starts import Start, make_starts
 
 FINAL_SHARE = 0.04
 """Share of the budget at the end that accepts only what does not cost."""
@@ -142,7 +142,7 @@ def search(
         run.anneal(annealers, threads)
     best = min(annealers, key=lambda annealer: annealer.best_cost).best
     if config.grid > 0:
-        best = legalise(design, best, spacing=config.spacing, blockages=blockages(config), grid=config.grid)
+        best = legalise(design, best, spacing=config.spacing, blockages=config.blockages, grid=config.grid)
     if run.finished and folder is not None:
         search_checkpoint.forget(folder)
     costs = proxy_cost(design, best, weights=weights)

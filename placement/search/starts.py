@@ -19,7 +19,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.search.config import STARTS, AnnealConfig
-from placement.search.legaliser import Blockage, NoRoom, legalise
+from placement.search.legaliser import NoRoom, legalise
 
 STRETCHES = (1.0, 1.15, 1.3, 1.45)
 """Pitch of the macros of a row over their widths."""
@@ -62,7 +62,7 @@ def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placeme
         NoRoom: no legal placement was found; there may be one.
         DesignError: a hard macro is not placed.
     """
-    return legalise(design, placement, spacing=config.spacing, blockages=blockages(config))
+    return legalise(design, placement, spacing=config.spacing, blockages=config.blockages)
 
 
 def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealConfig, seed: int) -> list[Start]:
@@ -82,11 +82,6 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
     if not found:
         raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
     return found
-
-
-def blockages(config: AnnealConfig) -> tuple[Blockage, ...]:
-    """The rectangles that hard macros keep off."""
-    return tuple(Blockage(*corners) for corners in config.blockages)
 
 
 def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:

@@ -24,7 +24,7 @@ from placement.search.annealer import Annealer
 from placement.search.boxes import joined_grid
 from placement.search.config import MOVES, AnnealConfig, Budget
 from placement.search.flips import flip_macros
-from placement.search.legaliser import Blockage, NoRoom, fits, legalise
+from placement.search.legaliser import NoRoom, fits, legalise
 from placement.search.search import search
 from placement.search.starts import make_starts
 from tests.support import legality_oracle as oracle
@@ -191,7 +191,7 @@ def test_constraints_that_cannot_be_met_are_refused_before_the_search(design: De
 
 def test_options_of_the_search_join_those_of_the_design(design: Design) -> None:
     canvas = design.canvas
-    blockage = Blockage(0.0, 0.0, canvas.width / 6, canvas.height / 6)
+    blockage = (0.0, 0.0, canvas.width / 6, canvas.height / 6)
     spacing = 0.01 * canvas.width  # more than the halos in y, less than those in x
     legal = legalise(design, random_placement(design, 5), spacing=spacing, blockages=(blockage,), grid=0.4)
     assert oracle.is_legal(design, legal, spacing=spacing)

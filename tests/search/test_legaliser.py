@@ -14,7 +14,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search import legaliser
 from placement.search.boxes import boxes_of
-from placement.search.legaliser import Blockage, NoRoom, fits, legalise
+from placement.search.legaliser import NoRoom, fits, legalise
 from tests.support.designs import random_design, random_placement, square_canvas
 
 
@@ -85,7 +85,7 @@ def test_spacing_blockages_and_fixed_macros_are_kept_clear_of(design):
     design = dataclasses.replace(design, initial=placement)
     canvas = design.canvas
     x, y = placement.x[held], placement.y[held]
-    blockage = Blockage(0.0, 0.0, canvas.width / 5, canvas.height / 5)
+    blockage = (0.0, 0.0, canvas.width / 5, canvas.height / 5)
     if not (canvas.width / 4 < x < canvas.width * 0.8 and canvas.height / 4 < y < canvas.height * 0.8):
         x, y = canvas.width / 2, canvas.height / 2
     placement = placement.moved(np.array([held]), np.array([x]), np.array([y]))
@@ -125,7 +125,7 @@ def test_spacing_is_rounded_up_to_each_axis_own_pitch(design):
 
 
 def test_pairs_are_those_that_keep_clear_of_each_other(design):
-    boxes = boxes_of(design, design.initial, spacing=0.0, blockages=(Blockage(0, 0, 1, 1),), grid=SnapGrid())
+    boxes = boxes_of(design, design.initial, spacing=0.0, blockages=((0, 0, 1, 1),), grid=SnapGrid())
     boxes.concerns[3, -1] = False
     expected = [
         (one, other)

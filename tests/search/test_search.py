@@ -16,7 +16,7 @@ from placement.netlist.load import load
 from placement.search import search_checkpoint
 from placement.search.config import AnnealConfig, Budget
 from placement.search.cooling import Adaptive, Geometric
-from placement.search.legaliser import Blockage, fits
+from placement.search.legaliser import fits
 from placement.search.search import Watch, search
 from placement.search.starts import Start, make_starts, pack_rows, refinement_starts
 from tests.support.designs import Net, Node, build, square_canvas
@@ -176,8 +176,8 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     config = dataclasses.replace(QUICK, starts=(kind,), blockages=(corner,), spacing=1.0, grid=0.5)
     found = search(design, config=config, budget=Budget(moves=20_000)).placement
     assert legality(design, found) == (0, 0)
-    assert fits(design, found, spacing=1.0, blockages=(Blockage(*corner),))
-    assert not fits(design, found, blockages=(Blockage(0.0, 0.0, design.canvas.width, design.canvas.height),))
+    assert fits(design, found, spacing=1.0, blockages=(tuple(corner),))
+    assert not fits(design, found, blockages=((0.0, 0.0, design.canvas.width, design.canvas.height),))
     hard = design.placing_order
     corners = np.stack([found.x - design.netlist.width / 2, found.y - design.netlist.height / 2])[:, hard] / 0.5
     assert np.abs(corners - np.round(corners)).max() < 1e-6
@@ -187,10 +187,10 @@ def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
 def test_a_policys_samples_are_given_room_before_they_are_refined(design):
     sample = make_starts(design, QUICK, 0)[0]
     config = dataclasses.replace(QUICK, repack=False, blockages=((0.0, 0.0, 40.0, 40.0),))
-    assert not fits(design, sample.placement, blockages=(Blockage(*config.blockages[0]),))
+    assert not fits(design, sample.placement, blockages=(tuple(config.blockages[0]),))
     (start,) = refinement_starts(design, [sample], config, 0)
     assert start.name == sample.name
-    assert fits(design, start.placement, blockages=(Blockage(*config.blockages[0]),))
+    assert fits(design, start.placement, blockages=(tuple(config.blockages[0]),))
     everything = (0.0, 0.0, design.canvas.width, design.canvas.height)
     with pytest.raises(DesignError, match="no sample of the policy could be made legal"):
         refinement_starts(design, [sample], dataclasses.replace(config, blockages=(everything,)), 0)
