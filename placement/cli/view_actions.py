@@ -161,4 +161,4 @@ def _flat_check(name: str, task: Task) -> Outcome:
         f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
         f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
     )
-    return Outcome(None, text, Cells.of(checked.flat, checked.placement, "placed by the flat check"))
+    return Outcome(None, text, Cells.of(checked.placed.flat, checked.placed.placement, "placed by the flat check"))

@@ -18,14 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.engine.costs import proxy_cost
-from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
+from placement.evaluation.flat_evaluation import FlatJudge, FlatPlaced
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report.metrics import FlatMetrics
 from placement.report.tables import make_table
 from placement.search.search import Point, SearchResult, Watch, search, search_identity
 from placement.search.starts import Start
@@ -48,7 +47,7 @@ class Candidate(NamedTuple):
         start: what the search began with.
         cost: the search's.
         seconds, moves: of its one thread.
-        flat: what the flat check found.
+        flat_wirelength: µm, half perimeters with all cells placed.
         beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
         placement: of the clustered design.
     """
@@ -58,14 +57,14 @@ class Candidate(NamedTuple):
     cost: float
     seconds: float
     moves: int
-    flat: FlatMetrics
+    flat_wirelength: float
     beyond_tracks: float
     placement: Placement
 
     @property
     def worth(self) -> float:
         """µm of wire after the check, and `DETOUR` for each that the tracks do not hold; the less, the better."""
-        return self.flat.flat_wirelength + DETOUR * self.beyond_tracks
+        return self.flat_wirelength + DETOUR * self.beyond_tracks
 
 
 def find_best(
@@ -127,7 +126,7 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
             str(one.number),
             one.start,
             f"{one.cost:.6f}",
-            f"{one.flat.flat_wirelength:,.0f}",
+            f"{one.flat_wirelength:,.0f}",
             f"{one.beyond_tracks:,.0f}",
             f"{one.seconds:,.0f}",
         ]
@@ -166,26 +165,27 @@ def _find(
         KeyboardInterrupt: the search was stopped.
     """
 
-    def candidate(start: str, placement: Placement, flat: FlatFound, found: SearchResult | None) -> Candidate:
+    def candidate(start: str, placement: Placement, flat: FlatPlaced, found: SearchResult | None) -> Candidate:
         seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
         cost = proxy_cost(design, placement, weights=weights).proxy_cost
-        return Candidate(number, start, cost, seconds, moves, flat.metrics, wire_beyond_tracks(design, flat), placement)
+        beyond = wire_beyond_tracks(design, flat)
+        return Candidate(number, start, cost, seconds, moves, flat.result.wirelength, beyond, placement)
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
     if config.method != "mixed_size":
         result = search(design, starts, config=anneal, budget=budget, weights=weights, seed=seed, watch=watch)
         _require_finished(result)
-        checked = judge.check(result.placement, stopped=watch.stopped)
+        checked = judge.place(result.placement, stopped=watch.stopped)
         return [candidate(result.start, result.placement, checked, result)]
     (start,) = starts
-    begun = judge.check(start.placement, stopped=watch.stopped)
+    begun = judge.place(start.placement, stopped=watch.stopped)
     if watch.stopped():  # its cells are not where they would end
         raise KeyboardInterrupt
     placement, result = refine_among_cells(
         design, start.placement, begun, anneal, budget=budget, seed=seed, watch=watch
     )
     _require_finished(result)
-    refined = judge.check(placement, stopped=watch.stopped)
+    refined = judge.place(placement, stopped=watch.stopped)
     return [
         candidate(f"{start.name}, not refined", start.placement, begun, None),
         candidate(start.name, placement, refined, result),
@@ -221,8 +221,7 @@ class _Record:
             if known["about"] != about:
                 return
             for line in known["candidates"]:
-                flat = FlatMetrics(**line.pop("flat"))
-                self.found[line["number"]] = Candidate(**line, flat=flat, placement=self._read(line["number"]))
+                self.found[line["number"]] = Candidate(**line, placement=self._read(line["number"]))
         except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
             self.found = {}
 
@@ -232,7 +231,7 @@ class _Record:
             comments = [f"candidate {candidate.number}"]
             write_placement(self._placement(candidate.number), self._design, candidate.placement, comments=comments)
             self.found[candidate.number] = candidate._replace(placement=self._read(candidate.number))
-            lines = [{**one._asdict(), "flat": one.flat._asdict()} for one in self.found.values()]
+            lines = [one._asdict() for one in self.found.values()]
             for line in lines:
                 del line["placement"]
             described = {"about": self._about, "candidates": lines}

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.evaluation.flat_evaluation import SETTINGS, FlatFound, FlatJudge, share_done
+from placement.evaluation.flat_evaluation import SETTINGS, FlatFound, FlatJudge
+from placement.flat.routable import DENSITY, STRAPS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -46,7 +47,7 @@ class Drawn(NamedTuple):
     @classmethod
     def of(cls, found: FlatFound) -> Drawn:
         """That of a check."""
-        x, y, cluster = found.drawn_cells
+        x, y, cluster = found.placed.drawn_cells
         maps = found.route.horizontal.astype(np.float32), found.route.vertical.astype(np.float32)
         return cls(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
 
@@ -66,7 +67,11 @@ class FlatChecks:
         self._judge = FlatJudge(name, design)
         self._design = design
         rules = design.constraints
-        parts = (repr((design.canvas, SETTINGS)).encode(), rules.halo.tobytes(), rules.blockages.tobytes())
+        parts = (
+            repr((design.canvas, SETTINGS, DENSITY, STRAPS)).encode(),
+            rules.halo.tobytes(),
+            rules.blockages.tobytes(),
+        )
         self._about = hashlib.sha256(b"".join([(find(name).parent / FLAT_NAME).read_bytes(), *parts]))
 
     def check(
@@ -84,7 +89,7 @@ class FlatChecks:
             placement: its hard macros are read.
             folder: where the check is kept.
             whose: the placement's name, for messages.
-            report: is called with the density overflow, and how much of placing the cells is done, in [0, 1].
+            report: is called with the density overflow, and how much of the check is done, in [0, 1].
             stopped: is asked as often.
 
         Raises:
@@ -98,9 +103,7 @@ class FlatChecks:
         if stopped():
             return None
         try:
-            found = self._judge.check(
-                placement, report=lambda now: report(now.overflow, share_done(now)), stopped=stopped
-            )
+            found = self._judge.check(placement, report=report, stopped=stopped)
         except DesignError as error:
             raise DesignError(f"{whose}: {error}") from None
         if stopped() and not found.metrics.flat_converged:

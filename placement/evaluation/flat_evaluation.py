@@ -10,9 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from placement.evaluation.progress_bar import progress_bars
-from placement.flat.check import flat_check
+from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.global_placement import PlacerSettings, Progress
+from placement.flat.routable import spread_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
@@ -25,28 +26,43 @@ from placement.training.compilation import keep_compilations
 SETTINGS = PlacerSettings()
 
 
-class FlatFound(NamedTuple):
-    """What the flat check of a placement found.
+class FlatPlaced(NamedTuple):
+    """A placement with all its standard cells.
 
     Attributes:
-        metrics: its figures.
         flat: the design before clustering.
-        placement: of the flat netlist, cells included, µm from the user's origin.
         cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
-        route: the routing estimate.
+        result: of placing the cells; its placement is of the flat netlist, µm from the user's origin.
     """
 
-    metrics: FlatMetrics
     flat: FlatDesign
-    placement: Placement
     cluster: np.ndarray
-    route: RoutingEstimate
+    result: FlatResult
+
+    @property
+    def placement(self) -> Placement:
+        """Of the flat netlist, cells included."""
+        return self.result.placement
 
     @property
     def drawn_cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the standard cells: x and y, µm from the canvas's lower left corner, and cluster, [cells] each."""
         core, cells = self.flat.floorplan.core, self.flat.cells
         return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
+
+
+class FlatFound(NamedTuple):
+    """What the flat check of a placement found.
+
+    Attributes:
+        metrics: its figures.
+        placed: the cells as near to each other as they may be, whose half perimeters are the flat wirelength.
+        route: the routing estimate, with the cells spread as a flow leaves them.
+    """
+
+    metrics: FlatMetrics
+    placed: FlatPlaced
+    route: RoutingEstimate
 
 
 def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
@@ -77,47 +93,75 @@ class FlatJudge:
         self._flat, self._cluster = read_flat_of(name)
         self._core = core_of(self._flat, design)
 
+    def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
+        """All cells around the macros, without what their routing needs.
+
+        Args:
+            placement: of the clustered design; its hard macros are read.
+            stopped: is asked meanwhile; once it says True, the result is what was reached.
+
+        Raises:
+            DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        return self._place(placement, None, stopped)
+
     def check(
         self,
         placement: Placement,
         *,
-        report: Callable[[Progress], None] | None = None,
+        report: Callable[[float, float], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatFound:
         """What a placement of the clustered design is worth.
 
         Args:
             placement: its hard macros are read.
-            report: is called with the progress of placing the cells.
+            report: is called with the cells' density overflow, and how much of the check is done, in [0, 1].
             stopped: is asked as often; once it says True, the result is what was reached.
 
         Raises:
-            DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
+            DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        flat, core = self._flat, self._core
-        start = macros_on_flat(flat, self._design.netlist, placement)
-        placed = flat_check(flat.netlist, start, core, settings=SETTINGS, report=report, stopped=stopped)
-        route = route_estimate(flat.netlist, placed.placement, core, RoutingResources.of(self._design.canvas))
+        placed = self._place(placement, _half(report, 0.0), stopped)
+        spread = spread_cells(
+            self._flat.netlist,
+            placed.placement,
+            self._core,
+            settings=SETTINGS,
+            report=_half(report, 0.5),
+            stopped=stopped,
+        )
+        resources = RoutingResources.of(self._design.canvas)
+        route = route_estimate(self._flat.netlist, spread.placement, self._core, resources)
         metrics = FlatMetrics(
-            flat_wirelength=placed.wirelength,
-            density_overflow=placed.density_overflow,
+            flat_wirelength=placed.result.wirelength,
+            density_overflow=max(placed.result.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
             overflow=route.overflow,
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
-            flat_seconds=placed.seconds + route.seconds,
-            flat_converged=placed.converged,
+            flat_seconds=placed.result.seconds + spread.seconds + route.seconds,
+            flat_converged=placed.result.converged and spread.converged,
         )
-        return FlatFound(metrics, flat, placed.placement, self._cluster, route)
+        return FlatFound(metrics, placed, route)
+
+    def _place(
+        self,
+        placement: Placement,
+        report: Callable[[Progress], None] | None,
+        stopped: Callable[[], bool] | None,
+    ) -> FlatPlaced:
+        start = macros_on_flat(self._flat, self._design.netlist, placement)
+        result = flat_check(self._flat.netlist, start, self._core, settings=SETTINGS, report=report, stopped=stopped)
+        return FlatPlaced(self._flat, self._cluster, result)
 
 
 def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
     """As `FlatJudge`, of one placement, with a bar on a terminal."""
     judge = FlatJudge(name, design)
     with progress_bars(console, "placing cells") as (bar,):
-        found = judge.check(
-            placement, report=lambda progress: bar(share_done(progress), f"overflow {progress.overflow:.0%}")
-        )
+        found = judge.check(placement, report=lambda overflow, share: bar(share, f"overflow {overflow:.0%}"))
     tell_spread(found.metrics, console)
     return found
 
@@ -138,12 +182,19 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
     from placement.report import flat_plots, style  # Matplotlib takes a second to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(*found.drawn_cells), title=title)
+    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(*found.placed.drawn_cells), title=title)
     style.save_figure(figure, folder / "cells.png")
     figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
     style.save_figure(figure, folder / "routing.png")
 
 
-def share_done(progress: Progress) -> float:
-    """How much of placing the cells is done, in [0, 1]."""
-    return max(0.0, min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow)))
+def _half(report: Callable[[float, float], None] | None, begin: float) -> Callable[[Progress], None] | None:
+    """Reports a half of the check, from `begin` on."""
+    if report is None:
+        return None
+
+    def show(progress: Progress) -> None:
+        share = (1 - progress.overflow) / (1 - SETTINGS.overflow)
+        report(progress.overflow, begin + 0.5 * max(0.0, min(1.0, share)))
+
+    return show

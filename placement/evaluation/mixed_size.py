@@ -11,7 +11,7 @@ import numpy as np
 from placement.config import CostWeights
 from placement.engine.costs import proxy_cost
 from placement.engine.soft import place_soft_macros
-from placement.evaluation.flat_evaluation import FlatFound, read_flat_of
+from placement.evaluation.flat_evaluation import FlatPlaced, read_flat_of
 from placement.flat.among_cells import among_cells, macros_of
 from placement.flat.from_clusters import core_of, macros_from_flat
 from placement.flat.global_placement import PlacerSettings
@@ -28,7 +28,7 @@ NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05)
 """Macros are most of the charge: at 7% the cells would not be spread yet."""
 
-WEIGHTS = CostWeights(1.0, 1.0, 30.0, "chip")
+WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
 """Of the cost among the cells. With a weight of 1 wires that cross arrays of macros stay above the tracks."""
 HOT = 0.04
 """Temperature among the cells at the beginning, as `AnnealConfig.hot`: the macros are near where they belong."""
@@ -76,14 +76,14 @@ def mixed_size_start(
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
 
 
-def wire_beyond_tracks(design: Design, found: FlatFound) -> float:
+def wire_beyond_tracks(design: Design, placed: FlatPlaced) -> float:
     """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `among_cells`.
 
     Args:
         design: the clustered one.
-        found: a flat check of it.
+        placed: a placement of it with all cells.
     """
-    among = among_cells(found.flat, design, found.placement)
+    among = among_cells(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
@@ -94,7 +94,7 @@ def wire_beyond_tracks(design: Design, found: FlatFound) -> float:
 def refine_among_cells(
     design: Design,
     placement: Placement,
-    found: FlatFound,
+    placed: FlatPlaced,
     config: AnnealConfig,
     *,
     budget: Budget,
@@ -106,7 +106,7 @@ def refine_among_cells(
     Args:
         design: the clustered one.
         placement: of it, legal.
-        found: its flat check.
+        placed: the same with all cells.
         config: what macros keep clear of, how they are annealed, and the soft placer.
         budget: of the one thread.
         seed: of the moves, at least 0.
@@ -120,7 +120,7 @@ def refine_among_cells(
         OSError: the watch's folder cannot be written.
     """
     hot = HOT if config.hot is None else config.hot
-    among = among_cells(found.flat, design, found.placement)
+    among = among_cells(placed.flat, design, placed.placement)
     annealed = search(
         among,
         [Start(NAME, among.initial)],
@@ -130,7 +130,7 @@ def refine_among_cells(
         seed=seed,
         watch=watch,
     )
-    placement = macros_of(found.flat, design, placement, annealed.placement)
+    placement = macros_of(placed.flat, design, placement, annealed.placement)
     if len(design.netlist.soft):
         placement = place_soft_macros(design, placement, config.soft_placer)
     return placement, annealed

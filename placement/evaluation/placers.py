@@ -140,7 +140,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
     curve = [_point(job, start.placement, begin)]
     placement = start.placement
     if 2 * curve[0][0] < job.seconds:  # the cells are placed in less time than cells and macros were
-        found = FlatJudge(config.design, job.design).check(placement, stopped=job.watch.stopped)
+        found = FlatJudge(config.design, job.design).place(placement, stopped=job.watch.stopped)
         left = begin + job.seconds - time.process_time()
         if left > 0:
             placement, _ = refine_among_cells(

@@ -79,6 +79,7 @@ def _evaluate_candidates(
         KeyboardInterrupt: on Ctrl-C before the first candidate was found.
     """
     from placement.evaluation.candidates import candidates_table, find_best  # JAX takes seconds to import
+    from placement.evaluation.flat_evaluation import check_placement
 
     with Interruption() as interruption:
         stopped = interruption.requested
@@ -92,9 +93,11 @@ def _evaluate_candidates(
     if not found:
         raise KeyboardInterrupt
     best = found[0]
-    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=best.flat)
-    console.print(metrics_table(metrics, title))
     console.print(candidates_table(found))
+    assert config.design is not None
+    flat = check_placement(config.design, design, best.placement, console).metrics
+    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
+    console.print(metrics_table(metrics, title))
     described = {
         "search": config.method,
         "start": best.start,

@@ -172,14 +172,22 @@ def _prepared(
     free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
     side = 1.5 * float(np.sqrt(grid.bin_area))
     fillers = _fillers(problem, begin_at if start is not None else None, free, grid=grid, side=side, rng=rng)
+    sides = np.zeros(_bucket(fillers.shape[1], len(problem.cells)))
+    sides[: fillers.shape[1]] = side
+    idle = np.repeat([[grid.width / 2], [grid.height / 2]], len(sides) - fillers.shape[1], axis=1)
     whole = model(
         problem,
         grid,
-        fillers=np.full(fillers.shape[1], side),
+        fillers=sides,
         density_limit=settings.density,
         native=use_native(settings.native),
     )
-    return whole, jnp.asarray(np.concatenate([begin_at, fillers], axis=1), jnp.float32)
+    return whole, jnp.asarray(np.concatenate([begin_at, fillers, idle], axis=1), jnp.float32)
+
+
+def _bucket(fillers: int, cells: int) -> int:
+    """How many fillers the arrays have, those without area too: one program serves many placements of a design."""
+    return 1 << int(np.ceil(np.log2(max(fillers, cells / 8, 1))))
 
 
 def _iterate(

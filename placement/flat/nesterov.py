@@ -109,6 +109,9 @@ def _advance(model: Model, schedule: Schedule, state: State) -> State:
     )
     rise = (found.length - state.forces.length) / (schedule.rise * found.length)
     factor = jnp.clip(schedule.fastest ** (1 - rise), schedule.slowest, schedule.fastest)
+    # Momentum that runs uphill is lost: cells that macros hold back would swing ever wider (O'Donoghue, Candès 2015).
+    uphill = (gradient * (major - state.major)).sum() > 0
+    momentum = jnp.where(uphill, 1.0, momentum)
     return State(major, reference, found, momentum, allowed, state.weight * factor, state.iteration + 1)
 
 

@@ -31,7 +31,7 @@ def searched(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_best_by_the_check_is_kept(made: Path, searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads((searched / "candidates.json").read_text())
-    worth = {one["number"]: one["flat"]["flat_wirelength"] + 60 * one["beyond_tracks"] for one in record["candidates"]}
+    worth = {one["number"]: one["flat_wirelength"] + 60 * one["beyond_tracks"] for one in record["candidates"]}
     best = json.loads((searched / "metrics.json").read_text())
     assert len(set(worth.values())) == 2  # unlike seeds, unlike placements
     assert best["candidate"] == min(worth, key=lambda number: worth[number])
@@ -60,9 +60,7 @@ def test_a_stopped_search_goes_on_to_the_same_end(
     assert [one.number for one in first] == [0]
     both = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     whole = json.loads((searched / "candidates.json").read_text())["candidates"]
-    assert {one.number: one.flat.flat_wirelength for one in both} == {
-        one["number"]: one["flat"]["flat_wirelength"] for one in whole
-    }
+    assert {one.number: one.flat_wirelength for one in both} == {one["number"]: one["flat_wirelength"] for one in whole}
     other = dataclasses.replace(config, seed=1)
     assert not candidates._Record(tmp_path, design, search_identity(design, [], **candidates._settings(other))).found
 

@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(
 
     def stopped_in_the_second(judge, placement, *, report, stopped):
         if list(tmp_path.rglob("flat.json")):
-            report = lambda progress: stop[0].set()  # noqa: E731
+            report = lambda overflow, share: stop[0].set()  # noqa: E731
         return check(judge, placement, report=report, stopped=stopped)
 
     with monkeypatch.context() as patched:

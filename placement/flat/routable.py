@@ -1,0 +1,88 @@
+"""The cells as a flow has to leave them: room in every bin for buffers and clock trees, and clear of the power straps.
+
+A placement may be short because its cells stand in slivers between the macros. A flow cannot use these: power straps
+take some ten microns around a macro, and cells are spread to about 70% of what is left. Then an array of macros that
+divides the core pushes a part of the cells to its far side. The routing estimate is made with the cells there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from placement.flat import density
+from placement.flat.check import FlatResult, flat_check
+from placement.flat.core import Core
+from placement.flat.global_placement import PlacerSettings, Progress, grid_for
+from placement.flat.problem import fixed_rectangles, flat_problem
+from placement.netlist.design import Netlist, Placement
+from placement.netlist.errors import DesignError
+
+DENSITY = 0.7
+"""Share of the free room that cells may fill: what OpenROAD's placer takes where it is told nothing."""
+
+STRAPS = 10.0
+"""µm around a macro that power straps take, as a public contest's flow has it; about seven rows of NanGate45 cells."""
+
+FULLEST = 0.9
+"""Cells need at most this share of the room at `DENSITY`; in less the straps get less."""
+
+
+def spread_cells(
+    netlist: Netlist,
+    placement: Placement,
+    core: Core,
+    *,
+    settings: PlacerSettings | None = None,
+    report: Callable[[Progress], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> FlatResult:
+    """Places all standard cells as `flat_check` does, at `DENSITY` and `STRAPS` clear of the macros.
+
+    Where the cells do not fit so, or fly apart, the straps get half as much, then nothing; then the density rises.
+
+    Args:
+        netlist: the flat one.
+        placement: macros, ports and fixed cells.
+        core: where cells may stand, with halos of its own; the larger one counts.
+        settings: of the placer; its density is not read.
+        report: is called with the progress after every ten iterations.
+        stopped: is asked as often.
+
+    Raises:
+        DesignError: as `flat_check`, of the last of these rooms.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    settings = settings or PlacerSettings()
+    failed: DesignError | None = None
+    for room, share in _rooms(netlist, placement, core):
+        roomy = dataclasses.replace(settings, density=share)
+        try:
+            return flat_check(netlist, placement, room, settings=roomy, report=report, stopped=stopped)
+        except DesignError as error:
+            failed = error
+    assert failed is not None
+    raise failed
+
+
+def _rooms(netlist: Netlist, placement: Placement, core: Core) -> Iterator[tuple[Core, float]]:
+    """Cores with the straps' halos, and densities, the first choice first; all but the last hold the cells."""
+    problem = flat_problem(netlist, placement, core)
+    grid = grid_for(problem)
+
+    def need(straps: float) -> tuple[Core, float]:
+        """The core with straps, and the cells' area over that of its free room; infinite where there is none."""
+        room = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), straps))
+        fixed = fixed_rectangles(netlist, placement, room, movable=movable)
+        free = float((1 - density.blocked_share(fixed, grid)).sum()) * grid.bin_area
+        return room, problem.cell_area / free if free > 0 else np.inf
+
+    movable = np.zeros(netlist.num_nodes, bool)
+    movable[problem.cells] = True
+    for straps in (STRAPS, STRAPS / 2, 0.0):
+        room, share = need(straps)
+        if share <= FULLEST * DENSITY:
+            yield room, DENSITY
+    yield core, 1.0 if share <= FULLEST * DENSITY else min(1.0, share / FULLEST)

@@ -1,0 +1,108 @@
+"""Cells spread for the router: off the straps, no denser than asked; where that cannot be, as near to it as can."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from placement.flat import routable
+from placement.flat.check import FlatResult, flat_check
+from placement.flat.core import Core
+from placement.flat.global_placement import PlacerSettings
+from placement.flat.routable import DENSITY, STRAPS, spread_cells
+from placement.netlist.design import Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
+
+SETTINGS = PlacerSettings(growth=1.05)
+
+
+class Both(NamedTuple):
+    """The cells as near to each other as they may be, and spread."""
+
+    dense: FlatResult
+    spread: FlatResult
+
+
+@functools.cache
+def made() -> FlatDraft:
+    return flat_draft(FlatOptions(cells=1500, macros=8, ports=16, macro_pins=16, cell_utilization=0.35), seed=2)
+
+
+def core(**more: object) -> Core:
+    return Core(width=made().width, height=made().height, **more)  # type: ignore[arg-type]
+
+
+def wall() -> Placement:
+    """The macros in two columns in the middle, 3 µm between them: they divide the core."""
+    netlist, placed = made().netlist, made().placement
+    x, y = placed.x.copy(), placed.y.copy()
+    for column, macros in enumerate(netlist.hard.reshape(2, 4)):
+        x[macros] = made().width / 2 + (column - 0.5) * (netlist.width[macros].max() + 4)
+        y[macros] = (np.arange(4) + 0.5) * made().height / 4
+    return dataclasses.replace(placed, x=x, y=y)
+
+
+@functools.cache
+def found(divided: bool) -> Both:
+    netlist, placement = made().netlist, wall() if divided else made().placement
+    dense = flat_check(netlist, placement, core(), settings=SETTINGS)
+    return Both(dense, spread_cells(netlist, placement, core(), settings=SETTINGS))
+
+
+def near_macros(placed: Placement, margin: float) -> float:
+    """Share of the cells whose centres are nearer than `margin` µm to a macro."""
+    netlist, cells = made().netlist, np.setdiff1d(np.arange(made().netlist.num_nodes), made().netlist.hard)
+    cells = cells[placed.y[cells] > 0]
+    near = np.zeros(len(cells), bool)
+    for macro in netlist.hard:
+        aside = abs(placed.x[cells] - placed.x[macro]) - netlist.width[macro] / 2
+        above = abs(placed.y[cells] - placed.y[macro]) - netlist.height[macro] / 2
+        near |= np.maximum(aside, above) < margin
+    return float(near.mean())
+
+
+def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
+    """Dense, the cells stand in the slivers between the macros, and the wall costs next to nothing."""
+    edge, divided = found(False), found(True)
+    assert divided.dense.wirelength < 1.1 * edge.dense.wirelength
+    assert divided.spread.wirelength > 1.25 * edge.spread.wirelength
+    for both in (edge, divided):
+        assert both.spread.converged and both.spread.wirelength > both.dense.wirelength
+
+
+def test_cells_keep_off_the_straps_as_far_as_there_is_room() -> None:
+    """Straps of 10 µm leave no room among macros of 25 µm; of 5 µm they do."""
+    divided = found(True)
+    assert near_macros(divided.dense.placement, STRAPS / 2 - 1.5) > 0.1
+    assert near_macros(divided.spread.placement, STRAPS / 2 - 1.5) < 0.03
+
+
+def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every room that is tried, in turn, with a check that fails: nothing is tried that cannot hold the cells."""
+    tried: list[tuple[float, float]] = []
+
+    def fails(*arguments: object, settings: PlacerSettings, **_: object) -> FlatResult:
+        room = arguments[2]
+        assert isinstance(room, Core)
+        tried.append((float(np.max(room.halo)), settings.density))
+        raise DesignError("flew apart")
+
+    monkeypatch.setattr(routable, "flat_check", fails)
+    with pytest.raises(DesignError, match="flew apart"):
+        spread_cells(made().netlist, wall(), core())
+    assert tried == [(5.0, DENSITY), (0.0, DENSITY), (0.0, 1.0)]
+    tried.clear()
+    with pytest.raises(DesignError, match="flew apart"):  # halos of the user's own count where they are larger
+        spread_cells(made().netlist, wall(), core(halo=6.0))
+    assert [halo for halo, _ in tried] == [6.0] * len(tried)
+    tried.clear()
+    tight = dataclasses.replace(core(), blockages=((0.0, 0.0, 0.33 * made().width, made().height),))
+    with pytest.raises(DesignError, match="flew apart"):
+        spread_cells(made().netlist, wall(), tight)
+    ((halo, share),) = tried
+    assert halo == 0.0 and DENSITY < share < 1.0
