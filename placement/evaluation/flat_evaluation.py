@@ -129,6 +129,7 @@ class FlatJudge:
             self._flat.netlist,
             placed.placement,
             self._core,
+            dense=placed.result.wirelength,
             settings=SETTINGS,
             report=_half(report, 0.5),
             stopped=stopped,

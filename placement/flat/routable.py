@@ -29,12 +29,16 @@ STRAPS = 10.0
 FULLEST = 0.9
 """Cells need at most this share of the room at `DENSITY`; in less the straps get less."""
 
+SCATTERED = 2.0
+"""Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way."""
+
 
 def spread_cells(
     netlist: Netlist,
     placement: Placement,
     core: Core,
     *,
+    dense: float = np.inf,
     settings: PlacerSettings | None = None,
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
@@ -42,11 +46,13 @@ def spread_cells(
     """Places all standard cells as `flat_check` does, at `DENSITY` and `STRAPS` clear of the macros.
 
     Where the cells do not fit so, or fly apart, the straps get half as much, then nothing; then the density rises.
+    Where they end scattered, they are placed once more, with half the growth of the weight; the shorter counts.
 
     Args:
         netlist: the flat one.
         placement: macros, ports and fixed cells.
         core: where cells may stand, with halos of its own; the larger one counts.
+        dense: µm, the wirelength of `flat_check`.
         settings: of the placer; its density is not read.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often.
@@ -60,9 +66,16 @@ def spread_cells(
     for room, share in _rooms(netlist, placement, core):
         roomy = dataclasses.replace(settings, density=share)
         try:
-            return flat_check(netlist, placement, room, settings=roomy, report=report, stopped=stopped)
+            found = flat_check(netlist, placement, room, settings=roomy, report=report, stopped=stopped)
+            if found.wirelength <= SCATTERED * dense or not found.converged:
+                return found
+            slower = dataclasses.replace(roomy, growth=1 + (roomy.growth - 1) / 2)
+            again = flat_check(netlist, placement, room, settings=slower, report=report, stopped=stopped)
         except DesignError as error:
             failed = error
+            continue
+        shorter = again if again.converged and again.wirelength < found.wirelength else found
+        return shorter._replace(seconds=found.seconds + again.seconds)
     assert failed is not None
     raise failed
 

@@ -106,3 +106,19 @@ def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytes
         spread_cells(made().netlist, wall(), tight)
     ((halo, share),) = tried
     assert halo == 0.0 and DENSITY < share < 1.0
+
+
+def test_scattered_cells_are_placed_once_more_and_the_shorter_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    true, growths = found(False).spread, []
+
+    def check(*_: object, settings: PlacerSettings, **__: object) -> FlatResult:
+        growths.append(settings.growth)
+        return true._replace(wirelength=lengths.pop(0), seconds=1.0)
+
+    monkeypatch.setattr(routable, "flat_check", check)
+    for given, expected in (([199.0], 199.0), ([300.0, 150.0], 150.0), ([300.0, 310.0], 300.0)):
+        growths.clear()
+        lengths, count = list(given), len(given)
+        again = spread_cells(made().netlist, made().placement, core(), dense=100.0, settings=SETTINGS)
+        assert (again.wirelength, again.seconds) == (expected, count)
+        assert growths == pytest.approx([1.05, 1.025][:count])
