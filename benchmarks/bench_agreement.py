@@ -6,8 +6,8 @@
 
 DESIGN is the folder of an imported or generated flat design (macro-placement generate flat). `place` makes legal
 placements in OUT: random and greedy ones, and those of searches with several costs, weights and lengths. `check` places
-all cells around each (each from its clusters' places, with --cold from the middle) and estimates the routing, a line of
-OUT/checks.csv each.
+all cells around each (each from its clusters' places, with --cold from the middle), spreads them and estimates the
+routing, a line of OUT/checks.csv each.
 `rank` prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate, over all
 placements and over the quarter with the shortest wires. All three go on where they were stopped.
 """
@@ -31,6 +31,7 @@ from placement.engine.soft import place_soft_macros
 from placement.flat.check import flat_check
 from placement.flat.from_clusters import cells_in_clusters, core_of
 from placement.flat.global_placement import PlacerSettings
+from placement.flat.routable import spread_cells
 from placement.flat.routing import RoutingResources, route_estimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
@@ -132,7 +133,8 @@ def check(args: argparse.Namespace) -> None:
         start = cells_in_clusters(flat, cluster, design.netlist, read(path, design))
         begin = None if args.cold else start
         found = flat_check(flat.netlist, start, core, settings=PlacerSettings(warm_growth=args.growth), start=begin)
-        route = route_estimate(flat.netlist, found.placement, core, resources)
+        spread = spread_cells(flat.netlist, start, core, dense=found.wirelength)
+        route = route_estimate(flat.netlist, spread.placement, core, resources)
         values = (found.wirelength, found.density_overflow, route.routed_wirelength, route.overflow, found.seconds)
         fresh = not (args.out / "checks.csv").exists()
         with (args.out / "checks.csv").open("a", encoding="utf-8", newline="") as file:
