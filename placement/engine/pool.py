@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -257,9 +256,7 @@ class EnvironmentPool:
     def __enter__(self) -> EnvironmentPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

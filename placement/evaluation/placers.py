@@ -186,12 +186,8 @@ def _policy_and_refine(job: Job) -> PlacerOutcome:
     samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
     starts = refinement_starts(job.design, samples, anneal, job.seed)
     if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
-        job = dataclasses.replace(
-            job,
-            config=dataclasses.replace(
-                job.config, anneal=dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
-            ),
-        )
+        hot = dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
+        job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=hot))
     result = _search(job, starts, left)
     curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
     return PlacerOutcome(result.placement, result.start, curve)

@@ -154,9 +154,4 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
 
 def guide_bias(config: PolicyConfig) -> nnx.Initializer:
     """The prior: the untrained policy's weight of each guide."""
-
-    def initial(key: jax.Array, shape: tuple[int, ...], dtype: jnp.dtype = jnp.float32) -> jax.Array:
-        del key
-        return jnp.asarray([getattr(config, f"{name}_bias") for name in GUIDES], dtype).reshape(shape)
-
-    return initial
+    return nnx.initializers.constant(jnp.asarray([getattr(config, f"{name}_bias") for name in GUIDES], jnp.float32))

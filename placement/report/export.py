@@ -6,8 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
 
@@ -28,12 +26,11 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
     """
     netlist = design.netlist
     rows: list[Sequence[object]] = [MACRO_COLUMNS]
+    sides = netlist.sides(placement.orientation)
     for node in netlist.hard[placement.placed[netlist.hard]].tolist():
-        orientation = Orientation(placement.orientation[node])
-        size = np.array([netlist.width[node], netlist.height[node]])
-        width, height = (size[::-1] if orientation.swaps_sides else size).tolist()
-        x, y = float(placement.x[node]), float(placement.y[node])
+        x, y, width, height = (float(values[node]) for values in (placement.x, placement.y, *sides))
         place = (x, y, x - width / 2, y - height / 2, width, height)
-        rows.append([netlist.names[node], *place, orientation.name, int(placement.fixed[node])])
+        orientation = Orientation(placement.orientation[node]).name
+        rows.append([netlist.names[node], *place, orientation, int(placement.fixed[node])])
     write_whole(path, csv_text(rows))
     return Path(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
 import numpy as np
 
@@ -32,9 +31,7 @@ class Population:
     def __enter__(self) -> Population:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     @property

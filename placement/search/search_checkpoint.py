@@ -76,7 +76,8 @@ def load(folder: Path, design: Design, about: dict[str, Any]) -> Saved | None:
                 tuple(_placement(design, arrays[f"{name}_{index}"]) for index in range(count))
                 for name in ("current", "best")
             )
-            states = tuple(_state(arrays[f"counters_{i}"], arrays[f"values_{i}"]) for i in range(count))
+            counters = [arrays[f"counters_{index}"].tolist() for index in range(count)]
+            states = tuple(AnnealerState(a, b, arrays[f"values_{at}"]) for at, (a, b) in enumerate(counters))
             return Saved(about, described["progress"], current, best, states)
     except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
         return None
@@ -92,7 +93,3 @@ def _placement(design: Design, values: np.ndarray) -> Placement:
         raise ValueError(f"a placement of shape {values.shape}")
     placed = np.ones(design.netlist.num_nodes, dtype=np.bool_)
     return Placement(values[0], values[1], values[2].astype(np.int8), placed, design.initial.fixed)
-
-
-def _state(counters: np.ndarray, values: np.ndarray) -> AnnealerState:
-    return AnnealerState(int(counters[0]), int(counters[1]), values)

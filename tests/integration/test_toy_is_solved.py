@@ -22,7 +22,7 @@ def test_the_greedy_policy_ends_at_the_known_optimum(tmp_path: Path) -> None:
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(cost=CostConfig(*WEIGHTS)),
         policy=PolicyConfig(node_width=8, rounds=1, grid_width=8),
-        ppo=PPOConfig(iterations=24, epochs=2, sample_fraction=1.0, minibatch_size=48, learning_rate=2e-2),
+        ppo=PPOConfig(iterations=16, epochs=2, sample_fraction=1.0, minibatch_size=48, learning_rate=2e-2),
         replay=ReplayConfig(name="memory"),
         runtime=RuntimeConfig(evaluate_every=0, checkpoint_every=100),
     )

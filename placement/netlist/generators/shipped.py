@@ -18,27 +18,13 @@ from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 OPTIMUM_NAME = "optimum.plc"
 
 
-def _toy6() -> Planted:
-    return planted(seed=6, block_columns=3, block_rows=2, columns=4, rows=4, multi_pin_nets=4, name="toy6")
-
-
-def _planted20() -> Planted:
-    return planted(seed=20, block_columns=5, block_rows=4, columns=8, rows=8, multi_pin_nets=30, name="planted20")
-
-
-def _clustered40() -> Design:
-    return clustered(seed=40, hard=40, soft=250, ports=120, name="clustered40")
-
-
-def _clustered120() -> Design:
-    return clustered(seed=120, hard=120, soft=800, ports=400, name="clustered120")
-
-
 SHIPPED: dict[str, Callable[[], Design | Planted]] = {
-    "toy6": _toy6,
-    "planted20": _planted20,
-    "clustered40": _clustered40,
-    "clustered120": _clustered120,
+    "toy6": lambda: planted(seed=6, block_columns=3, block_rows=2, columns=4, rows=4, multi_pin_nets=4, name="toy6"),
+    "planted20": lambda: planted(
+        seed=20, block_columns=5, block_rows=4, columns=8, rows=8, multi_pin_nets=30, name="planted20"
+    ),
+    "clustered40": lambda: clustered(seed=40, hard=40, soft=250, ports=120, name="clustered40"),
+    "clustered120": lambda: clustered(seed=120, hard=120, soft=800, ports=400, name="clustered120"),
 }
 
 

@@ -30,7 +30,6 @@ class PublicationNumbers:
         unseen: iterations beyond `newest` whose parameters may be published already.
 
     Attributes:
-        first: as given.
         begun: the iteration that this learner started at.
         newest: the last iteration known to be done; -1 before the first parameters are numbered.
     """
