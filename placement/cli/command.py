@@ -6,6 +6,7 @@ environment, what Hydra refuses shows its traceback all the same.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import re
@@ -87,10 +88,12 @@ def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) 
 
     def task(settings: DictConfig) -> float | None:
         values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
+        function = command.function
+        gc.enable()
         try:
             if command.name == "train":
-                return command.function(values, tuple(program))
-            return _call(command.function, values)
+                return function(values, tuple(program))
+            return _call(function, values)
         except Refusal as error:
             sys.exit(_told(title, str(error), error.status))
         except MISTAKES as error:
@@ -128,6 +131,7 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
     wants_traceback = os.environ.get(FULL_ERROR) == "1"
     before, sys.argv = sys.argv, [title, *arguments]
     os.environ[FULL_ERROR] = "1"  # else Hydra prints what it refuses itself, in several lines
+    gc.disable()  # what Hydra composes and a command imports stays: looking for waste there takes a tenth of a start
     try:
         hydra.main(version_base="1.3", config_path=str(data_folder("configs")), config_name=config)(task)()
     except KeyboardInterrupt:  # before the command could take it
@@ -145,6 +149,7 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
                 return _told(title, f"{old}: is called {new} now")
         return _told(title, f"{str(error).splitlines()[0]} ({title} --help lists the settings)")
     finally:
+        gc.enable()
         sys.argv = before
         if not wants_traceback:
             del os.environ[FULL_ERROR]

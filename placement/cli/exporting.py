@@ -17,12 +17,12 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import unpacked_bytes, write_whole
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_file import DEF_NAME, POSITIONS_NAME
 from placement.netlist.formats import export as forms
 from placement.netlist.formats.def_file import read_def
 from placement.netlist.formats.export import MacroLocation
 from placement.netlist.formats.plc import placement_text, read_placement
 from placement.netlist.formats.protobuf_writer import netlist_text
-from placement.netlist.importing import DEF_NAME, POSITIONS_NAME
 from placement.netlist.load import find, load
 from placement.netlist.user_placement import is_def, read_imported_flat
 

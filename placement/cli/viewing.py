@@ -12,7 +12,6 @@ from typing import Annotated
 
 from rich.console import Console
 
-from placement.cli.exporting import user_data
 from placement.cli.view_actions import view_actions
 from placement.config import ConfigError, CostConfig, Rule, Settings, require
 from placement.evaluation.given_placement import load_placement, placed_by_def
@@ -21,9 +20,8 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.importing import DEF_NAME, POSITIONS_NAME
 from placement.netlist.load import find
 from placement.netlist.user_placement import is_def
 from placement.report.view.cells import Cells
@@ -126,6 +124,8 @@ def _exports(name: str, design: Design) -> dict[str, Export]:
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
+            from placement.cli.exporting import user_data  # its readers of files are not needed for the first picture
+
             content = user_data(form, folder, design, placement)[0]
             return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
 

@@ -16,13 +16,12 @@ from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.report.tables import make_table
 from placement.search.config import AnnealConfig
 from placement.search.legaliser import legalise
-from placement.search.search import Point, SearchResult, Watch, search
+from placement.search.search import SearchResult, Watch, search
 from placement.search.starts import Start, legal, refinement_starts
 from placement.training.interruption import Interruption
 
@@ -65,7 +64,6 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     if not result.finished:
         console.print(STOPPED)
     described = {"search": config.method, "start": result.start, "seconds": result.seconds, "moves": result.moves}
-    write_history(folder / "search.csv", result.history)
     write_results(folder, Found(design, result.placement, metrics, title, described), config, console)
     return metrics
 
@@ -212,8 +210,3 @@ def moves_table(result: SearchResult) -> Table:
         title=f"moves, from start {result.start}",
         caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} a second",
     )
-
-
-def write_history(path: Path, history: Sequence[Point]) -> None:
-    """Writes the best cost over time as a CSV file, a line per round."""
-    write_whole(path, csv_text([Point._fields, *history]))

@@ -27,6 +27,9 @@ from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, 
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
 
 FLAT_NAME = "flat.npz"
+DEF_NAME = "source.def.gz"
+POSITIONS_NAME = "source.pl.gz"
+"""The user's own DEF file, or Bookshelf's positions, that a design was imported from: beside the flat netlist."""
 DAMAGED_NPZ = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 """What NumPy and zipfile raise for a file that is no `.npz` file, or a damaged one."""
 _FORM = 1

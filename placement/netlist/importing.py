@@ -35,7 +35,7 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import umask, write_whole
 from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import DAMAGED_NPZ, FLAT_NAME, write_flat
+from placement.netlist.flat_file import DAMAGED_NPZ, DEF_NAME, FLAT_NAME, POSITIONS_NAME, write_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.grid import GridRule
@@ -43,8 +43,6 @@ from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 
 CLUSTERS_NAME = "clusters.npz"
 SOURCE_NAME = "source.json"
-DEF_NAME = "source.def.gz"
-POSITIONS_NAME = "source.pl.gz"
 PICTURE_NAME = "floorplan.png"
 _FILES = (
     *NETLIST_NAMES, INITIAL_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME, POSITIONS_NAME,

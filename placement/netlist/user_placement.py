@@ -11,12 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.assembly.def_placement import read_def_placement
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import FLAT_NAME, read_flat
-from placement.netlist.importing import read_clusters
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:
@@ -52,6 +50,10 @@ def read_clustered_def(
     Raises:
         DesignError: as `read_def_placement` and `read_imported_flat`; a macro is not placed.
     """
+    # Late: the readers of LEF and DEF take a while to import.
+    from placement.netlist.assembly.def_placement import read_def_placement
+    from placement.netlist.importing import read_clusters
+
     flat = read_imported_flat(folder)
     theirs = read_def_placement(path, flat)
     core, hard = flat.floorplan.core, flat.netlist.hard

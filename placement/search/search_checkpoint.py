@@ -1,4 +1,4 @@
-"""A search on disk: what it needs to go on where it was stopped, and the best placement so far."""
+"""A search on disk: what it needs to go on where it was stopped, the best placement so far, and how its cost fell."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from placement.netlist.design import Design, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.search.annealer import Annealer, AnnealerState
 
 STATE_NAME = "search.npz"
 BEST_NAME = "best.plc"
+HISTORY_NAME = "search.csv"
+HISTORY_COLUMNS = ("seconds", "moves", "cost")
+"""CPU seconds and moves of each thread, and the best cost until then: a line per round."""
 FORMAT = 2
 
 
@@ -43,7 +46,7 @@ class Saved:
 def save(
     folder: Path, design: Design, annealers: Sequence[Annealer], *, about: dict[str, Any], progress: dict[str, Any]
 ) -> None:
-    """Writes the search and its best placement into `folder`, each file whole or not at all; raises OSError."""
+    """Writes the search, its course and its best placement into `folder`, each whole or not at all; raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, np.ndarray] = {}
     for index, annealer in enumerate(annealers):
@@ -57,6 +60,7 @@ def save(
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     write_whole(folder / STATE_NAME, buffer.getvalue())
+    write_whole(folder / HISTORY_NAME, csv_text([HISTORY_COLUMNS, *progress["history"]]))
     best = min(annealers, key=lambda annealer: annealer.best_cost)
     write_placement(folder / BEST_NAME, design, best.best, comments=[f"best so far of a search, {best.best_cost:.6f}"])
 

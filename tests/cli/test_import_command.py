@@ -24,9 +24,10 @@ from placement.cli.main import main
 from placement.cli.options import option_overrides
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
+from placement.netlist.flat_file import DEF_NAME
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
-from placement.netlist.importing import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
+from placement.netlist.importing import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_imported_flat
 from tests.support.small_lef_def import DEF, LEF

@@ -68,6 +68,8 @@ def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, aft
     assert (tmp_path / search_checkpoint.STATE_NAME).is_file()
     _, kept = read_placement(tmp_path / search_checkpoint.BEST_NAME, design.netlist)
     assert proxy_cost(design, kept).proxy_cost == first.costs.proxy_cost
+    lines = (tmp_path / search_checkpoint.HISTORY_NAME).read_text().splitlines()
+    assert [float(line.split(",")[2]) for line in lines[1:]] == [point.cost for point in first.history]
     second = search(design, **arguments, watch=Watch(tmp_path))
     assert second.finished
     assert second.placement == whole.placement

@@ -137,7 +137,7 @@ def _is_address(host: str, port: int) -> bool:
 
 
 async def _page(request: Request) -> Response:
-    return _file("index.html")
+    return Response(_index(), media_type=_TYPES[".html"], headers=_HEADERS)
 
 
 async def _static(request: Request) -> Response:
@@ -150,6 +150,14 @@ def static_names() -> list[str]:
     return sorted(
         entry.name for entry in files("placement.report.view").joinpath("static").iterdir() if entry.is_file()
     )
+
+
+@functools.cache
+def _index() -> str:
+    """The page; it names its modules, so that the browser asks for all at once and not for one after the other."""
+    modules = [name for name in static_names() if name.endswith(".js")]
+    links = "".join(f'<link rel="modulepreload" href="static/{name}">\n' for name in modules)
+    return static_text("index.html").replace("</head>", f"{links}</head>")
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.made_chip import Options, write_chip
 from placement.cli.main import main
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.constraints_file import read_constraints
@@ -22,6 +23,9 @@ from placement.netlist.flat_file import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
+from placement.search import search as search_module
+from placement.search.config import AnnealConfig, Budget
+from placement.search.search import Watch, search
 from tests.report.view.conftest import Server
 
 pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
@@ -256,15 +260,127 @@ def test_a_run_is_watched_while_it_goes_on(
     write_placement(run / "best.plc", design, better)
     one.page.wait_for_selector("#run:has-text('of 2 seen')")
     one.page.wait_for_selector("#run svg text:has-text('1.125')")
-    one.page.click("#run button:has-text('show the newest')")
-    assert one.shown("proxy_cost") == f"{proxy_cost(design, better).proxy_cost:.6f}"
+    newest = f"#cost-proxy_cost td.now:has-text('{proxy_cost(design, better).proxy_cost:.6f}')"
+    one.page.wait_for_selector(newest)
     one.page.focus("#run-slider")
     one.page.keyboard.press("ArrowLeft")
     one.page.wait_for_selector("#run:has-text('best placement 1 of 2')")
     assert one.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
+    one.page.click("#run button:has-text('show the newest')")
+    one.page.wait_for_selector(newest)
     (run / "best.plc").unlink()
     write_whole(run / "metrics.csv", "iteration,nothing\n1,2\n")
     one.page.wait_for_selector("#message.bad:has-text('metrics.csv:1')")
+
+
+def test_a_search_is_watched_while_it_goes_on(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
+    design, found, seen = load(DESIGN), tmp_path / "found", []
+    config = AnnealConfig(round_moves=2000)
+
+    def look(progress: float, point: object) -> None:
+        seen.append(progress)
+        if len(seen) == 2:  # the first round is on disk
+            one = person(serve(DESIGN, "found"))
+            one.page.wait_for_selector("#run svg text:has-text('CPU time (s)')")
+            pages.append(one)
+
+    pages: list[Person] = []
+    result = search(design, config=config, budget=Budget(moves=20_000), watch=Watch(found, on_progress=look))
+    [one] = pages
+    one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
+    assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost
+    one.page.wait_for_selector(f"#run svg text:has-text('{result.history[-1].cost:.3f}')")
+    one.page.wait_for_selector(f"#cost-proxy_cost td.now:has-text('{result.costs.proxy_cost:.6f}')")
+
+
+def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
+    serve: Callable[..., Server], person: Callable[..., Person]
+) -> None:
+    server = serve(DESIGN)
+    one, other = person(server), person(server)
+    one.drag(hard(load(DESIGN)), 50, 30, drop=False)
+    one.until("viewer.model.drag?.costs")
+    one.page.evaluate("viewer.link.wait = 1500, viewer.link.socket.close()")
+    one.page.wait_for_selector("#message.bad:has-text('The server does not answer')")
+    one.page.mouse.up()
+    other.drag(hard(load(DESIGN), 1), 40, 20)  # the macro that was being dragged is back, and nobody holds it
+    other.steps(1)
+    one.page.wait_for_selector("#message:has-text('connected again')")
+    one.steps(1)
+    assert one.shown("proxy_cost") == other.shown("proxy_cost")
+
+
+def test_labels_do_not_overlap_and_keys_align(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
+    design = load(DESIGN)
+    one = person(serve(DESIGN))
+    first, second, third = (hard(design, at) for at in range(3))
+    (px, py), (qx, qy) = one.centre(first), one.centre(second)
+    one.page.keyboard.down("Control")  # without snapping
+    one.drag(first, qx - px + 4, qy - py + 3)
+    one.page.keyboard.up("Control")
+    one.steps(1)
+    one.page.evaluate("viewer.zoom(3)")
+    labels = one.page.evaluate(
+        """() => {
+            const { painter } = viewer, { context } = painter, boxes = [], plain = painter.text;
+            painter.text = (text, px, py, colour, align) => { if (align === "center") {
+                const wide = context.measureText(text).width;
+                boxes.push([px - wide / 2, py - 9, px + wide / 2, py + 2]);
+            } };
+            viewer.paint();
+            painter.text = plain;
+            return boxes;
+        }"""
+    )
+    assert len(labels) > 3
+    for at, (left, top, right, low) in enumerate(labels):
+        for other in labels[:at]:
+            assert other[0] >= right or left >= other[2] or other[1] >= low or top >= other[3]
+    one.page.evaluate("nodes => viewer.model.choose(nodes)", [first, second, third])
+    one.page.keyboard.press("Alt+ArrowLeft")
+    one.steps(2)
+    sides = one.page.evaluate(
+        "viewer.model.macros().map(node => viewer.model.placement.x[node] - viewer.model.design.width[node] / 2)"
+    )
+    assert sides == pytest.approx([min(sides)] * 3)
+    one.page.keyboard.press("v")
+    one.steps(3)
+    one.page.keyboard.press("?")
+    keys = one.page.inner_text("dialog")
+    assert all(words in keys for words in ("align left", "equal gaps", "undo, redo", "find by name"))
+
+
+def test_a_def_is_handed_back_with_nothing_but_its_macros_moved(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    lef, chip = write_chip(tmp_path / "made", Options(cells=400, macros=6, ports=12))
+    words = ["--lef", str(lef), "--def", str(chip), "--out", str(tmp_path / "chip"), "--parts", "10"]
+    assert main(["import", *words]) == 0
+    design = load(tmp_path / "chip")
+    one = person(serve("chip"))
+    one.page.click("#do-legalise")
+    one.steps(1)
+    one.page.click("#keep")
+
+    def export(name: str, answer: str) -> None:
+        one.page.select_option("#export", "def")
+        one.page.fill("dialog input", name)
+        one.page.click("dialog button.main")
+        one.page.wait_for_selector(answer)
+
+    export("moved.def", "#message:has-text('saved:')")
+    before, after = chip.read_text().splitlines(), (tmp_path / "moved.def").read_text().splitlines()
+    changed = [old for old, new in zip(before, after, strict=True) if old != new]
+    assert len(changed) == len(design.netlist.hard)
+    assert all("RAM" in line for line in changed)
+    (tmp_path / "chip" / "flat.npz").unlink()  # the window goes on with what it has
+    export("again.def", "#message.bad:has-text('flat.npz')")
+    assert not (tmp_path / "again.def").exists()
+    one.drag(hard(design), 20, 10)
+    one.steps(2)
 
 
 def test_a_wrong_token_shows_why(serve: Callable[..., Server], person: Callable[..., Person], browser: Any) -> None:

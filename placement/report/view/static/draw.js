@@ -2,13 +2,13 @@
 
 import { CELL, HARD, PORT, SOFT, TURN } from "./data.js";
 import { paintCells, pixelsOf } from "./cells.js";
+import { FONT, LABEL, paintLabels } from "./labels.js";
 import { haloOf } from "./snap.js";
 import { paintMap, paintScale } from "./maps.js";
 import { micrometres, roundLength } from "./viewport.js";
 
-const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif`, PORT_SIZE = 3.5; // pixels
-const REST = 120; // ms without a move after which the view rests
-const SHORTENED = new Map(), MOST_SHORTENED = 20000;
+const PORT_SIZE = 3.5; // pixels
+const REST = 120; // ms without a move after which the view rests, at least
 
 export class Painter {
   // `redraw` asks for another picture, once the view rests.
@@ -34,7 +34,7 @@ export class Painter {
     if (shown.ghost) this.ghosts(shown.ghost);
     if (shown.layers.lines) this.lines(shown.lines);
     this.changed(shown.changes);
-    if (shown.layers.hard && shown.layers.labels) this.labels();
+    if (shown.layers.hard && shown.layers.labels) paintLabels(this);
     if (shown.band) this.band(shown.band);
     if (shown.ruler) this.ruler(shown.ruler);
     if (shown.map) paintScale(this, shown.map);
@@ -234,13 +234,14 @@ export class Painter {
     clearTimeout(this.rests);
     if (same && (!moved || (near && !this.rested))) {
       context.drawImage(known.picture, px, py, width * zoom, height * zoom);
-      if (moved) this.rests = setTimeout(() => { this.rested = true; this.redraw(); }, REST);
+      // A slow machine's frames are longer than the rest: what took long to make waits for longer.
+      if (moved) this.rests = setTimeout(() => { this.rested = true; this.redraw(); }, REST + 2 * known.took);
       return known;
     }
     this.rested = false;
-    const made = pixelsOf(this, cells, count, index, same ? known : null);
+    const begun = performance.now(), made = pixelsOf(this, cells, count, index, same ? known : null);
     context.drawImage(made.picture, 0, 0, width, height);
-    return { ...made, x: cells.x, tint: colours.cell, scale, left, top };
+    return { ...made, x: cells.x, tint: colours.cell, scale, left, top, took: performance.now() - begun };
   }
 
   ports() {
@@ -318,24 +319,6 @@ export class Painter {
     context.fillText(text, px, py);
   }
 
-  labels() {
-    const { design, placement, colours, context } = this;
-    context.font = FONT;
-    for (const node of design.of[HARD]) {
-      if (!placement.placed[node]) continue;
-      const [left, low, width, height] = this.box(node);
-      if (!this.viewport.sees(left, low, left + width, low + height)) continue;
-      const [px, py, wide, tall] = this.rectangle(left, low, width, height);
-      if (wide < 46 || tall < LABEL + 5) continue;
-      const lines = [shortened(context, design.label(node), wide - 8)];
-      const size = `${width.toFixed(1)} × ${height.toFixed(1)} µm`;
-      if (tall > 2 * LABEL + 10 && context.measureText(size).width < wide - 8) lines.push(size);
-      lines.forEach((line, number) => {
-        this.text(line, px + wide / 2, py + tall / 2 + LABEL * (0.35 + 1.15 * (number - (lines.length - 1) / 2)), colours.label, "center");
-      });
-    }
-  }
-
   band([px, py, qx, qy]) {
     const { context, colours } = this;
     context.setLineDash([4, 3]);
@@ -381,25 +364,4 @@ export class Painter {
     context.lineTo(12 + wide, py - 4);
     context.stroke();
   }
-}
-
-// A name's end, which tells it from others, as wide as there is room.
-export function shortened(context, name, wide) {
-  const key = `${Math.round(wide)} ${name}`;
-  if (!SHORTENED.has(key)) {
-    if (SHORTENED.size > MOST_SHORTENED) SHORTENED.clear();
-    SHORTENED.set(key, cut(context, name, wide));
-  }
-  return SHORTENED.get(key);
-}
-
-function cut(context, name, wide) {
-  if (context.measureText(name).width <= wide) return name;
-  let low = 0, high = name.length;
-  while (low + 1 < high) {
-    const middle = (low + high) >> 1;
-    if (context.measureText(`…${name.slice(middle)}`).width <= wide) high = middle;
-    else low = middle;
-  }
-  return `…${name.slice(high)}`;
 }

@@ -7,6 +7,7 @@ export const KEYS = [
   ["Shift click, Shift drag", "adds to what is chosen"], ["right or Alt drag", "moves the view"], ["arrows", "move the view; with Shift: nudge what is chosen by 1 µm"],
   ["+ − f", "zoom in, zoom out, show everything or what is chosen"], ["Ctrl-z, Ctrl-Shift-z", "undo, redo"], ["Ctrl-s", "save"],
   ["r R x y", "turn right, turn left, mirror left to right, mirror upside down"], ["s l u", "swap two, fix, release"],
+  ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal gaps across, up"],
   ["m", "measure: drag from one point to another"], ["/", "find by name"], ["d", "dark or light"], ["Esc", "takes a drag back; chooses nothing"], ["?", "this list"],
 ];
 
@@ -18,16 +19,18 @@ export function listenToKeys(app) {
     "/": () => document.getElementById("search").focus(), d: () => app.toggleTheme(), "?": () => showKeys(),
     Escape: () => app.escape(), ...(app.editable ? {
       r: () => app.edit("turn", "right"), R: () => app.edit("turn", "left"), x: () => app.edit("turn", "mirror_x"), y: () => app.edit("turn", "mirror_y"),
-      s: () => app.edit("swap"), l: () => app.edit("fix"), u: () => app.edit("release") } : {}),
+      h: () => app.edit("distribute", "x"), v: () => app.edit("distribute", "y"), s: () => app.edit("swap"), l: () => app.edit("fix"), u: () => app.edit("release") } : {}),
   };
   const arrows = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+  const aligned = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "top", ArrowDown: "bottom", c: "centre_x", C: "centre_y" };
   addEventListener("keydown", (event) => {
     if (event.target.matches("input, select, textarea") || document.getElementById("dialog").open) return;
     const control = event.ctrlKey || event.metaKey;
     let work = null;
     if (control && event.key.toLowerCase() === "z" && app.editable) work = event.shiftKey ? app.redo : app.undo;
     else if (control && event.key.toLowerCase() === "s" && app.editable) work = app.save;
-    else if (!control && arrows[event.key]) {
+    else if (!control && event.altKey && app.editable && aligned[event.key]) work = () => app.edit("align", aligned[event.key]);
+    else if (!control && !event.altKey && arrows[event.key]) {
       const [across, up] = arrows[event.key];
       work = event.shiftKey && app.editable ? () => app.nudge(-across, up) : () => app.pan(STEP * across, STEP * up);
     } else if (!control && !event.altKey) work = plain[event.key];

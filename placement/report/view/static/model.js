@@ -20,7 +20,7 @@ export class Model extends EventTarget {
     this.constraintsPath = values.constraints_path ?? "";
     this.design = new Design(values.design);
     this.layers = { ...LAYERS };
-    this.active = 0;
+    this.active = values.run?.sessions.at(-1) ?? 0; // of a run, its newest
     this.other = null; // the placement that is compared with
     this.mode = "lines";
     this.fade = 0;

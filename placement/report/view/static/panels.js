@@ -94,11 +94,11 @@ export class Panels {
       element("div", { className: "row" }, edit("⟲", "turn left (R)", "turn", "left"), edit("⟳", "turn right (r)", "turn", "right"),
         edit("⇋", "mirror left to right (x)", "turn", "mirror_x"), edit("⥮", "mirror upside down (y)", "turn", "mirror_y"),
         edit("swap", "two change places (s)", "swap"), edit("fix", "cannot be moved then (l)", "fix"), edit("release", "can be moved again (u)", "release")),
-      element("div", { className: "row" }, element("span", { className: "muted" }, "align"), edit("⇤", "left edges", "align", "left"),
-        edit("⇥", "right edges", "align", "right"), edit("⤓", "lower edges", "align", "bottom"), edit("⤒", "upper edges", "align", "top"),
-        edit("│", "middles, on a vertical line", "align", "centre_x"), edit("─", "middles, on a horizontal line", "align", "centre_y")),
-      element("div", { className: "row" }, element("span", { className: "muted" }, "equal gaps"), edit("↔", "across", "distribute", "x"),
-        edit("↕", "up", "distribute", "y"), element("span", { className: "muted" }, "snap to"), this.snapBox("grid", "grid"), this.snapBox("neighbours", "edges"), this.model.hasCells ? this.trackBox() : null));
+      element("div", { className: "row" }, element("span", { className: "muted" }, "align"), edit("⇤", "left edges (Alt-←)", "align", "left"),
+        edit("⇥", "right edges (Alt-→)", "align", "right"), edit("⤓", "lower edges (Alt-↓)", "align", "bottom"), edit("⤒", "upper edges (Alt-↑)", "align", "top"),
+        edit("│", "middles, on a vertical line (Alt-c)", "align", "centre_x"), edit("─", "middles, on a horizontal line (Alt-C)", "align", "centre_y")),
+      element("div", { className: "row" }, element("span", { className: "muted" }, "equal gaps"), edit("↔", "across (h)", "distribute", "x"),
+        edit("↕", "up (v)", "distribute", "y"), element("span", { className: "muted" }, "snap to"), this.snapBox("grid", "grid"), this.snapBox("neighbours", "edges"), this.model.hasCells ? this.trackBox() : null));
   }
 
   snapBox(name, text) {
