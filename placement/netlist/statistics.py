@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 
+import networkx
 import numpy as np
-import scipy.sparse
-import scipy.sparse.csgraph
 
 from placement.netlist.design import Design, NodeKind
-from placement.netlist.graph import graph_arrays, vertex_name
+from placement.netlist.graph import graph_arrays, to_networkx, vertex_name
 from placement.netlist.rent import RentFit, rent_fit
 
 
@@ -65,8 +64,7 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
     largest = np.argsort(-degrees, kind="stable")[:listed]
     drivers = netlist.pin_node[netlist.net_pins[netlist.net_start[:-1]]]
     heaviest = np.argsort(-strength, kind="stable")[:listed]
-    links = scipy.sparse.coo_array((np.ones(len(graph.edges)), graph.edges.T), shape=(len(graph.kind),) * 2)
-    component = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
+    components = networkx.connected_components(to_networkx(design))
     area = netlist.width * netlist.height / (design.canvas.width * design.canvas.height)
     shapes = Counter(zip(netlist.width[netlist.hard].tolist(), netlist.height[netlist.hard].tolist(), strict=True))
     return Statistics(
@@ -82,7 +80,7 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
         fixed=int(design.initial.fixed[netlist.hard].sum()),
         graph_nodes=len(graph.kind),
         graph_edges=len(graph.edges),
-        components=sorted(np.bincount(component).tolist(), reverse=True),
+        components=sorted((len(component) for component in components), reverse=True),
         mean_neighbours={
             kind.name.lower(): float(neighbours[graph.kind == kind].mean()) for kind in macros if kind in graph.kind
         },

@@ -16,12 +16,11 @@ from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.clustered import ClusteredOptions, clustered
-from placement.netlist.graph import graph_arrays, vertex_name
+from placement.netlist.graph import graph_arrays, to_networkx
 from placement.netlist.load import load
 from placement.netlist.rent import rent_fit
 from placement.netlist.statistics import statistics
 from placement.report.describe import plot, print_description
-from tests.support.designs import random_design, square_canvas
 
 
 @pytest.fixture
@@ -58,21 +57,14 @@ def test_graph_by_hand(hand_made: Design) -> None:
     assert graph.weight.dtype == np.float64
 
 
-def test_graph_nodes_have_names(hand_made: Design) -> None:
-    graph = graph_arrays(hand_made)
-    assert vertex_name(hand_made, graph, 0) == "m0"
-    assert vertex_name(hand_made, graph, 4) == "ports at gcell (4, 4)"
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_components_are_those_of_networkx(seed: int) -> None:
-    design = random_design(seed, hard=6, soft=5, ports=4, nets=4, canvas=square_canvas(6, 5))
-    arrays = graph_arrays(design)
-    graph = networkx.Graph(arrays.edges.tolist())
-    graph.add_nodes_from(range(len(arrays.kind)))
-    sizes = sorted((len(component) for component in networkx.connected_components(graph)), reverse=True)
-    assert len(sizes) > 1
-    assert statistics(design).components == sizes
+def test_networkx_graph_is_the_same(hand_made: Design) -> None:
+    graph = to_networkx(hand_made)
+    arrays = graph_arrays(hand_made)
+    assert networkx.get_edge_attributes(graph, "weight") == {
+        tuple(ends): weight for ends, weight in zip(arrays.edges.tolist(), arrays.weight.tolist(), strict=True)
+    }
+    assert graph.nodes[0] == {"name": "m0", "kind": "hard", "width": 2.0, "height": 2.0}
+    assert graph.nodes[4]["name"] == "ports at gcell (4, 4)"
 
 
 def test_statistics_by_hand(hand_made: Design) -> None:
