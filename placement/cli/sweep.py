@@ -75,20 +75,13 @@ def _row(overrides: list[str], run_dir: str, code: int) -> dict[str, Any]:
     """What the table shows of a job, read from its run folder."""
     row: dict[str, Any] = {"overrides": overrides, "run_dir": run_dir, "code": code, "best": None, "mean": None}
     metrics = Path(run_dir) / "metrics.csv"
-    if code == 0 and metrics.exists():
-        with metrics.open(newline="") as stream:
-            rows = list(csv.DictReader(stream))
-        if rows:
-            row["best"] = _number(rows[-1]["best_so_far"])
-            row["mean"] = _number(rows[-1]["proxy_cost_mean"])
-            row["episodes"] = int(float(rows[-1]["episodes"]))
-            row["seconds"] = float(rows[-1]["seconds"])
+    rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
+    if rows:
+        for name, column in (("best", "best_so_far"), ("mean", "proxy_cost_mean"), ("seconds", "seconds")):
+            # Empty where every episode was a dead end.
+            row[name] = float(rows[-1][column]) if rows[-1][column] else None
+        row["episodes"] = int(float(rows[-1]["episodes"]))
     return row
-
-
-def _number(text: str) -> float | None:
-    """A field of `metrics.csv`; None where it is empty, as where every episode was a dead end."""
-    return float(text) if text else None
 
 
 class SweepTable(Callback):

@@ -16,7 +16,6 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from placement.config import ConfigError
 from placement.ppo.trajectory import Episode
 
 MEET_SECONDS = 3600.0
@@ -34,14 +33,6 @@ class Hosts:
 
     index: int = 0
     count: int = 1
-
-    def share(self, total: int) -> int:
-        """How many of an iteration's episodes each host reads; raises ConfigError unless they can be shared evenly."""
-        if total % self.count:
-            raise ConfigError(
-                f"ppo.episodes_per_iteration={total}: must be divisible by the {self.count} learner hosts"
-            )
-        return total // self.count
 
     def exchange(self, episodes: list[Episode]) -> list[Episode]:
         """All hosts' episodes, host by host; every host must call this with as many. Waits for all of them.

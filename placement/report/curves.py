@@ -88,7 +88,8 @@ def plot_training(columns: Columns, *, title: str = "", baselines: Mapping[str, 
     _greedy(first, steps, columns)
     style.head_line(figure, _summary(columns), left=LEFT)
     _baselines(first, baselines or {})
-    _legend(figure, first)
+    handles, labels = first.get_legend_handles_labels()  # one legend for all panels
+    style.foot_legend(figure, handles, left=LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)
     return figure
 
 
@@ -162,9 +163,3 @@ def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
             size=style.SMALL_SIZE - 1,
             color=style.MUTED,
         )
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    """The first panel's entries as one legend for all panels, at the figure's foot."""
-    handles, labels = axes.get_legend_handles_labels()
-    style.foot_legend(figure, handles, left=LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)

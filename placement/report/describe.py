@@ -21,6 +21,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.graph import graph_arrays
 from placement.netlist.statistics import Statistics, statistics
+from placement.report.tables import make_table
 
 _HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
 
@@ -99,16 +100,12 @@ def _rent(figures: Statistics) -> str:
 
 
 def _degrees(figures: Statistics) -> Table:
-    table = Table(title="Nets by pins", title_justify="left")
-    for name in ("pins", "nets", "share"):
-        table.add_column(name, justify="right")
     shown = [(str(degree), count) for degree, count in figures.net_degree.items() if degree <= 8]
     more = sum(count for degree, count in figures.net_degree.items() if degree > 8)
     if more:
         shown.append((f"9 to {max(figures.net_degree)}", more))
-    for name, count in shown:
-        table.add_row(name, f"{count:,}", f"{count / figures.nets:.1%}")
-    return table
+    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in shown]
+    return make_table(("pins", "nets", "share"), rows, title="Nets by pins")
 
 
 def _named(figures: Statistics) -> Table:

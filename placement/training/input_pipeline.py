@@ -11,7 +11,6 @@ from __future__ import annotations
 import concurrent.futures
 import itertools
 import threading
-import time
 from typing import NamedTuple
 
 from placement.engine.actions import IllegalAction
@@ -50,12 +49,11 @@ class InputPipeline:
 
     Attributes:
         refused: well-formed episodes that took an action that no rule allows, and were thrown away.
-        busy_seconds: that the thread spent on anything but waiting.
     """
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:
         self._replay, self._learner, self._count = replay, learner, episodes
-        self.refused, self.busy_seconds, self._read = 0, 0.0, 0
+        self.refused = self._read = 0
         self._stop = threading.Event()
         self._buffers = itertools.cycle([learner.buffer(episodes) if learner.alone else None for _ in range(BUFFERS)])
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="input pipeline")
@@ -105,13 +103,8 @@ class InputPipeline:
                 chunk = []
             if self._stop.is_set():
                 raise ReplayClosed("the learner prepares no more batches: the run is ending")
-            start = time.monotonic()
             episodes += self._played(chunk, buffer, at=len(episodes))
-            self.busy_seconds += time.monotonic() - start
-        start = time.monotonic()
-        prepared = None if buffer is None else self._learner.load(episodes, buffer)
-        self.busy_seconds += time.monotonic() - start
-        return episodes, prepared
+        return episodes, None if buffer is None else self._learner.load(episodes, buffer)
 
     def _played(self, episodes: list[Episode], buffer: Observation | None, *, at: int) -> list[Episode]:
         """Plays episodes again into the buffer from row `at`; returns those that could be played."""

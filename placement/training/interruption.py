@@ -109,10 +109,7 @@ class Interruption:
             if number[0] in SIGNALS and not acted:
                 acted = True
                 self.requested.set()
-                self._act()
-
-    def _act(self) -> None:
-        try:
-            self.at_once()
-        except Exception:  # noqa: BLE001  the run still ends in its own way, and saves then
-            _log.exception("what was to be done at once after an interruption failed")
+                try:
+                    self.at_once()
+                except Exception:  # noqa: BLE001  the run still ends in its own way, and saves then
+                    _log.exception("what was to be done at once after an interruption failed")

@@ -96,7 +96,7 @@ class LearnerLoop:
             ReplayTimeout: the actors did not bring enough episodes in time.
         """
         parts, every = self.parts, self.parts.evaluate_every
-        share = parts.hosts.share(self._config.ppo.episodes_per_iteration)
+        share = self._config.ppo.episodes_per_iteration // parts.hosts.count
         with (
             MetricsWriter(self.folder, iteration=self.state.counters.iteration) as metrics,
             InputPipeline(parts.replay, parts.learner, episodes=share) as pipeline,

@@ -76,13 +76,10 @@ class Supervisor:
         try:
             work(self.stop)
         except BaseException as error:  # noqa: BLE001  raised in the parent
-            self._report(name, error)
-
-    def _report(self, name: str, error: BaseException) -> None:
-        with self._lock:
-            first = self._failure is None and not self.stop.is_set()
-            if first:
-                self._failure = (name, error)
-        if not first:
-            _log.debug("%s ended with %s: %s while stopping", name, type(error).__name__, error)
-        self.request_stop()
+            with self._lock:
+                first = self._failure is None and not self.stop.is_set()
+                if first:
+                    self._failure = (name, error)
+            if not first:
+                _log.debug("%s ended with %s: %s while stopping", name, type(error).__name__, error)
+            self.request_stop()

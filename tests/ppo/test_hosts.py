@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.config import ConfigError
 from placement.ppo.hosts import Hosts
 from placement.training.checkpoint import Checkpoints
 from tests.support.episodes import episode
@@ -68,10 +67,4 @@ def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
 
 def test_one_host_keeps_its_episodes() -> None:
     episodes = [episode(0), episode(1)]
-    assert Hosts().exchange(episodes) is episodes and Hosts().share(7) == 7
-
-
-def test_episodes_that_cannot_be_shared_evenly_are_refused() -> None:
-    assert Hosts(1, 2).share(8) == 4
-    with pytest.raises(ConfigError, match=r"episodes_per_iteration=9: must be divisible by the 2 learner hosts"):
-        Hosts(0, 2).share(9)
+    assert Hosts().exchange(episodes) is episodes

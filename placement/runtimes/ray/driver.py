@@ -5,6 +5,7 @@ The command's own process. It holds no state that a run needs: the same command 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import logging
 import math
@@ -207,7 +208,10 @@ class Driver:
                 self._restart_learners(member, error)
         _log.info("%s died: %s", member.who, error)
         self._tell("forget", member.who)
-        self._tell("restarts", self._restarts())
+        restarts = collections.Counter[str]()
+        for each in self._members:
+            restarts[f"{each.who.role}_restarts"] += each.restarts
+        self._tell("restarts", {name: float(count) for name, count in restarts.items()})
         member.running, member.restarting = member.handle.ping.remote(), True
 
     def _finish_restart(self, member: Member) -> None:
@@ -241,13 +245,6 @@ class Driver:
             if time.monotonic() > self._leaving.get(learner.who, math.inf):
                 self._leaving[learner.who] = math.inf
                 self._ray.kill(learner.handle, no_restart=False)
-
-    def _restarts(self) -> dict[str, float]:
-        counts: dict[str, float] = {}
-        for member in self._members:
-            key = f"{member.who.role}_restarts"
-            counts[key] = counts.get(key, 0.0) + member.restarts
-        return counts
 
     def _tell(self, method: str, *arguments: Any) -> None:
         """Calls a method of the coordinator and does not wait."""

@@ -124,10 +124,13 @@ def _environment(address: str) -> Iterator[None]:
 
 
 def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
+    # What all roles ask for: on one machine they share what there is, and nothing waits for a reservation.
+    counts = host_assignment.processes_of(config)
+    cpus = sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items())
     with _sigterm_kept_from_children():
         ray.init(
             address=LOCAL,
-            num_cpus=round(_cpus(config) + SPARE_CPUS),
+            num_cpus=round(cpus + SPARE_CPUS),
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,
             log_to_driver=False,
@@ -151,12 +154,6 @@ def _sigterm_kept_from_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _cpus(config: RuntimeConfig) -> float:
-    """What all roles ask for: on one machine they share what there is, and nothing waits for a reservation."""
-    counts = host_assignment.processes_of(config)
-    return sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items())
 
 
 def _join(ray: Any, address: str) -> None:
