@@ -45,16 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     asked = not words or words[-1] in ("--help", "-h")
     if asked or any(name.split()[0] == words[0] for name in COMMANDS):
-        print(f"usage: macro-placement COMMAND [key=value …]\n\n{_listed()}")
+        listed = "".join(f"  {name:<20}{about(command.config)}\n" for name, command in COMMANDS.items())
+        print(f"usage: macro-placement COMMAND [key=value …]\n\n{listed}")
         print("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
         return 0 if asked else 2
     print(f"{Path(program).name}: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
     return 2
-
-
-def _listed() -> str:
-    """A line for each command."""
-    return "".join(f"  {name:<20}{about(command.config)}\n" for name, command in COMMANDS.items())
 
 
 if __name__ == "__main__":

@@ -173,10 +173,6 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     return _best_of(job, batches(), seconds, "the policy")
 
 
-def _policy(job: Job) -> PlacerOutcome:
-    return _drawn(job, job.seconds)[0]
-
-
 def _policy_and_refine(job: Job) -> PlacerOutcome:
     """Draws for a part of the time, then anneals the best draws for the rest."""
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
@@ -198,7 +194,7 @@ PLACERS: dict[str, Callable[[Job], PlacerOutcome]] = {
     "greedy": _repeated("greedy"),
     "anneal": _anneal,
     "mixed_size": _mixed_size,
-    "policy": _policy,
+    "policy": lambda job: _drawn(job, job.seconds)[0],
     "policy+refine": _policy_and_refine,
 }
 """The placers by name, as `placement.evaluation.settings.PLACERS` lists them."""

@@ -52,7 +52,8 @@ class Hosts:
         everyone = np.asarray(multihost_utils.process_allgather(packed))  # [H, bytes]
         ends = np.cumsum([field.nbytes for field in mine])[:-1]
         parts = zip(np.split(everyone, ends, axis=1), mine, strict=True)
-        batch = Episode(*(_back(part, field) for part, field in parts))
+        flat = ((np.ascontiguousarray(part).reshape(-1).view(field.dtype), field) for part, field in parts)
+        batch = Episode(*(values.reshape(-1, *field.shape[1:]) for values, field in flat))  # an axis of H · B
         return [Episode(*(field[index] for field in batch)) for index in range(len(batch.actions))]
 
     def first(self, value: float) -> float:
@@ -97,8 +98,3 @@ def _listen_at(address: str) -> None:
     made = library.make_gloo_tcp_collectives
     made = made.func if isinstance(made, functools.partial) else made
     library.make_gloo_tcp_collectives = functools.partial(made, hostname=address)
-
-
-def _back(gathered: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Bytes [H, …] as `like` [B, …], with an axis of H · B instead of B."""
-    return np.ascontiguousarray(gathered).reshape(-1).view(like.dtype).reshape(-1, *like.shape[1:])

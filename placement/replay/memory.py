@@ -26,7 +26,11 @@ class MemoryReplay(Replay):
         self._capacity = capacity
         self._schema = Schema(steps, designs)
         self._episodes: collections.deque[Episode] = collections.deque()
-        self._delivery = Delivery("the in-memory replay", available=lambda: len(self._episodes), take=self._take)
+        self._delivery = Delivery(
+            "the in-memory replay",
+            available=lambda: len(self._episodes),
+            take=lambda count: [self._episodes.popleft() for _ in range(count)],
+        )
 
     def write(self, episode: Episode, *, timeout: float) -> None:
         self._schema.check(episode)
@@ -53,9 +57,6 @@ class MemoryReplay(Replay):
         self._delivery.close()
         with self._delivery.changed:
             self._episodes.clear()
-
-    def _take(self, count: int) -> list[Episode]:
-        return [self._episodes.popleft() for _ in range(count)]
 
     def _has_room(self) -> bool:
         return len(self._episodes) < max(self._capacity, self._delivery.wanted)

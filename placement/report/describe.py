@@ -177,7 +177,8 @@ def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bi
 def _draw_areas(axes: Axes, design: Design) -> None:
     netlist = design.netlist
     area = netlist.width * netlist.height
-    groups = [(area[nodes], name, colour) for nodes, name, colour in _macro_groups(design) if len(nodes)]
+    kinds = ((netlist.hard, "hard macros", _HARD), (netlist.soft, "soft macros", _SOFT))
+    groups = [(area[nodes], name, colour) for nodes, name, colour in kinds if len(nodes)]
     positive = np.concatenate([values[values > 0] for values, _, _ in groups] or [np.ones(1)])
     # At least two decades, so that one size makes one bar.
     bins = np.geomspace(
@@ -187,7 +188,3 @@ def _draw_areas(axes: Axes, design: Design) -> None:
     axes.set(title="Macro areas", xlabel="area (µm²)", ylabel="macros", xscale="log")
     if groups:
         axes.legend()
-
-
-def _macro_groups(design: Design) -> list[tuple[np.ndarray, str, str]]:
-    return [(design.netlist.hard, "hard macros", _HARD), (design.netlist.soft, "soft macros", _SOFT)]

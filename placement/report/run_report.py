@@ -88,9 +88,11 @@ def _draw_training(folder: Path, title: str) -> list[str]:
     if not (folder / "metrics.csv").exists():
         return []
     columns = curves.read_metrics(folder / "metrics.csv")
+    known = [(label, columns[name]) for name, label in SUMMARY.items() if name in columns]
+    rows = [(label, _text(values[0]), _text(values[-1])) for label, values in known]
     picture = style.save_figure(curves.plot_training(columns, title=title), folder / "plots" / "training.png")
     return [
-        html.table(("", "first iteration", "last iteration"), _progress_rows(columns)),
+        html.table(("", "first iteration", "last iteration"), rows),
         html.picture(picture, "costs of the sampled episodes, by iteration"),
     ]
 
@@ -112,12 +114,6 @@ def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: Co
         opened.append(Session(design, design.initial, name="initial.plc", weights=weights))
     window = framed(static_page(design, opened, title=title), f"a window on the best placement of {design.name}")
     return [*(html.picture(path, caption) for path, caption in pictures), window]
-
-
-def _progress_rows(columns: curves.Columns) -> list[tuple[str, str, str]]:
-    return [
-        (label, _text(columns[name][0]), _text(columns[name][-1])) for name, label in SUMMARY.items() if name in columns
-    ]
 
 
 def _text(value: np.float64) -> str:

@@ -241,10 +241,9 @@ class _SearchRun:
 
     def _anneal(self, population: Population, *, until: float, threads: int) -> None:
         """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
-        config = self._config
-        schedule = make_schedule(
-            config, cost=self._unit, macros=_movable(self._design), given=self._given, name=self._cost
-        )
+        config, design = self._config, self._design
+        movable = len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
+        schedule = make_schedule(config, cost=self._unit, macros=movable, given=self._given, name=self._cost)
         if self._memory:
             schedule.memory = self._memory
         while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
@@ -294,11 +293,6 @@ class _SearchRun:
             return self._moves / self._budget.moves
         assert self._budget.seconds is not None
         return (self._seconds + seconds) / self._budget.seconds
-
-
-def _movable(design: Design) -> int:
-    """Macros that are not fixed, hard and soft."""
-    return len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
 
 
 def search_identity(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:

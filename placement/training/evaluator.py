@@ -50,11 +50,8 @@ class Evaluator:
 
     def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
         self._agent = agent
-        self._pools = [
-            make_pool(designs, len(designs) * each, config=env, num_threads=1, design_of_env=_repeated(designs, each))
-            for each in (1, samples)
-            if each
-        ]
+        which = [np.repeat(np.arange(len(designs)), each).tolist() for each in (1, samples) if each]
+        self._pools = [make_pool(designs, len(of), config=env, num_threads=1, design_of_env=of) for of in which]
 
     def evaluate(
         self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool] = lambda: False
@@ -85,10 +82,6 @@ class Evaluator:
         observation, _ = self._pools[0].reset()
         decision = self._agent.act(*network, Observation(**observation), jax.random.key(0), greedy=True)
         return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
-
-
-def _repeated(designs: Sequence[Design], times: int) -> list[int]:
-    return [index for index in range(len(designs)) for _ in range(times)]
 
 
 def _evaluation(played: Episode, env: int, greedy: bool, placement: Placement | None) -> Evaluation:

@@ -275,7 +275,7 @@ def placement_text(name: str, design: Design, placement: Placement, *, comments:
         "Placement file for Circuit Training",
         f"Columns : {canvas.columns}  Rows : {canvas.rows}",
         f"Width : {canvas.width!r}  Height : {canvas.height!r}",
-        f"Block : {_one_line(design.name)}",
+        f"Block : {' '.join(design.name.split())}",
         f"Routes per micron, hor : {canvas.routes_horizontal!r}  ver : {canvas.routes_vertical!r}",
         f"Routes used by macros, hor : {canvas.macro_routes_horizontal!r}  ver : {canvas.macro_routes_vertical!r}",
         f"Smoothing factor : {canvas.smoothing}",
@@ -292,10 +292,6 @@ def placement_text(name: str, design: Design, placement: Placement, *, comments:
     if not placement.placed.all():
         rows = [row for row, placed in zip(rows, placement.placed, strict=True) if placed]
     return "".join([*(f"# {line}".rstrip() + "\n" for line in lines), *(f"{row}\n" for row in rows)])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _checked_comments(name: str, comments: Iterable[str]) -> list[str]:

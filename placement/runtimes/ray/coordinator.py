@@ -59,7 +59,7 @@ class Coordinator:
         self._heard: dict[Who, float] = {}
         self._rows: deque[Mapping[str, float]] = deque(maxlen=NOTES)
         self._notes: deque[str] = deque(maxlen=NOTES)
-        self._restarts: Mapping[str, float] = {}
+        self._restarts: dict[str, float] = {}
         self._shortfalls: dict[int, Shortfall] = {}
         self._locations: dict[RoleName, tuple[ServerLocation, ...]] = {}
         # A restarted coordinator must not repeat an edition that a process already has.
@@ -98,7 +98,7 @@ class Coordinator:
             self._heard.pop(who)
             self._publish()
 
-    def restarts(self, counts: Mapping[str, float]) -> None:
+    def restarts(self, counts: dict[str, float]) -> None:
         """How often each role was restarted, for `metrics.csv`."""
         self._restarts = counts
 
@@ -115,7 +115,7 @@ class Coordinator:
         return view
 
     def _reply(self, who: Who, edition: int) -> HeartbeatReply:
-        known = edition == self._edition
+        known, to_learner = edition == self._edition, who.role is RoleName.LEARNER
         host = host_assignment.host_of(who.number, self._learners)
         first = self._heartbeats.get(Who(RoleName.LEARNER, 0))
         return HeartbeatReply(
@@ -130,7 +130,7 @@ class Coordinator:
             shortfall=self._shortfalls.get(host, Shortfall()),
             rendezvous=Rendezvous() if first is None else first.rendezvous,
             stop=self._stop,
-            summary=self._summary() if who.role is RoleName.LEARNER else {},
+            summary=summarise(list(self._heartbeats.values())) | self._restarts if to_learner else {},
         )
 
     def _publish(self) -> None:
@@ -148,9 +148,6 @@ class Coordinator:
         now = self._clock()
         for who in [who for who, heard in self._heard.items() if now - heard > self._lost_after]:
             self.forget(who)
-
-    def _summary(self) -> dict[str, float]:
-        return {**summarise(list(self._heartbeats.values())), **self._restarts}
 
 
 def summarise(heartbeats: list[Heartbeat]) -> dict[str, float]:
