@@ -8,6 +8,7 @@ unknown keys, wrong types and values out of range, naming the key.
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,15 @@ def one_of(names: Sequence[str]) -> Rule:
     """The rule that a value is one of `names`."""
     right = f"one of {', '.join(names)}" if len(names) > 3 else " or ".join([", ".join(names[:-1]), names[-1]])
     return Rule(right, lambda value: value in names)
+
+
+def is_weighted(text: str) -> bool:
+    """Whether `text` is a path, a colon and a finite number."""
+    path, _, weight = text.rpartition(":")
+    try:
+        return bool(path) and math.isfinite(float(weight))
+    except ValueError:
+        return False
 
 
 Count = Annotated[int, Rule("at least 1", lambda value: value >= 1)]
@@ -146,6 +156,7 @@ class EnvConfig(Settings, group="env."):
 
     cost: CostConfig = CostConfig()
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
+    cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
     soft_placer: str = "analytic_fast"
     order: Literal["area", "connected"] = "area"
 

@@ -61,6 +61,7 @@ DEFAULTS = flat(dataclasses.asdict(TrainConfig(design=("clustered40",), run_dir=
 def test_the_files_set_what_the_dataclasses_do(choice):
     shown = flat(composed(*choice.split()))
     shown["design"] = (shown["design"],)
+    shown["env.cost_terms"] = tuple(shown["env.cost_terms"])
     expected = {**DEFAULTS, **DIFFERENT.get(choice, {})}
     assert shown == {key: expected[key] for key in shown}
 

@@ -20,6 +20,7 @@ from placement.config import EnvConfig
 from placement.engine import _native
 from placement.engine.actions import IllegalAction, explain
 from placement.engine.arrays import Integers, int32_array
+from placement.engine.cost_terms import load_cost_term
 from placement.engine.native_design import native_design
 from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
 from placement.engine.rendering import refusing_unplayable
@@ -102,6 +103,7 @@ class EnvironmentPool:
                 num_threads=config.num_threads,
                 thread_affinity_offset=config.thread_affinity_offset,
                 seed=config.seed,
+                terms=[(term.address, term.weight) for term in map(load_cost_term, env.cost_terms)],
             )
         self.config = dataclasses.replace(
             config, batch_size=self._native.batch_size, num_threads=self._native.num_threads

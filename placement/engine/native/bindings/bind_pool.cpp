@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -200,9 +201,13 @@ void bind_pool(nb::module_& m) {
           [](PythonPool* self, const std::vector<std::shared_ptr<Design>>& designs,
              const std::vector<int>& design_of_env, const BoundWeights& weights,
              double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
-             int thread_affinity_offset, std::uint64_t seed) {
+             int thread_affinity_offset, std::uint64_t seed,
+             const std::vector<std::pair<std::uintptr_t, double>>& terms) {
             EnvironmentConfig environment = config_of(weights, soft_placer);
             environment.dead_end_penalty = dead_end_penalty;
+            for (const auto& [address, weight] : terms) {
+              environment.terms.push_back({reinterpret_cast<const placement_cost_term*>(address), weight});
+            }
             PoolOptions config{batch_size, num_threads, thread_affinity_offset, seed};
             const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
             for (const int design : design_of_env) {
@@ -213,7 +218,7 @@ void bind_pool(nb::module_& m) {
           },
           nb::kw_only(), nb::arg("designs"), nb::arg("design_of_env"), nb::arg("weights"),
           nb::arg("dead_end_penalty"), nb::arg("soft_placer"), nb::arg("batch_size"), nb::arg("num_threads"),
-          nb::arg("thread_affinity_offset"), nb::arg("seed"))
+          nb::arg("thread_affinity_offset"), nb::arg("seed"), nb::arg("terms"))
       .def_prop_ro("shape",
                    [](PythonPool& self) {
                      const ObservationShape& shape = self.pool().shape();

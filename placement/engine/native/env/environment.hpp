@@ -13,6 +13,7 @@
 
 #include "cost/cost.hpp"
 #include "common/random.hpp"
+#include "env/cost_terms.hpp"
 #include "env/observation.hpp"
 #include "soft/soft_placer.hpp"
 #include "env/state.hpp"
@@ -25,6 +26,7 @@ struct EnvironmentConfig {
   Weights weights;
   double dead_end_penalty = -4.0;
   std::string soft_placer = "force_directed";  // or "none": soft macros stay as in the initial placement
+  std::vector<WeightedTerm> terms;             // which the reward loses, beside the proxy cost
 };
 
 // What the end of an episode needs: the soft placer and the cost. Owns workspace: one per design and thread.
@@ -32,7 +34,7 @@ class EpisodeScorer {
  public:
   // Throws std::invalid_argument where the soft placer is unknown, or soft macros would stand nowhere.
   EpisodeScorer(std::shared_ptr<const Design> design, const EnvironmentConfig& config)
-      : design_(design), weights_(config.weights), costs_(design) {
+      : design_(design), weights_(config.weights), costs_(design), terms_(design, config.terms) {
     if (config.soft_placer != "none") {
       soft_placer_ = make_soft_placer(config.soft_placer, design);
       return;
@@ -52,10 +54,14 @@ class EpisodeScorer {
     return costs_.evaluate(x, y, orientation, weights_);
   }
 
+  // The weighted sum of the user's own cost terms.
+  double terms(const double* x, const double* y) const { return terms_(x, y, design_->initial_orientation.data()); }
+
  private:
   std::shared_ptr<const Design> design_;
   Weights weights_;
   CostEvaluator costs_;
+  CostTerms terms_;
   std::unique_ptr<SoftPlacer> soft_placer_;
 };
 
@@ -162,9 +168,10 @@ class Environment {
       last_y_[node] = state_.y(t);
     }
     const Costs costs = scorer.score(last_x_.data(), last_y_.data());
+    const double terms = scorer.terms(last_x_.data(), last_y_.data());
     has_finished_ = ended_ = true;
     costs_ = {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
-    reward_ = -costs.proxy_cost;
+    reward_ = -(costs.proxy_cost + terms);
   }
 
   PlacementState state_;

@@ -1,0 +1,67 @@
+"""Cost terms of one's own, built as libraries apart from the engine.
+
+`python -m placement.engine.cost_terms` prints the folder of the header that they need. See
+docs/how-to/own-cost-term.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import NamedTuple
+
+from placement.config import ConfigError
+
+VERSION = 1
+"""Of the border between library and engine, as in the header."""
+_EXPORTED = "placement_cost_term_exported"
+
+
+class CostTerm(NamedTuple):
+    """A term of a loaded library.
+
+    Attributes:
+        name: as the library says.
+        address: of its `placement_cost_term`, which stays loaded until the process ends.
+        weight: in the reward.
+    """
+
+    name: str
+    address: int
+    weight: float
+
+
+class _Exported(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_int32), ("name", ctypes.c_char_p))
+
+
+def include_folder() -> Path:
+    """The folder of `placement_cost_term.hpp`."""
+    return Path(__file__).parent / "include"
+
+
+def load_cost_term(given: str) -> CostTerm:
+    """The term that `given`, a library's path and its weight as ``path:weight``, names.
+
+    Raises:
+        ConfigError: the library cannot be loaded, has no cost term, or was built for another version.
+    """
+    path, _, weight = given.rpartition(":")
+    library = Path(path).resolve()
+    try:
+        function = getattr(ctypes.CDLL(str(library)), _EXPORTED)
+    except OSError as error:
+        raise ConfigError(f"env.cost_terms: {path!r}: must be a shared library: {error}") from None
+    except AttributeError:
+        raise ConfigError(f"env.cost_terms: {path!r}: has no cost term (PLACEMENT_COST_TERM in its source)") from None
+    function.restype = ctypes.POINTER(_Exported)
+    exported = function()
+    version = exported.contents.version
+    if version != VERSION:
+        raise ConfigError(f"env.cost_terms: {path!r}: is of version {version}; build it again for version {VERSION}")
+    name = exported.contents.name.decode()
+    return CostTerm(name, ctypes.cast(exported, ctypes.c_void_p).value or 0, float(weight))
+
+
+if __name__ == "__main__":
+    print(include_folder())
