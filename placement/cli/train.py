@@ -9,6 +9,7 @@ from placement.cli import sweep
 from placement.cli.command import INTERRUPTED
 from placement.cli.refusal import Refusal
 from placement.config import TrainConfig, build
+from placement.netlist.load import find, load
 from placement.training import run_folder
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def main(values: dict[str, Any], program: Sequence[str]) -> float:
 
 def train(config: TrainConfig) -> float:
     """Trains, draws the result and says where it is; returns the best proxy cost. Raises Refusal."""
-    # late: JAX takes seconds to import, and a wrong setting should not wait for it
+    for name in config.design:
+        find(name)
+    # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
     from placement.training.trackers import TrackingError
     from placement.training.tracking import tracked
 
@@ -45,7 +48,6 @@ def train(config: TrainConfig) -> float:
 
 def _trained(config: TrainConfig) -> float:
     """The run and its report; returns the best proxy cost."""
-    from placement.netlist.load import load
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
     from placement.training.checkpoint import CheckpointError
