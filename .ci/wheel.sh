@@ -55,8 +55,10 @@ from pathlib import Path
 
 import gymnasium
 import placement
+from placement.engine.cost_terms import include_folder
 
 assert not Path(placement.__file__).is_relative_to(sys.argv[1]), f"{placement.__file__} is the checkout, not the wheel"
+assert (include_folder() / "placement_cost_term.hpp").is_file(), "the header for users' cost terms"
 assert len(placement.load("toy6").placing_order) == 6
 assert gymnasium.make("MacroPlacement-v0", design="toy6").reset()[0]["step"] == 0
 assert "main.js" in [entry.name for entry in files("placement.report.view").joinpath("static").iterdir()], "the window's page"

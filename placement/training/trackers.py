@@ -117,7 +117,14 @@ class WandbTracker:
         self._wandb = wandb
         base = {"base_url": config.uri} if config.uri else {}
         settings = wandb.Settings(
-            console="off", disable_git=True, disable_code=True, save_code=False, x_disable_stats=True, **base
+            console="off",
+            disable_git=True,
+            disable_code=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_meta=True,
+            x_save_requirements=False,
+            **base,
         )
         try:
             self._run = wandb.init(
