@@ -14,7 +14,7 @@ from placement.evaluation.placement_evaluation import load_placement
 from placement.evaluation.settings import CompareConfig, EvaluateConfig, SampleConfig, SearchConfig
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
-from placement.search.legaliser import Blockage, fits
+from placement.search.legaliser import fits
 from tests.support.command import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,7 +149,7 @@ def test_a_placement_is_made_legal_clear_of_blockages_and_on_the_grid(tmp_path):
     assert "macros were moved, by" in result.stdout
     design = load("clustered40")
     _, placement = read_placement(tmp_path / "found" / "placement.plc", design.netlist)
-    assert fits(design, placement, blockages=(Blockage(0.0, 0.0, 30.0, 30.0),))
+    assert fits(design, placement, blockages=((0.0, 0.0, 30.0, 30.0),))
 
 
 def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
