@@ -96,7 +96,7 @@ def test_a_worked_example_compiles_and_does_what_it_says(
     tmp_path: Path,
     native_build: NativeBuild,
 ) -> None:
-    """The files that the example changes are compiled, and those that depend on its headers; the others come from the library."""
+    """Compiles the files that the example changes and those that depend on its headers; the library has the rest."""
     git, compiler = tool("git"), tool("c++")
     shutil.copytree(ROOT / NATIVE, tmp_path / NATIVE)
     shutil.copy(ROOT / "placement/engine/observation.py", tmp_path / "placement/engine/observation.py")
@@ -114,6 +114,7 @@ def test_a_worked_example_compiles_and_does_what_it_says(
         compiler, "-std=c++17", "-O0", "-UNDEBUG", "-Wall", "-Wextra", "-Werror", "-pthread",
         *([f"-fsanitize={native_build.sanitizers}"] if native_build.sanitizers else []),
         f"-I{native}", f"-I{ROOT / 'tests/native'}", str(tmp_path / "main.cpp"),
-        *(str(native / name) for name in changed + depending), str(native_build.library), "-o", str(tmp_path / "example"),
+        *(str(native / name) for name in changed + depending), str(native_build.library),
+        "-o", str(tmp_path / "example"),
     )  # fmt: skip
     run(str(tmp_path / "example"))

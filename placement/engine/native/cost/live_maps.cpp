@@ -5,6 +5,10 @@
 #include <limits>
 #include <utility>
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#endif
+
 namespace placement {
 namespace {
 
