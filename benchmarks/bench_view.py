@@ -2,8 +2,8 @@
 
     python benchmarks/bench_view.py [--designs ariane133_ng45 chip] [--starts 5] [--width 2560 --height 1440]
 
-Every figure is of this machine as it is loaded: the load average and the CPU seconds stand beside it. Chromium draws
-without a GPU here; with one, frames are faster.
+A design may have its placement behind a comma: `chip,best.plc`. Every figure is of this machine as it is loaded: the
+load average and the CPU seconds stand beside it. Chromium draws without a GPU here; with one, frames are faster.
 """
 
 from __future__ import annotations
@@ -66,6 +66,17 @@ async ([what, count]) => {
   return times;
 }
 """
+SCATTERED = 100_000
+SCATTER = """
+(count) => {
+  const { model } = viewer, { canvas } = model.design;
+  const filled = (value) => Float32Array.from({ length: count }, value);
+  model.cells = { x: filled(() => Math.random() * canvas.width), y: filled(() => Math.random() * canvas.height),
+    width: filled(() => canvas.width / 1000), height: filled(() => canvas.height / 1000) };
+  viewer.redraw();
+  return count;
+}
+"""
 SEARCH = """
 () => {
   const field = document.getElementById("search"), begun = performance.now();
@@ -78,9 +89,9 @@ SEARCH = """
 
 @contextmanager
 def served(design: str) -> Iterator[tuple[str, float, int]]:
-    """The window's address, the seconds from the command to it, and the server's process."""
+    """The window's address, the clock when the command began, and the server's process."""
     begun = time.perf_counter()
-    command = [sys.executable, "-c", PROGRAM, "view", design, "browser=false"]
+    command = [sys.executable, "-c", PROGRAM, "view", *design.split(","), "browser=false"]
     server = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -153,9 +164,11 @@ def measure_use(browser: Any, design: str, size: dict[str, int]) -> None:
         page = opened(browser, address, size)
         count = page.evaluate("viewer.model.design.count")
         node = page.evaluate("[...viewer.model.design.of[0]].find((node) => viewer.model.canMove(node))")
-        page.evaluate("viewer.wantCells ? (viewer.model.layers.cells = true, viewer.wantCells()) : null")
+        page.evaluate("(viewer.model.layers.cells = true, viewer.wantCells())")
         cells = page.evaluate("viewer.model.cells?.x.length ?? 0")
-        print(f"  {count:,} nodes, {cells:,} standard cells drawn")
+        placed = "placed" if cells else "scattered at random"
+        cells = cells or page.evaluate(SCATTER, SCATTERED)
+        print(f"  {count:,} nodes, {cells:,} standard cells {placed}")
         drag = page.evaluate(DRAG, [node, MOVES, MOVES_PER_SECOND])
         print(
             f"  drag at {1000 * MOVES / drag['took']:.0f} moves/s: pointer to cost on the page, ms:"

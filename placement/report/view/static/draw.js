@@ -233,7 +233,9 @@ export class Painter {
     const near = zoom > 0.5 && zoom < 2 && Math.abs(px) < width / 2 && Math.abs(py) < height / 2, moved = zoom !== 1 || px !== 0 || py !== 0;
     clearTimeout(this.rests);
     if (same && (!moved || (near && !this.rested))) {
+      context.imageSmoothingEnabled = false; // smoothing takes several times as long, and the view soon rests
       context.drawImage(known.picture, px, py, width * zoom, height * zoom);
+      context.imageSmoothingEnabled = true;
       // A slow machine's frames are longer than the rest: what took long to make waits for longer.
       if (moved) this.rests = setTimeout(() => { this.rested = true; this.redraw(); }, REST + 2 * known.took);
       return known;
