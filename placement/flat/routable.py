@@ -17,7 +17,7 @@ from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress, grid_for
 from placement.flat.problem import fixed_rectangles, flat_problem
-from placement.netlist.design import Netlist, Placement
+from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 
 DENSITY = 0.7
@@ -27,7 +27,7 @@ STRAPS = 10.0
 """µm around a macro that power straps take, as a public contest's flow has it; about seven rows of NanGate45 cells."""
 
 FULLEST = 0.9
-"""Cells need at most this share of the room at `DENSITY`; in less the straps get less."""
+"""Cells need at most this share of the room that they get; in less the density rises, then the straps get less."""
 
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way."""
@@ -43,9 +43,9 @@ def spread_cells(
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> FlatResult:
-    """Places all standard cells as `flat_check` does, at `DENSITY` and `STRAPS` clear of the macros.
+    """Places all standard cells as `flat_check` does, at `DENSITY` and clear of the macros by `straps_of` the design.
 
-    Where the cells do not fit so, or fly apart, the straps get half as much, then nothing; then the density rises.
+    Where the cells do not fit so, the density rises; where they still do not, or fly apart, the straps get less.
     Where they end scattered, they are placed once more, with half the growth of the weight; the shorter counts.
 
     Args:
@@ -80,22 +80,36 @@ def spread_cells(
     raise failed
 
 
+def straps_of(netlist: Netlist, core: Core) -> float:
+    """µm around each macro that are for power straps: `STRAPS`, or half, or none of it where the design is too full.
+
+    The same for all placements of a design, so that they compare: what would be left if macros stood side by side, as
+    far apart as the straps are wide, has to hold the cells at `DENSITY`.
+
+    Args:
+        netlist: the flat one.
+        core: where cells may stand.
+    """
+    cells = netlist.kind == NodeKind.CELL
+    need = float((netlist.width[cells] * netlist.height[cells]).sum()) / (FULLEST * DENSITY)
+    width, height = netlist.width[netlist.hard], netlist.height[netlist.hard]
+    for straps in (STRAPS, STRAPS / 2):
+        if core.width * core.height - float(((width + straps) * (height + straps)).sum()) >= need:
+            return straps
+    return 0.0
+
+
 def _rooms(netlist: Netlist, placement: Placement, core: Core) -> Iterator[tuple[Core, float]]:
     """Cores with the straps' halos, and densities, the first choice first; all but the last hold the cells."""
     problem = flat_problem(netlist, placement, core)
     grid = grid_for(problem)
-
-    def need(straps: float) -> tuple[Core, float]:
-        """The core with straps, and the cells' area over that of its free room; infinite where there is none."""
+    movable = np.zeros(netlist.num_nodes, bool)
+    movable[problem.cells] = True
+    widest = straps_of(netlist, core)
+    for straps in (widest, widest / 2):
         room = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), straps))
         fixed = fixed_rectangles(netlist, placement, room, movable=movable)
         free = float((1 - density.blocked_share(fixed, grid)).sum()) * grid.bin_area
-        return room, problem.cell_area / free if free > 0 else np.inf
-
-    movable = np.zeros(netlist.num_nodes, bool)
-    movable[problem.cells] = True
-    for straps in (STRAPS, STRAPS / 2, 0.0):
-        room, share = need(straps)
-        if share <= FULLEST * DENSITY:
-            yield room, DENSITY
-    yield core, 1.0 if share <= FULLEST * DENSITY else min(1.0, share / FULLEST)
+        if problem.cell_area <= FULLEST * free:
+            yield room, max(DENSITY, problem.cell_area / (FULLEST * free))
+    yield core, 1.0

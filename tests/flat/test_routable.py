@@ -13,8 +13,8 @@ from placement.flat import routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings
-from placement.flat.routable import DENSITY, STRAPS, spread_cells
-from placement.netlist.design import Placement
+from placement.flat.routable import DENSITY, STRAPS, spread_cells, straps_of
+from placement.netlist.design import NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
 
@@ -95,17 +95,27 @@ def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytes
     monkeypatch.setattr(routable, "flat_check", fails)
     with pytest.raises(DesignError, match="flew apart"):
         spread_cells(made().netlist, wall(), core())
-    assert tried == [(5.0, DENSITY), (0.0, DENSITY), (0.0, 1.0)]
+    assert tried == [(5.0, DENSITY), (2.5, DENSITY), (0.0, 1.0)]
     tried.clear()
     with pytest.raises(DesignError, match="flew apart"):  # halos of the user's own count where they are larger
         spread_cells(made().netlist, wall(), core(halo=6.0))
     assert [halo for halo, _ in tried] == [6.0] * len(tried)
     tried.clear()
-    tight = dataclasses.replace(core(), blockages=((0.0, 0.0, 0.33 * made().width, made().height),))
+    tight = dataclasses.replace(core(), blockages=((0.0, 0.0, 0.3 * made().width, made().height),))
     with pytest.raises(DesignError, match="flew apart"):
         spread_cells(made().netlist, wall(), tight)
-    ((halo, share),) = tried
-    assert halo == 0.0 and DENSITY < share < 1.0
+    (straps, share), *_, last = tried
+    assert straps < 5.0 and DENSITY < share < 1.0 and last == (0.0, 1.0)
+
+
+def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:
+    netlist = made().netlist
+    cells = float((netlist.width * netlist.height)[netlist.kind == NodeKind.CELL].sum())
+    sides = netlist.width[netlist.hard]
+    for straps in (10.0, 5.0):
+        enough = np.sqrt(((sides + straps) ** 2).sum() + cells / 0.63)  # macros are squares
+        assert straps_of(netlist, Core(width=enough + 0.01, height=enough)) == straps
+        assert straps_of(netlist, Core(width=enough - 0.01, height=enough)) < straps
 
 
 def test_scattered_cells_are_placed_once_more_and_the_shorter_counts(monkeypatch: pytest.MonkeyPatch) -> None:
