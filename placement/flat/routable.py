@@ -29,6 +29,10 @@ STRAPS = 10.0
 FULLEST = 0.9
 """Cells need at most this share of the room that they get; in less the density rises, then the straps get less."""
 
+ROOMY = 0.7
+"""The straps leave cells that need at most this share of the room at `DENSITY`: in a design fuller than that they would
+decide the wirelength, and no flow would take so much."""
+
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way."""
 
@@ -91,7 +95,7 @@ def straps_of(netlist: Netlist, core: Core) -> float:
         core: where cells may stand.
     """
     cells = netlist.kind == NodeKind.CELL
-    need = float((netlist.width[cells] * netlist.height[cells]).sum()) / (FULLEST * DENSITY)
+    need = float((netlist.width[cells] * netlist.height[cells]).sum()) / (ROOMY * DENSITY)
     width, height = netlist.width[netlist.hard], netlist.height[netlist.hard]
     for straps in (STRAPS, STRAPS / 2):
         if core.width * core.height - float(((width + straps) * (height + straps)).sum()) >= need:

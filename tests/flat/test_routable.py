@@ -30,7 +30,7 @@ class Both(NamedTuple):
 
 @functools.cache
 def made() -> FlatDraft:
-    return flat_draft(FlatOptions(cells=1500, macros=8, ports=16, macro_pins=16, cell_utilization=0.35), seed=2)
+    return flat_draft(FlatOptions(cells=1500, macros=8, ports=16, macro_pins=16, cell_utilization=0.3), seed=2)
 
 
 def core(**more: object) -> Core:
@@ -70,7 +70,7 @@ def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
     """Dense, the cells stand in the slivers between the macros, and the wall costs next to nothing."""
     edge, divided = found(False), found(True)
     assert divided.dense.wirelength < 1.1 * edge.dense.wirelength
-    assert divided.spread.wirelength > 1.25 * edge.spread.wirelength
+    assert divided.spread.wirelength > 1.15 * edge.spread.wirelength
     for both in (edge, divided):
         assert both.spread.converged and both.spread.wirelength > both.dense.wirelength
 
@@ -105,7 +105,7 @@ def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytes
     with pytest.raises(DesignError, match="flew apart"):
         spread_cells(made().netlist, wall(), tight)
     (straps, share), *_, last = tried
-    assert straps < 5.0 and DENSITY < share < 1.0 and last == (0.0, 1.0)
+    assert straps <= 5.0 and DENSITY < share < 1.0 and last == (0.0, 1.0)
 
 
 def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:
@@ -113,7 +113,7 @@ def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:
     cells = float((netlist.width * netlist.height)[netlist.kind == NodeKind.CELL].sum())
     sides = netlist.width[netlist.hard]
     for straps in (10.0, 5.0):
-        enough = np.sqrt(((sides + straps) ** 2).sum() + cells / 0.63)  # macros are squares
+        enough = np.sqrt(((sides + straps) ** 2).sum() + cells / 0.49)  # macros are squares
         assert straps_of(netlist, Core(width=enough + 0.01, height=enough)) == straps
         assert straps_of(netlist, Core(width=enough - 0.01, height=enough)) < straps
 
