@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_matrix, diags
@@ -26,6 +26,8 @@ _LARGEST_CLIQUE = 24
 """Nets of more nodes become a star around their driver."""
 _LARGEST_DENSE = 2000
 """Soft macros solved with a dense factorisation; beyond, a sparse one."""
+_SOLVED_AT_ONCE = 64
+"""Right-hand sides of a sparse elimination."""
 _ANCHOR = 1e-3
 """Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
 
@@ -140,15 +142,26 @@ def _eliminate_soft(
     else:
         both = coo_matrix((-strength, (i, j)), shape=(count, count)).tocsr()
         sparse = (both + both.T + diags(diagonal)).tocsr()
-        hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:].toarray()
+        hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:]
         solve = splu(sparse[macros:, macros:].tocsc()).solve
-    reduced = hard - cross @ solve(np.ascontiguousarray(cross.T))
+    reduced = hard - _coupled(cross, solve)
     reduced_right = right[:macros] - cross @ solve(right[macros:])
 
     def back(hard_positions: np.ndarray) -> np.ndarray:
         return solve(right[macros:] - cross.T @ hard_positions)
 
     return (reduced + reduced.T) / 2, reduced_right, back
+
+
+def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Returns cross · solve(crossᵀ), float64 [T, T]; a sparse `cross` [T, M - T] is never dense as a whole."""
+    if isinstance(cross, np.ndarray):
+        return cross @ solve(np.ascontiguousarray(cross.T))
+    parts = [
+        cross @ solve(np.ascontiguousarray(cross[first : first + _SOLVED_AT_ONCE].toarray().T))
+        for first in range(0, cross.shape[0], _SOLVED_AT_ONCE)
+    ]
+    return np.concatenate([np.zeros((cross.shape[0], 0)), *parts], axis=1)
 
 
 def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
