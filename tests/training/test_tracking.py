@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -151,7 +153,7 @@ def mlflow_server(folder: Path) -> Iterator[str]:
         assert process.poll() is None, (folder / "log").read_text()
         yield address
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # its workers, too
         process.wait(timeout=60)
 
 
