@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -81,6 +82,9 @@ def _row(overrides: list[str], run_dir: str, code: int) -> dict[str, Any]:
             # Empty where every episode was a dead end.
             row[name] = float(rows[-1][column]) if rows[-1][column] else None
         row["episodes"] = int(float(rows[-1]["episodes"]))
+        found = Path(run_dir) / "best.json"
+        if found.exists():  # the evaluation at the end comes after the last line
+            row["best"] = mean(one["proxy_cost"] for one in json.loads(found.read_text()).values())
     return row
 
 

@@ -30,7 +30,7 @@ from placement.training.saving import on_host  # noqa: E402
 from tests.support.designs import four_macros  # noqa: E402
 from tests.support.episodes import played_episodes  # noqa: E402
 
-SHARE = HOSTS.share(8)
+SHARE = 8 // COUNT
 
 
 def read_own(shard: ReplayShard, episodes: list[Episode], steps: int) -> list[Episode]:
