@@ -31,7 +31,6 @@ class ShardLoad:
         address: `host:port`.
         size, capacity: episodes held, now and at most.
         written, taken: episodes in all, those before a restored checkpoint included.
-        restored: episodes that it began with.
         checkpoints: saved since it began.
     """
 
@@ -41,7 +40,6 @@ class ShardLoad:
     capacity: int
     written: int
     taken: int
-    restored: int
     checkpoints: int
 
 
@@ -78,8 +76,6 @@ class ReplayShard:
         self._checkpoints = 0
         self._saving = threading.Lock()
         self._server = self._start(port, bind)
-        self._restored = 0
-        self._restored = self.size()
 
     def _start(self, port: int, bind: str) -> ReverbServer:
         if self._folder is not None:
@@ -161,7 +157,6 @@ class ReplayShard:
             capacity=self._capacity,
             written=int(info.rate_limiter_info.insert_stats.completed),
             taken=int(info.rate_limiter_info.sample_stats.completed),
-            restored=self._restored,
             checkpoints=self._checkpoints,
         )
 

@@ -41,7 +41,7 @@ def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
 
     shard = ShardProcess(0, tmp_path / "shard")  # with all six
     try:
-        assert shard.ask("nothing")["restored"] == 6
+        assert shard.ask("nothing")["size"] == 6
         with Saver(tmp_path / "run", identity) as saver:
             assert saver.restore(FakeLearner(), BestTracker(designs)).iteration == 1
             learned = saver.learned_before
