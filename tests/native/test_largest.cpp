@@ -52,3 +52,21 @@ TEST(largest_mean_takes_infinities) {
   CHECK(largest(high.data()) == kInfinity);
   CHECK(largest(low.data()) == 2.5);
 }
+
+TEST(largest_mean_of_kept_marks_is_that_of_a_fresh_look) {
+  constexpr int kValues = 203, kCount = 20;  // the last block is not full
+  LargestMean kept(kValues, kCount), fresh(kValues, kCount);
+  Random random(11);
+  std::vector<double> values(kValues, 0.5);
+  kept.keep();
+  for (int call = 0; call < 300; ++call) {
+    const int changes = static_cast<int>(random.below(call % 7 == 0 ? 150 : 4));
+    for (int i = 0; i < changes; ++i) {
+      const int at = static_cast<int>(random.below(kValues));
+      values[at] = random.below(40) == 0 ? kNan : random.fraction() * (1 + call % 3);
+      kept.touch(at, at + 1);
+    }
+    const double expected = fresh(values.data()), found = kept.kept(values.data());
+    CHECK(found == expected || (std::isnan(found) && std::isnan(expected)));
+  }
+}

@@ -77,16 +77,26 @@ def examples() -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("heading", "main", "changed"),
+    ("heading", "main", "changed", "depending"),
     [
-        ("Add a term to the cost", TERM_MAIN, ("cost/cost.cpp", "cost/incremental.cpp")),
-        ("Add a feature to the observation", MAP_MAIN, ()),
+        (
+            "Add a term to the cost",
+            TERM_MAIN,
+            ("cost/cost.cpp", "cost/incremental.cpp"),
+            ("cost/incremental_nets.cpp",),
+        ),
+        ("Add a feature to the observation", MAP_MAIN, (), ()),
     ],
 )
 def test_a_worked_example_compiles_and_does_what_it_says(
-    heading: str, main: str, changed: tuple[str, ...], tmp_path: Path, native_build: NativeBuild
+    heading: str,
+    main: str,
+    changed: tuple[str, ...],
+    depending: tuple[str, ...],
+    tmp_path: Path,
+    native_build: NativeBuild,
 ) -> None:
-    """The files that the example changes are compiled; the others come from the library."""
+    """Compiles the files that the example changes and those that depend on its headers; the library has the rest."""
     git, compiler = tool("git"), tool("c++")
     shutil.copytree(ROOT / NATIVE, tmp_path / NATIVE)
     shutil.copy(ROOT / "placement/engine/observation.py", tmp_path / "placement/engine/observation.py")
@@ -104,6 +114,7 @@ def test_a_worked_example_compiles_and_does_what_it_says(
         compiler, "-std=c++17", "-O0", "-UNDEBUG", "-Wall", "-Wextra", "-Werror", "-pthread",
         *([f"-fsanitize={native_build.sanitizers}"] if native_build.sanitizers else []),
         f"-I{native}", f"-I{ROOT / 'tests/native'}", str(tmp_path / "main.cpp"),
-        *(str(native / name) for name in changed), str(native_build.library), "-o", str(tmp_path / "example"),
+        *(str(native / name) for name in changed + depending), str(native_build.library),
+        "-o", str(tmp_path / "example"),
     )  # fmt: skip
     run(str(tmp_path / "example"))

@@ -6,10 +6,6 @@
 namespace placement {
 namespace {
 
-// Both the densest tenth of the gcells and, of the two congestion maps, the busiest twentieth.
-int counted(int cells) { return std::max(1, cells / 10); }
-
-// How many gcells of a line share the demand of each.
 std::vector<double> sharers(int length, int reach) {
   std::vector<double> counts(length);
   for (int i = 0; i < length; ++i) counts[i] = std::min(length - 1, i + reach) - std::max(0, i - reach) + 1;
@@ -18,23 +14,24 @@ std::vector<double> sharers(int length, int reach) {
 
 }  // namespace
 
-GridCost::GridCost(const Canvas& canvas)
-    : cells_(canvas.cells()),
-      reach_(std::min(canvas.smoothing, std::max(canvas.columns, canvas.rows))),
-      vertical_axis_{canvas.rows, canvas.columns, 1.0 / (canvas.cell_width() * canvas.routes_vertical),
-                     canvas.macro_routes_vertical / canvas.routes_vertical, sharers(canvas.columns, reach_)},
-      horizontal_axis_{canvas.columns, canvas.rows, 1.0 / (canvas.cell_height() * canvas.routes_horizontal),
-                       canvas.macro_routes_horizontal / canvas.routes_horizontal, sharers(canvas.rows, reach_)},
-      densest_(cells_, counted(cells_)),
-      busiest_(2 * cells_, counted(cells_)),
-      congestion_(2 * cells_, 0.0),
-      demand_(2 * cells_, 0.0),
-      blocked_(2 * cells_, 0.0),
-      running_(std::max(canvas.columns, canvas.rows)),
-      shared_(running_.size() + 2 * reach_) {}
+int smoothing_reach(const Canvas& canvas) {
+  return std::min(canvas.smoothing, std::max(canvas.columns, canvas.rows));
+}
 
-double GridCost::density_cost(const std::vector<double>& density) {
-  if (cells_ >= 10) return 0.5 * densest_(density.data());
+GridAxis vertical_axis(const Canvas& canvas) {
+  return {canvas.rows, canvas.columns, 1.0 / (canvas.cell_width() * canvas.routes_vertical),
+          canvas.macro_routes_vertical / canvas.routes_vertical, sharers(canvas.columns, smoothing_reach(canvas))};
+}
+
+GridAxis horizontal_axis(const Canvas& canvas) {
+  return {canvas.columns, canvas.rows, 1.0 / (canvas.cell_height() * canvas.routes_horizontal),
+          canvas.macro_routes_horizontal / canvas.routes_horizontal, sharers(canvas.rows, smoothing_reach(canvas))};
+}
+
+// Both the densest tenth of the gcells and, of the two congestion maps, the busiest twentieth.
+int counted_gcells(const Canvas& canvas) { return std::max(1, canvas.cells() / 10); }
+
+double density_cost_of_few(const std::vector<double>& density) {
   int occupied = 0;
   double sum = 0;
   for (const double value : density) {
@@ -42,6 +39,23 @@ double GridCost::density_cost(const std::vector<double>& density) {
     occupied += value > 0;
   }
   return occupied > 0 ? 0.5 * sum / occupied : 0.0;
+}
+
+GridCost::GridCost(const Canvas& canvas)
+    : cells_(canvas.cells()),
+      reach_(smoothing_reach(canvas)),
+      vertical_axis_(vertical_axis(canvas)),
+      horizontal_axis_(horizontal_axis(canvas)),
+      densest_(cells_, counted_gcells(canvas)),
+      busiest_(2 * cells_, counted_gcells(canvas)),
+      congestion_(2 * cells_, 0.0),
+      demand_(2 * cells_, 0.0),
+      blocked_(2 * cells_, 0.0),
+      running_(std::max(canvas.columns, canvas.rows)),
+      shared_(running_.size() + 2 * reach_) {}
+
+double GridCost::density_cost(const std::vector<double>& density) {
+  return cells_ >= 10 ? 0.5 * densest_(density.data()) : density_cost_of_few(density);
 }
 
 double GridCost::congestion_cost(const RouteSteps& steps, const MacroCover& cover) {
@@ -52,7 +66,7 @@ double GridCost::congestion_cost(const RouteSteps& steps, const MacroCover& cove
 }
 
 // A line's map follows from its demand and blockage alone, so lines that are as they were last time are left as they are.
-void GridCost::fill(const Axis& axis, const double* steps, const double* block, int at) {
+void GridCost::fill(const GridAxis& axis, const double* steps, const double* block, int at) {
   double* running = running_.data();
   std::fill(running_.begin(), running_.end(), 0.0);
   const std::size_t line_size = axis.length * sizeof(double);
@@ -84,7 +98,7 @@ void GridCost::fill(const Axis& axis, const double* steps, const double* block, 
 }
 
 // Shares each gcell's demand out evenly over those within reach; writes [first, last) of the line.
-void GridCost::smooth(const Axis& axis, const double* demand, double* map, int first, int last) {
+void GridCost::smooth(const GridAxis& axis, const double* demand, double* map, int first, int last) {
   double* shared = shared_.data() + reach_;
   const double* sharers = axis.sharers.data();
   const int low = std::max(0, first - reach_), high = std::min(axis.length, last + reach_);

@@ -10,6 +10,24 @@
 
 namespace placement {
 
+// One of the two maps of demand.
+struct GridAxis {
+  int lines, length;   // the demand runs on from line to line; smoothing is along a line
+  double per_capacity;
+  double block_share;  // of the capacity that a macro over the whole side takes
+  std::vector<double> sharers;  // [length] how many gcells of a line share the demand of each
+};
+
+// Gcells on each side that share a gcell's demand.
+int smoothing_reach(const Canvas& canvas);
+GridAxis vertical_axis(const Canvas& canvas);
+GridAxis horizontal_axis(const Canvas& canvas);
+
+// How many gcells count: of the densest, and of the busiest of both congestion maps.
+int counted_gcells(const Canvas& canvas);
+// The density cost of a grid of fewer than ten gcells. density [R, C].
+double density_cost_of_few(const std::vector<double>& density);
+
 // Owns its workspace; a pure function of what it is given: it works out anew only what differs from the last call's.
 class GridCost {
  public:
@@ -24,17 +42,11 @@ class GridCost {
   const double* horizontal() const { return congestion_.data() + cells_; }
 
  private:
-  struct Axis {
-    int lines, length;   // the demand runs on from line to line; smoothing is along a line
-    double per_capacity;
-    double block_share;  // of the capacity that a macro over the whole side takes
-    std::vector<double> sharers;  // [length]
-  };
-  void fill(const Axis& axis, const double* steps, const double* block, int at);
-  void smooth(const Axis& axis, const double* demand, double* map, int first, int last);
+  void fill(const GridAxis& axis, const double* steps, const double* block, int at);
+  void smooth(const GridAxis& axis, const double* demand, double* map, int first, int last);
 
   int cells_, reach_;
-  Axis vertical_axis_, horizontal_axis_;
+  GridAxis vertical_axis_, horizontal_axis_;
   LargestMean densest_, busiest_;
   std::vector<double> congestion_;
   std::vector<double> demand_, blocked_;  // that congestion_ was made of

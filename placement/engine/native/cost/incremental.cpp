@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace placement {
-
 IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const double* x, const double* y,
                                  const std::int8_t* orientation, const Weights& weights)
     : design_(std::move(design)),
@@ -15,17 +14,27 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
       y_(design_->nodes()),
       orientation_(design_->nodes()),
       places_(nets_->points()),
-      net_length_(nets_->nets()),
+      net_records_(nets_->nets()),
       steps_(design_->canvas),
       cover_(design_->canvas),
       grid_(design_->canvas),
-      old_steps_(design_->canvas),
       distinct_(design_->canvas, nets_->points()),
       new_places_(nets_->points()),
+      moved_(nets_->points(), 0),
+      before_(nets_->points()),
+      after_(nets_->points()),
+      before_cells_(nets_->points() + 1),
+      after_cells_(nets_->points() + 1),
       net_stamp_(nets_->nets(), 0) {
   if (weights.name == CostName::chip) {
     chip_ = std::make_unique<ChipCost>(*design_, *nets_);
     spreads_.resize(nets_->nets());
+  } else {
+    maps_ = std::make_unique<LiveMaps>(design_->canvas);
+  }
+  for (int net = 0; net < nets_->nets(); ++net) {
+    const int start = nets_->net_start[net];
+    net_records_[net] = {start, nets_->net_start[net + 1] - start, nets_->wire_weight[net], nets_->route_weight[net], 0};
   }
   index_nets();
   reset(x, y, orientation);
@@ -43,6 +52,8 @@ void IncrementalCost::index_nets() {
   node_net_start_.push_back(0);
   for (const auto& found : nets_of) {
     node_nets_.insert(node_nets_.end(), found.begin(), found.end());
+    node_net_points_.push_back(0);
+    for (const std::int32_t net : found) node_net_points_.back() += net_records_[net].count;
     node_net_start_.push_back(static_cast<std::int32_t>(node_nets_.size()));
   }
 }
@@ -61,6 +72,7 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
     if (kind == Kind::hard || kind == Kind::soft) add_cover(at(node), 1.0);
   }
   reset_nets();
+  if (maps_) maps_->reset(steps_, cover_);
   sum_up(true, true);
 }
 
@@ -71,14 +83,14 @@ void IncrementalCost::reset_nets() {
     if (chip_) {
       spreads_[net] = chip_->wires().spread(nets, net, places_.data());
       chip_->wires().add(spreads_[net], 1.0);
-      net_length_[net] = nets.weighted_length(net, spreads_[net].width + spreads_[net].height);
+      net_records_[net].length = nets.weighted_length(net, spreads_[net].width + spreads_[net].height);
     } else {
       const int start = nets.net_start[net], count = nets.net_start[net + 1] - start;
-      net_length_[net] =
+      net_records_[net].length =
           nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, count));
-      route(net, 1.0);
+      route(net);
     }
-    costs_.wirelength += net_length_[net];
+    costs_.wirelength += net_records_[net].length;
   }
 }
 
@@ -91,41 +103,36 @@ const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
   pending_ = true;
   gather_nets(moves, count);
 
-  bool density = false;
-  steps_changed_ = false;
+  if (maps_) maps_->begin();
+  bool density = false, blocks = false;
   for (int i = 0; i < count; ++i) {
     const NodeMove old = at(moves[i].node);
     old_moves_.push_back(old);
-    const bool covers_alike = old.x == moves[i].x && old.y == moves[i].y &&
-                              swaps_sides(old.orientation) == swaps_sides(moves[i].orientation);
-    if (!covers_alike) {
-      add_cover(old, -1.0);
-      add_cover(moves[i], 1.0);
-      density = true;
-    }
+    if (covers_alike(old, moves[i])) continue;
+    density = true;
+    const bool hard = design_->kind_of(old.node) == Kind::hard;
+    blocks |= hard;
+    const CellBox left = add_cover(old, -1.0), met = add_cover(moves[i], 1.0);
+    if (!maps_) continue;
+    maps_->cover_changed(left, hard);
+    maps_->cover_changed(met, hard);
   }
   if (chip_) {
     propose_spreads(moves, count);
-  } else {
-    propose_routes(moves, count);
+    sum_up(density, true);
+    return costs_;
   }
-  sum_up(density, density | steps_changed_);
+  maps_changed_ = propose_routes(moves, count) | blocks;
+  if (maps_changed_) {
+    if (scans_all_) maps_->update_all(steps_, cover_);
+    else maps_->update(steps_, cover_);
+  }
+  sum_up(density, maps_changed_);
   return costs_;
 }
 
-// Moves the macros; the nets' lengths follow, and the routes of those that moved to other gcells.
-void IncrementalCost::propose_routes(const NodeMove* moves, int count) {
-  const CompactNets& nets = *nets_;
-  gather_routed(moves, count);
-  steps_changed_ = !routed_.empty();
-  if (steps_changed_) old_steps_.copy(steps_);
-  for (const std::int32_t net : routed_) route(net, -1.0);
-  for (int i = 0; i < count; ++i) put(moves[i]);
-  for (const std::int32_t net : routed_) route(net, 1.0);
-  for (const std::int32_t net : touched_) {
-    const int start = nets.net_start[net], points = nets.net_start[net + 1] - start;
-    set_length(net, nets.weighted_length(net, half_perimeter(places_.data(), nets.net_points.data() + start, points)));
-  }
+bool IncrementalCost::covers_alike(const NodeMove& a, const NodeMove& b) const {
+  return a.x == b.x && a.y == b.y && swaps_sides(a.orientation) == swaps_sides(b.orientation);
 }
 
 // Moves the macros; the nets' lengths and the wire in their boxes follow.
@@ -141,13 +148,13 @@ void IncrementalCost::propose_spreads(const NodeMove* moves, int count) {
     wires.add(spread, 1.0);
     set_length(net, nets.weighted_length(net, spread.width + spread.height));
   }
-  steps_changed_ = true;
 }
 
 void IncrementalCost::set_length(int net, double length) {
-  old_lengths_.push_back({net, net_length_[net]});
-  costs_.wirelength += length - net_length_[net];
-  net_length_[net] = length;
+  double& now = net_records_[net].length;
+  old_lengths_.push_back({net, now});
+  costs_.wirelength += length - now;
+  now = length;
 }
 
 void IncrementalCost::undo() {
@@ -156,8 +163,11 @@ void IncrementalCost::undo() {
   const PointPlace* old_place = old_places_.data();
   for (const NodeMove& old : old_moves_) {
     const NodeMove now = at(old.node);
-    add_cover(now, -1.0);
-    add_cover(old, 1.0);
+    if (!covers_alike(now, old)) {
+      const CellBox left = add_cover(now, -1.0), met = add_cover(old, 1.0);
+      if (maps_) maps_->cover_restored(left);
+      if (maps_) maps_->cover_restored(met);
+    }
     x_[old.node] = old.x;
     y_[old.node] = old.y;
     orientation_[old.node] = old.orientation;
@@ -165,65 +175,22 @@ void IncrementalCost::undo() {
     std::copy_n(old_place, points, places_.begin() + start);
     old_place += points;
   }
-  for (const OldLength& old : old_lengths_) net_length_[old.net] = old.length;
+  for (const OldLength& old : old_lengths_) net_records_[old.net].length = old.length;
   for (std::size_t i = 0; i < old_spreads_.size(); ++i) {
     NetSpread& spread = spreads_[old_lengths_[i].net];
     chip_->wires().add(spread, -1.0);
     spread = old_spreads_[i];
     chip_->wires().add(spread, 1.0);
   }
-  if (!chip_ && steps_changed_) old_steps_.swap(steps_);
+  if (maps_) steps_.undo();
+  if (maps_ && maps_changed_) maps_->undo();
   costs_ = old_costs_;
 }
 
-void IncrementalCost::gather_nets(const NodeMove* moves, int count) {
-  touched_.clear();
-  next_epoch();
-  for (int i = 0; i < count; ++i) add_nets_of(moves[i].node, touched_);
-}
-
-void IncrementalCost::gather_routed(const NodeMove* moves, int count) {
-  routed_.clear();
-  int leaving = 0;
-  for (int i = 0; i < count; ++i) leaving += leaves(moves[i]);
-  if (leaving == count) {  // as most proposals
-    routed_.assign(touched_.begin(), touched_.end());
-  } else if (leaving > 0) {
-    next_epoch();
-    for (int i = 0; i < count; ++i) {
-      if (leaves(moves[i])) add_nets_of(moves[i].node, routed_);
-    }
-  }
-}
-
-void IncrementalCost::next_epoch() {
-  if (++epoch_ != 0) return;
-  std::fill(net_stamp_.begin(), net_stamp_.end(), 0);
-  epoch_ = 1;
-}
-
-// Those that this epoch has not met.
-void IncrementalCost::add_nets_of(int node, std::vector<std::int32_t>& nets) {
-  for (int j = node_net_start_[node]; j < node_net_start_[node + 1]; ++j) {
-    const std::int32_t net = node_nets_[j];
-    if (net_stamp_[net] != epoch_) nets.push_back(net);
-    net_stamp_[net] = epoch_;
-  }
-}
-
-// Whether the move takes one of the node's points to another gcell.
-bool IncrementalCost::leaves(const NodeMove& move) {
-  const int start = nets_->point_start[move.node], end = nets_->point_start[move.node + 1];
-  placer_.place(move.node, move.x, move.y, move.orientation, new_places_.data());
-  bool left = false;
-  for (int point = start; point < end; ++point) left |= places_[point].cell != new_places_[point].cell;
-  return left;
-}
-
-void IncrementalCost::route(int net, double sign) {
+void IncrementalCost::route(int net) {
   const int start = nets_->net_start[net], count = nets_->net_start[net + 1] - start;
   const std::int32_t* points = nets_->net_points.data() + start;
-  const double weight = sign * nets_->route_weight[net];
+  const double weight = nets_->route_weight[net];
   if (count == 2) {
     steps_.add_two(places_[points[0]], places_[points[1]], weight);
   } else {
@@ -246,34 +213,33 @@ void IncrementalCost::put(const NodeMove& move) {
   }
 }
 
-void IncrementalCost::add_cover(const NodeMove& at, double sign) {
+CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
   const double width = design_->width_of(at.node, at.orientation), height = design_->height_of(at.node, at.orientation);
   const bool hard = design_->kind_of(at.node) == Kind::hard;
   if (chip_) {
     chip_->add_macro(at.x, at.y, width, height, hard, sign);
-  } else {
-    cover_.add(at.x, at.y, width, height, hard, sign);
+    return {};
   }
+  return cover_.add(at.x, at.y, width, height, hard, sign);
 }
 
 void IncrementalCost::refresh_maps() {
-  if (chip_) {  // its own maps say nothing of rows and columns
-    steps_.clear();
-    cover_.clear();
-    for (int net = 0; net < nets_->nets(); ++net) route(net, 1.0);
-    for (int node = 0; node < design_->nodes(); ++node) {
-      if (design_->kind_of(node) != Kind::hard) continue;
-      const std::int8_t turn = orientation_[node];
-      cover_.add(x_[node], y_[node], design_->width_of(node, turn), design_->height_of(node, turn), true, 1.0);
-    }
+  if (!chip_) return;  // maps_ is up to date
+  steps_.clear();      // the chip cost's own maps say nothing of rows and columns
+  cover_.clear();
+  for (int net = 0; net < nets_->nets(); ++net) route(net);
+  for (int node = 0; node < design_->nodes(); ++node) {
+    if (design_->kind_of(node) != Kind::hard) continue;
+    const std::int8_t turn = orientation_[node];
+    cover_.add(x_[node], y_[node], design_->width_of(node, turn), design_->height_of(node, turn), true, 1.0);
   }
   grid_.congestion_cost(steps_, cover_);
 }
 
 void IncrementalCost::sum_up(bool density, bool congestion) {
   costs_.wirelength_cost = costs_.wirelength * nets_->per_wirelength;
-  if (density) costs_.density_cost = chip_ ? chip_->density_cost() : grid_.density_cost(cover_.density());
-  if (congestion) costs_.congestion_cost = chip_ ? chip_->congestion_cost() : grid_.congestion_cost(steps_, cover_);
+  if (density) costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
+  if (congestion) costs_.congestion_cost = chip_ ? chip_->congestion_cost() : maps_->congestion_cost();
   costs_.proxy_cost = weighted_sum(costs_, weights_);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/cost.hpp"
+#include "cost/live_maps.hpp"
 
 namespace placement {
 
@@ -48,9 +49,9 @@ class IncrementalCost {
   // Merged nets of a node: node_nets()[node_net_start()[node]] and on, each once.
   const std::vector<std::int32_t>& node_net_start() const { return node_net_start_; }
   const std::vector<std::int32_t>& node_nets() const { return node_nets_; }
-  const MacroCover& cover() const { return cover_; }
-  const GridCost& grid() const { return grid_; }  // the congestion maps of the last proposal that changed them
-  // Brings the congestion maps to the placement as it stands, which undo does not.
+  // Demand over capacity of the routes: vertical [R, C], horizontal [C, R]. Call refresh_maps() first.
+  const double* vertical_map() const { return chip_ ? grid_.vertical() : maps_->vertical(); }
+  const double* horizontal_map() const { return chip_ ? grid_.horizontal() : maps_->horizontal(); }
   void refresh_maps();
 
  private:
@@ -62,11 +63,18 @@ class IncrementalCost {
   void add_nets_of(int node, std::vector<std::int32_t>& nets);
   bool leaves(const NodeMove& move);
   void reset_nets();
-  void route(int net, double sign);
-  void propose_routes(const NodeMove* moves, int count);
+  void route(int net);
+  void mark_points(int node, std::uint8_t moved);
+  bool changes_many(const NodeMove* moves, int count) const;
+  template <bool kLogged>
+  void renew_nets();
+  template <int kPoints, bool kLogged>
+  void renew_net(int net, bool routed);
+  bool propose_routes(const NodeMove* moves, int count);
   void propose_spreads(const NodeMove* moves, int count);
   void put(const NodeMove& move);
-  void add_cover(const NodeMove& at, double sign);
+  bool covers_alike(const NodeMove& a, const NodeMove& b) const;
+  CellBox add_cover(const NodeMove& at, double sign);
   void sum_up(bool density, bool congestion);
 
   struct OldLength {
@@ -80,18 +88,25 @@ class IncrementalCost {
   Weights weights_;
   PointPlacer placer_;
   std::vector<std::int32_t> node_net_start_, node_nets_;
+  std::vector<std::int64_t> node_net_points_;  // [N] of a node's nets, together
 
   // The placement as it stands, and what belongs to it.
   std::vector<double> x_, y_;
   std::vector<std::int8_t> orientation_;
   std::vector<PointPlace> places_;
-  std::vector<double> net_length_;  // [M] weighted and rounded
+  struct NetRecord {  // what a move needs of a net, together in memory
+    std::int32_t start, count;  // of its points in nets_->net_points
+    double wire_weight, route_weight;
+    double length;  // weighted and rounded
+  };
+  std::vector<NetRecord> net_records_;  // [M]
   RouteSteps steps_;
   MacroCover cover_;
-  GridCost grid_;
+  std::unique_ptr<LiveMaps> maps_;  // of the proxy cost only
   Costs costs_;
-  // Of the chip cost only; then steps_, cover_ and grid_ are as of the last refresh_maps().
+  // Of the chip cost only; then steps_ and cover_ are as of the last refresh_maps(), which fills grid_.
   std::unique_ptr<ChipCost> chip_;
+  GridCost grid_;
   std::vector<NetSpread> spreads_;      // [M]
 
   // How it stood before the pending proposal.
@@ -100,15 +115,18 @@ class IncrementalCost {
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
   std::vector<OldLength> old_lengths_;
   std::vector<NetSpread> old_spreads_;  // of the same nets
-  RouteSteps old_steps_;
-  bool steps_changed_ = false;
+  bool maps_changed_ = false;
+  bool scans_all_ = false;  // the maps, instead of what the proposal changes
   Costs old_costs_;
 
   // Workspace.
   DistinctCells distinct_;
   std::vector<std::int32_t> touched_;  // nets of the moved nodes
-  std::vector<std::int32_t> routed_;   // those of them that are routed anew
+  std::vector<std::int32_t> routed_;   // those of them that are routed anew; not filled where all_routed_
+  bool all_routed_ = false;
   std::vector<PointPlace> new_places_; // [Q] of the nodes that are to move
+  std::vector<std::uint8_t> moved_;    // [Q] whether a point is to move
+  std::vector<const PointPlace*> before_, after_, before_cells_, after_cells_;  // of one net
   std::vector<std::uint32_t> net_stamp_;
   std::uint32_t epoch_ = 0;
 };

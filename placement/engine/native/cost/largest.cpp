@@ -11,6 +11,20 @@
 namespace placement {
 namespace {
 
+// Bit i: value i of eight is at least `limit`.
+std::uint8_t marks(const double* values, double limit) {
+#if defined(__AVX__)
+  const __m256d from = _mm256_set1_pd(limit);
+  const int low = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(values), from, _CMP_GE_OQ));
+  const int high = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(values + 4), from, _CMP_GE_OQ));
+  return static_cast<std::uint8_t>(low | high << 4);
+#else
+  int all = 0;
+  for (int i = 0; i < 8; ++i) all |= (values[i] >= limit) << i;
+  return static_cast<std::uint8_t>(all);
+#endif
+}
+
 // Whether one of eight values is at least `limit`.
 bool any_from(const double* values, double limit) {
 #if defined(__AVX__)
@@ -27,21 +41,62 @@ bool any_from(const double* values, double limit) {
 
 }  // namespace
 
-int LargestMean::collect(const double* values, double limit) {
-  constexpr int kBlock = 8;
-  int found = 0, i = 0;
+// Adds the values from `limit` on of [first, end) to near_, after the `found` that are there; returns how many are then.
+int LargestMean::keep_from(const double* values, int first, int end, double limit, int found) {
   double* near = near_.data();
-  const auto keep = [&](int end) {
-    for (; i < end; ++i) {
-      near[found] = values[i];  // kept if it is large enough, else overwritten by the next
-      found += values[i] >= limit;
-    }
-  };
-  while (i + kBlock <= values_) {
-    if (any_from(values + i, limit)) keep(i + kBlock);
-    else i += kBlock;
+  for (int i = first; i < end; ++i) {
+    near[found] = values[i];  // kept if it is large enough, else overwritten by the next
+    found += values[i] >= limit;
   }
-  keep(values_);
+  return found;
+}
+
+int LargestMean::collect(const double* values, double limit) {
+  int found = 0, i = 0;
+  for (; i + kBlock <= values_; i += kBlock) {
+    if (any_from(values + i, limit)) found = keep_from(values, i, i + kBlock, limit, found);
+  }
+  return keep_from(values, i, values_, limit, found);
+}
+
+void LargestMean::keep() {
+  const int blocks = (values_ + kBlock - 1) / kBlock;
+  marks_.assign((blocks + 7) / 8 * 8, 0);
+  is_stale_.assign(blocks, 0);
+  stale_.clear();
+  stale_.reserve(blocks);
+  touch_all();
+}
+
+void LargestMean::mark_from(const double* values, int block) {
+  const int first = block * kBlock;
+  if (first + kBlock <= values_) {
+    marks_[block] = marks(values + first, kept_limit_);
+    return;
+  }
+  marks_[block] = 0;
+  for (int i = first; i < values_; ++i) marks_[block] |= static_cast<std::uint8_t>((values[i] >= kept_limit_) << (i - first));
+}
+
+int LargestMean::collect_kept(const double* values, double limit) {
+  if (limit != kept_limit_ || is_all_stale_) {
+    kept_limit_ = limit;
+    is_all_stale_ = false;
+    for (std::size_t block = 0; block < is_stale_.size(); ++block) mark_from(values, static_cast<int>(block));
+  } else {
+    for (const std::int32_t block : stale_) mark_from(values, block);
+  }
+  for (const std::int32_t block : stale_) is_stale_[block] = 0;
+  stale_.clear();
+  int found = 0;
+  double* near = near_.data();
+  for (std::size_t word = 0; word < marks_.size(); word += 8) {
+    std::uint64_t bits = 0;
+    for (int byte = 7; byte >= 0; --byte) bits = bits << 8 | marks_[word + byte];
+    for (const double* at = values + word * kBlock; bits != 0; bits &= bits - 1) {
+      near[found++] = at[__builtin_ctzll(bits)];
+    }
+  }
   return found;
 }
 
@@ -70,14 +125,29 @@ double LargestMean::smallest_counted(int found) {
 }
 
 double LargestMean::operator()(const double* values) {
-  int found = collect(values, limit_);
+  return mean([&](double limit) { return collect(values, limit); });
+}
+
+double LargestMean::kept(const double* values) {
+  const double limit = limit_;
+  const double result = mean([&](double from) { return collect_kept(values, from); });
+  // While about as many values are from there on, the marks serve again.
+  if (limit == kept_limit_ && found_ <= count_ + count_ / 2 + kBlock) limit_ = limit;
+  else if (limit == kept_limit_) margin_ *= 0.5;
+  return result;
+}
+
+template <typename Collect>
+double LargestMean::mean(Collect collect) {
+  int found = collect(limit_);
   if (found < count_) {
-    found = collect(values, -std::numeric_limits<double>::infinity());  // all but NaN
+    found = collect(-std::numeric_limits<double>::infinity());  // all but NaN
     if (found < count_) return std::numeric_limits<double>::quiet_NaN();
     margin_ *= 2;
   } else if (found > 2 * count_ + 8) {
     margin_ *= 0.5;
   }
+  found_ = found;
   const double smallest = smallest_ = smallest_counted(found);
   double sum = 0;
   int above = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace placement {
@@ -16,16 +17,43 @@ class LargestMean {
 
   double operator()(const double* values);
 
+  // The same with the values near the largest kept from call to call: touch() every value that may have changed since
+  // the last call, all of them at keep().
+  void keep();
+  void touch(int first, int end) {
+    if (is_all_stale_) return;
+    for (int block = first / kBlock; block <= (end - 1) / kBlock; ++block) {
+      if (is_stale_[block]) continue;
+      is_stale_[block] = 1;
+      stale_.push_back(block);
+    }
+  }
+  void touch_all() { is_all_stale_ = true; }
+  double kept(const double* values);
+
  private:
+  static constexpr int kBlock = 8;
+
   int collect(const double* values, double limit);
+  void mark_from(const double* values, int block);
+  int collect_kept(const double* values, double limit);
+  int keep_from(const double* values, int first, int end, double limit, int found);
+  template <typename Collect>
+  double mean(Collect collect);
   double smallest_counted(int found);
 
   int values_, count_;
   double limit_ = 0;    // the values from here on are near enough to the largest to be looked at
   double margin_ = 0;   // of the limit below the smallest value that counts
+  int found_ = 0;       // values that were looked at last time
   double smallest_ = 0; // of the values that counted last time
   double band_ = 0;     // it is looked for so near to the last one first
   std::vector<double> near_, ranked_;
+  double kept_limit_ = 0;                 // of the marks
+  std::vector<std::uint8_t> marks_;      // [blocks, rounded up to 8] bit i: the block's value i is at least kept_limit_
+  std::vector<std::int32_t> stale_;      // blocks whose values may have changed
+  std::vector<std::uint8_t> is_stale_;
+  bool is_all_stale_ = false;
 };
 
 }  // namespace placement

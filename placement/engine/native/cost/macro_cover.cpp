@@ -50,11 +50,12 @@ void MacroCover::fill(const Span& span, double* shares) {
   if (span.first != span.last) shares[span.last] = span.last_share;
 }
 
-void MacroCover::add(double x, double y, double width, double height, bool hard, double sign) {
+CellBox MacroCover::add(double x, double y, double width, double height, bool hard, double sign) {
   const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
-  if (right <= 0 || top <= 0 || left >= width_ || bottom >= height_) return;
+  if (right <= 0 || top <= 0 || left >= width_ || bottom >= height_) return {};
   const Span columns = span(left, right, cell_width_, per_width_, columns_);
   const Span rows = span(bottom, top, cell_height_, per_height_, rows_);
+  const CellBox box{columns.first, columns.last, rows.first, rows.last};
   if ((columns.last - columns.first <= 1) & (rows.last - rows.first <= 1)) {  // as most soft macros
     double* low = density_.data() + rows.first * columns_;
     double* high = density_.data() + rows.last * columns_;
@@ -62,7 +63,7 @@ void MacroCover::add(double x, double y, double width, double height, bool hard,
     low[columns.last] += sign * rounder_(columns.last_share * rows.first_share);
     high[columns.first] += sign * rounder_(columns.first_share * rows.last_share);
     high[columns.last] += sign * rounder_(columns.last_share * rows.last_share);
-    if (!hard) return;
+    if (!hard) return box;
   }
   fill(columns, share_x_.data());
   fill(rows, share_y_.data());
@@ -75,6 +76,7 @@ void MacroCover::add(double x, double y, double width, double height, bool hard,
     }
   }
   if (hard) add_block(columns, rows, sign);
+  return box;
 }
 
 // The top row's vertical and the right column's horizontal blockage are left out where an end is partly covered.

@@ -10,6 +10,11 @@
 
 namespace placement {
 
+// Gcells [first, last] of both axes; none where a last is below its first.
+struct CellBox {
+  int first_column = 0, last_column = -1, first_row = 0, last_row = -1;
+};
+
 class MacroCover {
  public:
   explicit MacroCover(const Canvas& canvas);
@@ -22,7 +27,8 @@ class MacroCover {
 
   void clear();
   // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y; only hard macros block.
-  void add(double x, double y, double width, double height, bool hard, double sign);
+  // Returns the gcells that it meets.
+  CellBox add(double x, double y, double width, double height, bool hard, double sign);
 
  private:
   struct Span {  // the gcells that a macro meets along one axis

@@ -1,6 +1,7 @@
 // Where the points of the nets stand, how long a net is and which gcells it meets.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -65,22 +66,28 @@ inline double half_perimeter(const PointPlace* places, const std::int32_t* point
 // One point for each distinct gcell of a net of few points, the driver's first, written to `cells` (one place more
 // than there are points). Returns how many.
 template <int count>
-inline int find_distinct(const PointPlace* places, const std::int32_t* points, const PointPlace** cells) {
+inline int find_distinct(const PointPlace* const* places, const PointPlace** cells) {
   std::int32_t cell[count];
-  cells[0] = places + points[0];
+  cells[0] = places[0];
   cell[0] = cells[0]->cell;
   int distinct = 1;
 #pragma GCC unroll 8
   for (int i = 1; i < count; ++i) {
-    const PointPlace* place = places + points[i];
-    cell[i] = place->cell;
+    cell[i] = places[i]->cell;
     bool fresh = true;
 #pragma GCC unroll 8
     for (int j = 0; j < i; ++j) fresh &= cell[i] != cell[j];
-    cells[distinct] = place;
+    cells[distinct] = places[i];
     distinct += fresh;
   }
   return distinct;
+}
+template <int count>
+inline int find_distinct(const PointPlace* places, const std::int32_t* points, const PointPlace** cells) {
+  const PointPlace* here[count];
+#pragma GCC unroll 8
+  for (int i = 0; i < count; ++i) here[i] = places + points[i];
+  return find_distinct<count>(here, cells);
 }
 
 // The same for nets of any number of points; marks the cells that it has met.
@@ -99,14 +106,28 @@ class DistinctCells {
       default: return find_by_stamp(places, points, count);
     }
   }
+  // The same for places, written to `cells`, which has room for one more than `count`.
+  int find(const PointPlace* const* places, int count, const PointPlace** cells) {
+    next_epoch();
+    std::uint32_t* stamp = stamp_.data();
+    int distinct = 0;
+    for (int i = 0; i < count; ++i) {
+      cells[distinct] = places[i];
+      distinct += stamp[places[i]->cell] != epoch_;
+      stamp[places[i]->cell] = epoch_;
+    }
+    return distinct;
+  }
   const PointPlace** cells() { return cells_.data(); }
 
  private:
+  void next_epoch() {
+    if (++epoch_ != 0) return;
+    std::fill(stamp_.begin(), stamp_.end(), 0);
+    epoch_ = 1;
+  }
   int find_by_stamp(const PointPlace* places, const std::int32_t* points, int count) {
-    if (++epoch_ == 0) {
-      std::fill(stamp_.begin(), stamp_.end(), 0);
-      epoch_ = 1;
-    }
+    next_epoch();
     const PointPlace** cells = cells_.data();
     std::uint32_t* stamp = stamp_.data();
     int distinct = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/net_points.hpp"
+#include "cost/step_log.hpp"
 
 namespace placement {
 
@@ -17,6 +18,10 @@ class RouteSteps {
         rows_(canvas.rows),
         horizontal_(canvas.cells(), 0.0),
         vertical_(canvas.cells(), 0.0),
+        old_horizontal_(canvas.cells()),
+        old_vertical_(canvas.cells()),
+        horizontal_log_(canvas.cells()),
+        vertical_log_(canvas.cells()),
         span_(std::max(columns_, rows_) - 1),
         signs_(2 * span_ + 1) {
     for (int i = 0; i < 2 * span_ + 1; ++i) signs_[i] = (i > span_) - (i < span_);
@@ -31,43 +36,92 @@ class RouteSteps {
     std::fill(vertical_.begin(), vertical_.end(), 0.0);
   }
 
-  // The maps of another one of the same canvas; without allocating.
-  void copy(const RouteSteps& other) {
-    std::copy(other.horizontal_.begin(), other.horizontal_.end(), horizontal_.begin());
-    std::copy(other.vertical_.begin(), other.vertical_.end(), vertical_.begin());
+  // Changes from here on can be taken back. `logged`: they are made with kLogged; else all that stands is copied, which is
+  // cheaper where they are many.
+  void begin(bool logged) {
+    is_copied_ = !logged;
+    horizontal_log_.forget();
+    vertical_log_.forget();
+    if (logged) return;
+    std::copy(horizontal_.begin(), horizontal_.end(), old_horizontal_.begin());
+    std::copy(vertical_.begin(), vertical_.end(), old_vertical_.begin());
   }
-  void swap(RouteSteps& other) {
-    horizontal_.swap(other.horizontal_);
-    vertical_.swap(other.vertical_);
+  void undo() {
+    if (is_copied_) {
+      horizontal_.swap(old_horizontal_);
+      vertical_.swap(old_vertical_);
+      is_copied_ = false;
+    }
+    horizontal_log_.restore(horizontal_.data());
+    vertical_log_.restore(vertical_.data());
   }
+  const StepLog& horizontal_log() const { return horizontal_log_; }
+  const StepLog& vertical_log() const { return vertical_log_; }
 
   // Adds the route of a net that meets `count` distinct gcells, given by one point for each, the driver's first. The
-  // opposite weight takes it away again, exactly: weights are rounded for that (CompactNets).
+  // opposite weight takes it away again, exactly: weights are rounded for that (CompactNets). `kLogged`: since begin().
+  template <bool kLogged = false>
   void add(const PointPlace* const* cells, int count, double weight) {
     if (count == 3) {
-      add_three(*cells[0], *cells[1], *cells[2], weight);
+      add_three<kLogged>(*cells[0], *cells[1], *cells[2], weight);
     } else {
-      add_star(cells, count, weight);
+      add_star<kLogged>(cells, count, weight);
     }
   }
 
+  // Replaces the route of a net between `before` by that between `after`, distinct gcells as for add(); branches of a star
+  // that are the same in both are left alone.
+  template <bool kLogged>
+  void change(const PointPlace* const* before, int count_before, const PointPlace* const* after, int count_after,
+              double weight) {
+    const bool stars = (count_before != 3) & (count_after != 3) & (before[0]->cell == after[0]->cell);
+    if (!stars) {
+      add<kLogged>(before, count_before, -weight);
+      add<kLogged>(after, count_after, weight);
+      return;
+    }
+    const int both = std::min(count_before, count_after);
+    for (int i = 1; i < both; ++i) {
+      if (before[i]->cell == after[i]->cell) continue;
+      add_two<kLogged>(*before[0], *before[i], -weight);
+      add_two<kLogged>(*after[0], *after[i], weight);
+    }
+    for (int i = both; i < count_before; ++i) add_two<kLogged>(*before[0], *before[i], -weight);
+    for (int i = both; i < count_after; ++i) add_two<kLogged>(*after[0], *after[i], weight);
+  }
+
   // Two points, in two cells or in one.
+  template <bool kLogged = false>
   void add_two(const PointPlace& from, const PointPlace& to, double weight) {
     const double right = weight * signs_[span_ + to.column - from.column];
-    horizontal_[from.pillar + from.row] += right;
-    horizontal_[to.pillar + from.row] -= right;
+    across<kLogged>(from.column, from.row, from.pillar, right);
+    across<kLogged>(to.column, from.row, to.pillar, -right);
     const double up = weight * signs_[span_ + to.row - from.row];
-    vertical_[from.cell - from.column + to.column] += up;
-    vertical_[to.cell] -= up;
+    upward<kLogged>(to.column, from.row, from.cell - from.column, up);
+    upward<kLogged>(to.column, to.row, to.cell - to.column, -up);
   }
 
  private:
+  // Changes the horizontal demand from a column on, in a row; `pillar` = column · R.
+  template <bool kLogged>
+  void across(int column, int row, int pillar, double change) {
+    double& at = horizontal_[pillar + row];
+    if constexpr (kLogged) horizontal_log_.note(pillar + row, column, row, at);
+    at += change;
+  }
+  // Changes the vertical demand from a row on, in a column; `level` = row · C.
+  template <bool kLogged>
+  void upward(int column, int row, int level, double change) {
+    double& at = vertical_[level + column];
+    if constexpr (kLogged) vertical_log_.note(level + column, row, column, at);
+    at += change;
+  }
+
   // Each other cell is joined to the driver's: along the driver's row, then along the cell's own column.
+  template <bool kLogged>
   void add_star(const PointPlace* const* cells, int count, double weight) {
     const PointPlace& driver = *cells[0];
-    double* horizontal = horizontal_.data() + driver.row;
-    double* driver_level = vertical_.data() + (driver.cell - driver.column);
-    double* vertical = vertical_.data();
+    const int driver_level = driver.cell - driver.column;
     double leaving = 0;
     const double* right_of = signs_.data() + (span_ - driver.column);
     const double* above = signs_.data() + (span_ - driver.row);
@@ -75,21 +129,24 @@ class RouteSteps {
       const PointPlace& to = *cells[i];
       const double right = weight * right_of[to.column];
       leaving += right;
-      horizontal[to.pillar] -= right;
+      across<kLogged>(to.column, driver.row, to.pillar, -right);
       const double up = weight * above[to.row];
-      driver_level[to.column] += up;
-      vertical[to.cell] -= up;
+      upward<kLogged>(to.column, driver.row, driver_level, up);
+      upward<kLogged>(to.column, to.row, to.cell - to.column, -up);
     }
-    horizontal[driver.pillar] += leaving;
+    across<kLogged>(driver.column, driver.row, driver.pillar, leaving);
   }
 
+  template <bool kLogged>
   void horizontal(int row, int from, int to, double weight) {  // from ≤ to
-    horizontal_[from * rows_ + row] += weight;
-    horizontal_[to * rows_ + row] -= weight;
+    across<kLogged>(from, row, from * rows_, weight);
+    across<kLogged>(to, row, to * rows_, -weight);
   }
+  template <bool kLogged>
   void vertical(int column, int from, int to, double weight) {
-    vertical_[std::min(from, to) * columns_ + column] += weight;
-    vertical_[std::max(from, to) * columns_ + column] -= weight;
+    const int low = std::min(from, to), high = std::max(from, to);
+    upward<kLogged>(column, low, low * columns_, weight);
+    upward<kLogged>(column, high, high * columns_, -weight);
   }
 
   // A cell as one number, so that sorting is by its first part, then by its second.
@@ -104,6 +161,7 @@ class RouteSteps {
     order(keys[0], keys[1]);
   }
 
+  template <bool kLogged>
   void add_three(const PointPlace& a, const PointPlace& b, const PointPlace& c, double weight) {
     constexpr int kShift = 15, kMask = (1 << kShift) - 1;
     std::int32_t keys[3] = {a.column << kShift | a.row, b.column << kShift | b.row, c.column << kShift | c.row};
@@ -114,23 +172,26 @@ class RouteSteps {
     const bool steps = (x1 < x2) & (x2 < x3) & (std::min(y1, y3) < y2) & (y2 < std::max(y1, y3));
     const bool both_above = (x2 == x3) & (x1 < x2) & (y1 < std::min(y2, y3));
     if (steps | both_above | (y2 == y3)) {
-      horizontal(y1, x1, x2, weight);
-      horizontal(y2, x2, x3, weight);
-      vertical(x2, y1, y2, weight);
-      vertical(x3, y2, y3, weight);
+      horizontal<kLogged>(y1, x1, x2, weight);
+      horizontal<kLogged>(y2, x2, x3, weight);
+      vertical<kLogged>(x2, y1, y2, weight);
+      vertical<kLogged>(x3, y2, y3, weight);
       return;
     }
     // A trunk on the middle cell's row, and branches to the lowest and the highest cell.
     std::int32_t levels[3] = {y1 << kShift | x1, y2 << kShift | x2, y3 << kShift | x3};
     sort_three(levels);
     const int trunk = levels[1] >> kShift;
-    horizontal(trunk, x1, x3, weight);
-    vertical(levels[0] & kMask, levels[0] >> kShift, trunk, weight);
-    vertical(levels[2] & kMask, trunk, levels[2] >> kShift, weight);
+    horizontal<kLogged>(trunk, x1, x3, weight);
+    vertical<kLogged>(levels[0] & kMask, levels[0] >> kShift, trunk, weight);
+    vertical<kLogged>(levels[2] & kMask, trunk, levels[2] >> kShift, weight);
   }
 
   int columns_, rows_;
   std::vector<double> horizontal_, vertical_;
+  std::vector<double> old_horizontal_, old_vertical_;  // as begin() found them, where is_copied_
+  bool is_copied_ = false;
+  StepLog horizontal_log_, vertical_log_;
   // signs_[span_ + d] is the sign of the difference d of two columns or rows.
   int span_;
   std::vector<double> signs_;

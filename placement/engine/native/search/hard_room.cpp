@@ -30,6 +30,43 @@ HardRoom::HardRoom(const Design& design, double spacing, const std::vector<Block
     height_.push_back(blockage.high - blockage.low);
     movable_.push_back(0);
   }
+  make_bins();
+}
+
+void HardRoom::make_bins() {
+  constexpr double kMostBins = 256;  // along a side
+  const double sides = std::clamp(std::sqrt(static_cast<double>(macros_)), 1.0, kMostBins);
+  columns_ = rows_ = static_cast<int>(sides);
+  per_width_ = columns_ / design_.canvas.width;
+  per_height_ = rows_ / design_.canvas.height;
+  double longest = 0, halo = 0;
+  for (const std::int32_t node : node_) {
+    longest = std::max({longest, design_.node_width[node], design_.node_height[node]});
+    if (halos_) halo = std::max({halo, design_.constraints.halo_x[node], design_.constraints.halo_y[node]});
+  }
+  reach_ = longest / 2 + std::max({spacing_, 2 * halo, 0.0}) + 2 * kLengthTolerance;
+  first_in_.assign(static_cast<std::size_t>(columns_) * rows_, -1);
+  next_.assign(macros_, -1);
+  previous_.assign(macros_, -1);
+  bin_.assign(macros_, -1);
+  for (std::size_t i = 0; i < macros_; ++i) file(static_cast<std::int32_t>(i));
+}
+
+// Puts a macro into the bin of its centre.
+void HardRoom::file(std::int32_t macro) {
+  const int column = static_cast<int>(std::clamp(x_[macro] * per_width_, 0.0, columns_ - 1.0));
+  const int row = static_cast<int>(std::clamp(y_[macro] * per_height_, 0.0, rows_ - 1.0));
+  const std::int32_t bin = row * columns_ + column;
+  if (bin == bin_[macro]) return;
+  const std::int32_t before = previous_[macro], after = next_[macro];
+  if (after >= 0) previous_[after] = before;
+  if (before >= 0) next_[before] = after;
+  else if (bin_[macro] >= 0) first_in_[bin_[macro]] = after;
+  bin_[macro] = bin;
+  previous_[macro] = -1;
+  next_[macro] = first_in_[bin];
+  if (next_[macro] >= 0) previous_[next_[macro]] = macro;
+  first_in_[bin] = macro;
 }
 
 void HardRoom::stand(const double* x, const double* y, const std::int8_t* orientation) {
@@ -45,6 +82,7 @@ void HardRoom::stand(const NodeMove& move) {
   width_[i] = box.width;
   height_[i] = box.height;
   orientation_[i] = move.orientation;
+  file(i);
   if (!halos_) return;
   halo_x_[i] = design_.constraints.halo_across(move.node, move.orientation);
   halo_y_[i] = design_.constraints.halo_up(move.node, move.orientation);
@@ -93,12 +131,13 @@ bool HardRoom::fits_with_halos(const NodeMove& move, const NodeMove* moves, int 
     const int other = index_of_[moves[j].node];
     if (other >= 0) allowed += too_close(box, standing(other), spacing_, threshold);
   }
-  for (std::size_t i = 0; i < macros_; ++i) found += too_close(box, standing(i), spacing_, threshold);
-  if (found != allowed) return false;
   const Box plain = box_of(move);
-  for (std::size_t i = macros_; i < x_.size(); ++i) {
-    if (conflict(plain, i)) return false;
-  }
+  bool blocked = false;
+  for_near(plain.x, plain.width / 2, plain.y, plain.height / 2, [&](std::size_t i) {
+    if (i < macros_) found += too_close(box, standing(i), spacing_, threshold);
+    else blocked |= conflict(plain, i);
+  });
+  if (blocked || found != allowed) return false;
   for (int j = 0; j < before; ++j) {
     if (index_of_[moves[j].node] >= 0 && too_close(box, hard_box_of(moves[j]), spacing_, threshold)) return false;
   }
@@ -121,7 +160,7 @@ bool HardRoom::conflict(const Box& box, std::size_t other) const {
 
 int HardRoom::conflicts(const Box& box) const {
   int found = 0;
-  for (std::size_t i = 0; i < x_.size(); ++i) found += conflict(box, i);
+  for_near(box.x, box.width / 2, box.y, box.height / 2, [&](std::size_t i) { found += conflict(box, i); });
   return found;
 }
 
@@ -180,16 +219,17 @@ double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const 
   };
   const double spacing = std::max(0.0, kLengthTolerance - slack_);
   const HardBox own = hard_box_of(at);
-  for (std::size_t i = 0; i < x_.size(); ++i) {
+  const double far = std::max(design_.canvas.width, design_.canvas.height);  // along the axis
+  for_near(box.x, across ? far : box.width / 2, box.y, across ? box.height / 2 : far, [&](std::size_t i) {
     if (!halos_ || i >= macros_) {
       meet(x_[i], y_[i], width_[i], height_[i], spacing, slack_);
-      continue;
+      return;
     }
     const double ahead = across ? own.halo_x + halo_x_[i] : own.halo_y + halo_y_[i];
     const double aside = across ? own.halo_y + halo_y_[i] : own.halo_x + halo_x_[i];
     const double share = allowed_share(std::max(spacing_, aside), design_.canvas.overlap_threshold) + kLengthTolerance;
     meet(x_[i], y_[i], width_[i], height_[i], std::max(spacing, ahead), share);
-  }
+  });
   design_.constraints.for_keep_outs(at.node, [&](const KeepOut& off) {
     const double gap = off.kind == KeepOutKind::blockage ? spacing : 0;
     meet(off.x, off.y, off.width, off.height, gap, kLengthTolerance - gap);

@@ -2,6 +2,7 @@
 // Positions are continuous, not gcells.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,25 @@ class HardRoom {
             design_.height_of(move.node, move.orientation)};
   }
   bool inside(const Box& box) const;
+  // Visits, among others, all macros whose boxes are nearer than the spacing or their halos to a box about (x, y), and
+  // all blockages: visit(i).
+  template <typename Visit>
+  void for_near(double x, double half_width, double y, double half_height, Visit visit) const {
+    const auto bin = [](double at, double per, int bins) {
+      return static_cast<int>(std::clamp(at * per, 0.0, bins - 1.0));
+    };
+    const double reach_x = half_width + reach_, reach_y = half_height + reach_;
+    const int first = bin(x - reach_x, per_width_, columns_), last = bin(x + reach_x, per_width_, columns_);
+    const int top = bin(y + reach_y, per_height_, rows_);
+    for (int row = bin(y - reach_y, per_height_, rows_); row <= top; ++row) {
+      for (int column = first; column <= last; ++column) {
+        for (std::int32_t i = first_in_[row * columns_ + column]; i >= 0; i = next_[i]) visit(static_cast<std::size_t>(i));
+      }
+    }
+    for (std::size_t i = macros_; i < x_.size(); ++i) visit(i);
+  }
+  void make_bins();
+  void file(std::int32_t macro);
   int conflicts(const Box& box) const;
   bool conflict(const Box& box, std::size_t other) const;
   // As `fits`, for macros with halos.
@@ -69,6 +89,12 @@ class HardRoom {
   double spacing_;
   bool halos_;
   std::size_t macros_ = 0;
+  // Bins of macros by their centres, so that a look around does not cost what all macros cost.
+  int columns_ = 1, rows_ = 1;
+  double per_width_ = 0, per_height_ = 0;  // bins per µm
+  double reach_ = 0;                       // µm: half of the longest side, and the widest gap
+  std::vector<std::int32_t> first_in_;     // [bins] a macro there, or -1
+  std::vector<std::int32_t> next_, previous_, bin_;  // of each macro: the others of its bin, -1 at the ends; its bin
   std::vector<double> halo_x_, halo_y_;
   std::vector<std::int8_t> orientation_;
   std::vector<std::int32_t> node_;

@@ -63,8 +63,8 @@ void MoveDrawer::find_hot() {
   const Canvas& canvas = design_.canvas;
   const int cells = canvas.cells(), count = std::max(1, cells / 10);
   std::vector<std::pair<double, int>> busy;
-  for (int i = 0; i < cells; ++i) busy.emplace_back(-cost_.grid().vertical()[i], i);
-  for (int i = 0; i < cells; ++i) busy.emplace_back(-cost_.grid().horizontal()[i], cells + i);
+  for (int i = 0; i < cells; ++i) busy.emplace_back(-cost_.vertical_map()[i], i);
+  for (int i = 0; i < cells; ++i) busy.emplace_back(-cost_.horizontal_map()[i], cells + i);
   std::nth_element(busy.begin(), busy.begin() + (count - 1), busy.end());
   std::sort(busy.begin(), busy.begin() + count);
   hot_rows_.clear();

@@ -1,0 +1,248 @@
+#include "cost/live_maps.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#endif
+
+namespace placement {
+namespace {
+
+constexpr int kWord = 64;
+
+// Four doubles at a time; lane by lane the arithmetic is the scalar one.
+typedef double Four __attribute__((vector_size(32)));
+Four load(const double* from) {
+  Four four;
+  std::memcpy(&four, from, sizeof four);
+  return four;
+}
+
+// map[i] = what five gcells share with gcell i, and what is blocked there, in GridCost's order. The last four may overlap
+// those before: what they are made of stays.
+void smooth_five(const double* shared, const double* blocked, double block_share, int count, double* map) {
+  if (count < 4) {
+    for (int i = 0; i < count; ++i) {
+      map[i] = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4] + blocked[i] * block_share;
+    }
+    return;
+  }
+  const Four zero = {0, 0, 0, 0}, share = zero + block_share;
+  for (int i = 0;; i = std::min(i + 4, count - 4)) {
+    const double* at = shared + i;
+    const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4) + load(blocked + i) * share;
+    std::memcpy(map + i, &sum, sizeof sum);
+    if (i == count - 4) return;
+  }
+}
+
+}  // namespace
+
+LiveMaps::LiveMaps(const Canvas& canvas)
+    : columns_(canvas.columns),
+      cells_(canvas.cells()),
+      reach_(smoothing_reach(canvas)),
+      sides_{make_side(vertical_axis(canvas), 0), make_side(horizontal_axis(canvas), cells_)},
+      densest_(cells_, counted_gcells(canvas)),
+      busiest_(2 * cells_, counted_gcells(canvas)),
+      congestion_(2 * static_cast<std::size_t>(cells_)),
+      old_demand_(congestion_.size()),
+      old_lines_(canvas.columns + canvas.rows),
+      old_line_demand_(congestion_.size()),
+      old_line_shared_(congestion_.size()),
+      old_runs_(congestion_.size()),
+      old_values_(congestion_.size()),
+      running_(std::max(canvas.columns, canvas.rows)) {}
+
+LiveMaps::Side LiveMaps::make_side(GridAxis axis, int at) const {
+  Side side;
+  side.at = at;
+  side.words = (axis.length + kWord - 1) / kWord;
+  side.demand.assign(cells_, 0.0);
+  if (reach_ == 0) side.old_demand.assign(cells_, 0.0);
+  side.shared.assign(reach_ == 0 ? 1 : static_cast<std::size_t>(axis.lines) * (axis.length + 2 * reach_), 0.0);
+  side.changed.assign(static_cast<std::size_t>(axis.lines) * side.words, 0);
+  side.first.assign(axis.length, std::numeric_limits<std::int32_t>::max());
+  side.last.assign(axis.length, -1);
+  side.axis = std::move(axis);
+  return side;
+}
+
+void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
+  const double* all_steps[2] = {steps.vertical().data(), steps.horizontal().data()};
+  begin();
+  densest_.keep();
+  busiest_.keep();
+  for (int i = 0; i < 2; ++i) {
+    Side& side = sides_[i];
+    std::fill(side.demand.begin(), side.demand.end(), 0.0);
+    std::fill(side.shared.begin(), side.shared.end(), 0.0);
+    for (int place = 0; place < side.axis.length; ++place) {
+      side.first[place] = 0;
+      side.last[place] = side.axis.lines;
+      side.places.push_back(place);
+    }
+    run_demand(i, all_steps[i]);
+    for (int line = 0; line < side.axis.lines; ++line) mark(side, line, 0, side.axis.length - 1);
+  }
+  refill(sides_[0], cover.vertical_block().data());
+  refill(sides_[1], cover.horizontal_block().data());
+}
+
+void LiveMaps::begin() {
+  demands_ = lines_ = line_values_ = runs_ = values_ = 0;
+  is_scan_ = false;
+}
+
+void LiveMaps::mark(Side& side, int line, int first, int last) {
+  std::uint64_t* words = side.changed.data() + static_cast<std::size_t>(line) * side.words;
+  for (int word = first / kWord; word <= last / kWord; ++word) {
+    const int low = std::max(0, first - word * kWord), high = std::min(kWord - 1, last - word * kWord);
+    words[word] |= (~std::uint64_t{0} >> (kWord - 1 - high)) & (~std::uint64_t{0} << low);
+  }
+}
+
+void LiveMaps::cover_changed(const CellBox& box, bool hard) {
+  cover_restored(box);
+  if (!hard || box.last_column < box.first_column) return;
+  for (int row = box.first_row; row <= box.last_row; ++row) mark(sides_[0], row, box.first_column, box.last_column);
+  for (int column = box.first_column; column <= box.last_column; ++column) {
+    mark(sides_[1], column, box.first_row, box.last_row);
+  }
+}
+
+void LiveMaps::cover_restored(const CellBox& box) {
+  for (int row = box.first_row; row <= box.last_row && box.first_column <= box.last_column; ++row) {
+    densest_.touch(row * columns_ + box.first_column, row * columns_ + box.last_column + 1);
+  }
+}
+
+void LiveMaps::update(const RouteSteps& steps, const MacroCover& cover) {
+  find_places(sides_[0], steps.vertical_log(), steps.vertical().data());
+  find_places(sides_[1], steps.horizontal_log(), steps.horizontal().data());
+  run_demand(0, steps.vertical().data());
+  run_demand(1, steps.horizontal().data());
+  refill(sides_[0], cover.vertical_block().data());
+  refill(sides_[1], cover.horizontal_block().data());
+}
+
+// Every change of a step has its opposite further on in the same place, so the demand differs between the first and the
+// last step that changed.
+void LiveMaps::find_places(Side& side, const StepLog& log, const double* steps) {
+  for (const StepChange& change : log) {
+    if (steps[change.index] == change.before) continue;
+    std::int32_t& first = side.first[change.place];
+    std::int32_t& last = side.last[change.place];
+    if (last < 0) side.places.push_back(change.place);
+    first = std::min<std::int32_t>(first, change.line);
+    last = std::max<std::int32_t>(last, change.line);
+  }
+}
+
+void LiveMaps::run_demand(int number, const double* steps) {
+  Side& side = sides_[number];
+  const int length = side.axis.length;
+  for (const std::int32_t place : side.places) {
+    const int first = side.first[place], last = side.last[place];
+    double running = first > 0 ? side.demand[(first - 1) * length + place] : 0.0;
+    for (int line = first; line < last; ++line) {
+      running += steps[line * length + place];
+      if (running != side.demand[line * length + place]) set_demand(number, line, place, running);
+    }
+    side.first[place] = std::numeric_limits<std::int32_t>::max();
+    side.last[place] = -1;
+  }
+  side.places.clear();
+}
+
+void LiveMaps::set_demand(int number, int line, int place, double demand) {
+  Side& side = sides_[number];
+  const int length = side.axis.length, index = line * length + place;
+  const int shared_index = reach_ == 0 ? 0 : line * (length + 2 * reach_) + reach_ + place;
+  old_demand_[demands_++] = {number, index, shared_index, side.demand[index], side.shared[shared_index]};
+  side.demand[index] = demand;
+  if (reach_ > 0) side.shared[shared_index] = demand * side.axis.per_capacity / side.axis.sharers[place];
+  mark(side, line, std::max(0, place - reach_), std::min(length - 1, place + reach_));
+}
+
+void LiveMaps::refill(Side& side, const double* block) {
+  for (int line = 0; line < side.axis.lines; ++line) {
+    for (int word = 0; word < side.words; ++word) {
+      std::uint64_t& bits = side.changed[static_cast<std::size_t>(line) * side.words + word];
+      while (bits != 0) {  // run by run
+        const int first = __builtin_ctzll(bits);
+        const std::uint64_t beyond = ~(bits >> first);
+        const int end = beyond == 0 ? kWord : std::min(kWord, first + __builtin_ctzll(beyond));
+        refill_run(side, block, line, word * kWord + first, word * kWord + end);
+        bits &= end == kWord ? 0 : ~std::uint64_t{0} << end;
+      }
+    }
+  }
+}
+
+void LiveMaps::refill_run(Side& side, const double* block, int line, int first, int end) {
+  const int length = side.axis.length, start = side.at + line * length + first, count = end - first;
+  double* map = congestion_.data() + start;
+  double* old = old_values_.data() + values_;
+  for (int i = 0; i < count; ++i) old[i] = map[i];
+  old_runs_[runs_++] = {start, count};
+  values_ += count;
+  busiest_.touch(start, start + count);
+  const double* blocked = block + line * length + first;
+  if (reach_ == 0) {
+    const double* demand = side.demand.data() + line * length + first;
+    for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_capacity + blocked[i] * side.axis.block_share;
+    return;
+  }
+  const double* shared = side.shared.data() + line * (length + 2 * reach_) + first;
+  if (reach_ == 2) {
+    smooth_five(shared, blocked, side.axis.block_share, count, map);
+    return;
+  }
+  for (int i = 0; i < count; ++i) map[i] = 0.0 + shared[i];
+  for (int offset = 1; offset <= 2 * reach_; ++offset) {
+    for (int i = 0; i < count; ++i) map[i] += shared[i + offset];
+  }
+  for (int i = 0; i < count; ++i) map[i] += blocked[i] * side.axis.block_share;
+}
+
+void LiveMaps::undo() {
+  if (is_scan_ && reach_ == 0) {
+    congestion_.swap(old_values_);
+    for (Side& side : sides_) side.demand.swap(side.old_demand);
+    begin();
+    return;
+  }
+  const double* values = old_values_.data();
+  for (int run = 0; run < runs_; ++run) {
+    const auto [start, count] = old_runs_[run];
+    double* map = congestion_.data() + start;
+    for (int i = 0; i < count; ++i) map[i] = values[i];
+    busiest_.touch(start, start + count);
+    values += count;
+  }
+  int taken = 0;
+  for (int i = 0; i < lines_; ++i) {
+    const auto [side, index, shared_index, count] = old_lines_[i];
+    std::copy_n(old_line_demand_.data() + taken, count, sides_[side].demand.data() + index);
+    std::copy_n(old_line_shared_.data() + taken, count, sides_[side].shared.data() + shared_index);
+    taken += count;
+  }
+  for (int i = demands_ - 1; i >= 0; --i) {
+    const OldDemand& old = old_demand_[i];
+    sides_[old.side].demand[old.index] = old.demand;
+    sides_[old.side].shared[old.shared_index] = old.shared;
+  }
+  begin();
+}
+
+double LiveMaps::density_cost(const MacroCover& cover) {
+  if (cells_ < 10) return density_cost_of_few(cover.density());
+  return 0.5 * densest_.kept(cover.density().data());
+}
+
+}  // namespace placement

@@ -1,0 +1,88 @@
+// The density and congestion maps while macros move: a proposal costs what the gcells cost that it changes, or what one
+// look at all of them costs, and can be taken back. The values and the costs are those of GridCost, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/grid_cost.hpp"
+#include "cost/largest.hpp"
+#include "cost/macro_cover.hpp"
+#include "cost/routing.hpp"
+
+namespace placement {
+
+class LiveMaps {
+ public:
+  explicit LiveMaps(const Canvas& canvas);
+
+  // Starts anew from other steps and another cover.
+  void reset(const RouteSteps& steps, const MacroCover& cover);
+  // Begins a proposal; what came before stays.
+  void begin();
+  // The cover changed in `box`; `hard`: its blockage, too.
+  void cover_changed(const CellBox& box, bool hard);
+  // Takes in what changed since begin(): the steps' log, and the cover's boxes.
+  void update(const RouteSteps& steps, const MacroCover& cover);
+  // The same from all steps, which need no log: sooner done where most of them changed.
+  void update_all(const RouteSteps& steps, const MacroCover& cover);
+  // Goes back to begin(). Tell cover_restored() of the boxes that were changed.
+  void undo();
+  void cover_restored(const CellBox& box);
+
+  double density_cost(const MacroCover& cover);
+  double congestion_cost() { return is_scan_ ? busiest_(congestion_.data()) : busiest_.kept(congestion_.data()); }
+  // Demand over capacity: vertical [R, C], horizontal [C, R].
+  const double* vertical() const { return congestion_.data(); }
+  const double* horizontal() const { return congestion_.data() + cells_; }
+
+ private:
+  struct Side {  // the vertical or the horizontal map
+    GridAxis axis;
+    int at;                       // of the map in congestion_
+    int words;                    // of 64 gcells in a line
+    std::vector<double> demand;   // [lines, length]
+    std::vector<double> old_demand;  // as update_all() found it, where there is no smoothing
+    std::vector<double> shared;   // [lines, reach + length + reach] what each gcell gives to each that shares its demand
+    std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion is to be worked out anew
+    std::vector<std::int32_t> first, last;  // [length] lines between which the demand of a place in the line may change
+    std::vector<std::int32_t> places;       // those places
+  };
+  struct OldDemand {
+    std::int32_t side, index, shared_index;
+    double demand, shared;
+  };
+  struct OldLine {  // values of demand and shared from these on
+    std::int32_t side, index, shared_index, count;
+  };
+  struct OldRun {  // values of congestion_ from `start` on
+    std::int32_t start, count;
+  };
+
+  Side make_side(GridAxis axis, int at) const;
+  void mark(Side& side, int line, int first, int last);
+  void find_places(Side& side, const StepLog& log, const double* steps);
+  void run_demand(int side, const double* steps);
+  void set_demand(int side, int line, int place, double demand);
+  void scan_unsmoothed(Side& side, const double* steps, const double* block);
+  void run_all(int side, const double* steps);
+  void set_demands(int side, int line, int first, int end, const double* demand);
+  void refill(Side& side, const double* block);
+  void refill_run(Side& side, const double* block, int line, int first, int end);
+
+  int columns_, cells_, reach_;
+  Side sides_[2];
+  LargestMean densest_, busiest_;
+  std::vector<double> congestion_;  // [2, R·C]
+  // Of the proposal, in the order of change; each gcell at most once, so there is room for all.
+  std::vector<OldDemand> old_demand_;
+  std::vector<OldLine> old_lines_;
+  std::vector<double> old_line_demand_, old_line_shared_;  // of the lines, one after the other
+  std::vector<OldRun> old_runs_;
+  std::vector<double> old_values_;  // of the runs, one after the other
+  int demands_ = 0, lines_ = 0, line_values_ = 0, runs_ = 0, values_ = 0;
+  bool is_scan_ = false;         // by update_all()
+  std::vector<double> running_;  // [longest line]
+};
+
+}  // namespace placement

@@ -1,0 +1,77 @@
+#include "cost/incremental.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "check.hpp"
+#include "common/random.hpp"
+#include "cost/random_walk.hpp"
+
+using namespace placement;
+
+namespace {
+
+// Hard and soft macros of many sizes and nets of 2 to 12 pins on a grid of more than 64 columns.
+std::shared_ptr<const Design> wide_design(int columns, int rows, int smoothing) {
+  auto design = std::make_shared<Design>();
+  design->canvas = {700.0, 90.0, columns, rows, 5.0, 7.0, 2.0, 3.0, smoothing, 0.0};
+  Random random(static_cast<std::uint64_t>(columns * 31 + smoothing));
+  constexpr int kNodes = 60;
+  for (int node = 0; node < kNodes; ++node) {
+    const bool port = node % 10 == 9;
+    design->kind.push_back(static_cast<std::int8_t>(port ? Kind::port : node % 3 == 0 ? Kind::hard : Kind::soft));
+    design->node_width.push_back(port ? 0 : 3 + 40 * random.fraction());
+    design->node_height.push_back(port ? 0 : 3 + 30 * random.fraction());
+    design->fixed.push_back(port);
+    design->placed.push_back(1);
+    design->initial_x.push_back(700 * random.fraction());
+    design->initial_y.push_back(90 * random.fraction());
+    design->initial_orientation.push_back(0);
+    for (int pin = 0; pin < 2; ++pin) {
+      design->pin_node.push_back(node);
+      design->pin_dx.push_back(port ? 0 : random.both_ways());
+      design->pin_dy.push_back(port ? 0 : random.both_ways());
+    }
+    if (!port && node % 3 == 0) design->placing_order.push_back(node);
+  }
+  design->net_start.push_back(0);
+  for (int net = 0; net < 150; ++net) {
+    const int pins = 2 + static_cast<int>(random.below(net % 5 == 0 ? 11 : 4));
+    for (int pin = 0; pin < pins; ++pin) design->net_pins.push_back(static_cast<std::int32_t>(random.below(2 * kNodes)));
+    design->net_start.push_back(static_cast<std::int32_t>(design->net_pins.size()));
+    design->net_weight.push_back(0.5 + random.fraction());
+  }
+  return design;
+}
+
+void check_walk(int columns, int rows, int smoothing, const Weights& weights) {
+  const auto design = wide_design(columns, rows, smoothing);
+  IncrementalCost moved(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
+                        weights);
+  CostEvaluator full(design);
+  for (std::uint64_t round = 0; round < 60; ++round) {
+    random_walk(moved, 1 + static_cast<std::int64_t>(round), round, 0.4);
+    const Costs expected = full.evaluate(moved.x().data(), moved.y().data(), moved.orientation().data(), weights);
+    CHECK(moved.costs().wirelength == expected.wirelength);
+    CHECK(moved.costs().density_cost == expected.density_cost);
+    CHECK(moved.costs().congestion_cost == expected.congestion_cost);
+    if (weights.name == CostName::chip) continue;
+    for (int cell = 0; cell < design->canvas.cells(); ++cell) {
+      CHECK(moved.vertical_map()[cell] == full.vertical_map()[cell]);
+      CHECK(moved.horizontal_map()[cell] == full.horizontal_map()[cell]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
+  for (const int smoothing : {0, 1, 2, 5, 90}) check_walk(70, 9, smoothing, {});
+  check_walk(130, 3, 2, {});
+  for (const int smoothing : {0, 2}) check_walk(200, 30, smoothing, {});  // so large that no move is scanned
+  check_walk(3, 2, 1, {});
+}
+
+TEST(moves_and_undos_leave_the_chip_cost_of_a_full_evaluation) {
+  check_walk(70, 9, 2, {1.0, 1.0, 1.0, CostName::chip});
+}
