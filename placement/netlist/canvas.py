@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
+
 from placement.netlist.capacity import RoutingCapacity, routing_capacity
+from placement.netlist.constraints import Constraints
 from placement.netlist.design import Canvas
+from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.grid import GridRule, choose_grid
+from placement.netlist.grid import GridRating, GridRule, choose_grid
 
 # Circuit Training's default: congestion is spread over this many gcells on each side.
 _SMOOTHING = 2
@@ -17,6 +23,7 @@ def canvas_of(
     columns: int | None = None,
     rows: int | None = None,
     rule: GridRule | None = None,
+    constraints: Constraints | None = None,
 ) -> tuple[Canvas, RoutingCapacity]:
     """The canvas of a flat design, and what its routing capacity is made of.
 
@@ -25,6 +32,7 @@ def canvas_of(
         columns: of the grid; None: chosen by the rule.
         rows: of the grid; None: chosen by the rule.
         rule: see `placement.netlist.grid`.
+        constraints: of the flat netlist's nodes; the rule leaves their halos between macros. None: no halos.
 
     Raises:
         DesignError: no grid takes the macros.
@@ -33,7 +41,7 @@ def canvas_of(
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     if columns is None or rows is None:
         # Without a macro to place any gcell size will do: cells of about one four-hundredth of the core.
-        grid = choose_grid(core.width, core.height, netlist.width[movable], netlist.height[movable], rule=rule)
+        grid = _grid(design, movable, rule, constraints)
         columns, rows = columns or grid.columns, rows or grid.rows
     capacity = routing_capacity(design)
     canvas = Canvas(
@@ -48,3 +56,17 @@ def canvas_of(
         smoothing=_SMOOTHING,
     )
     return canvas, capacity
+
+
+def _grid(
+    design: FlatDesign, movable: np.ndarray, rule: GridRule | None, constraints: Constraints | None
+) -> GridRating:
+    """The rule's grid for the movable macros with their halos; where these cannot be packed, without."""
+    core, rule = design.floorplan.core, rule or GridRule()
+    width, height = design.netlist.width[movable], design.netlist.height[movable]
+    if constraints is not None:
+        across, up = (2 * side[movable] for side in constraints.sides(design.placement.orientation))
+        own = np.maximum(across - rule.spacing, 0.0), np.maximum(up - rule.spacing, 0.0)
+        with contextlib.suppress(DesignError):
+            return choose_grid(core.width, core.height, width + own[0], height + own[1], rule=rule)
+    return choose_grid(core.width, core.height, width, height, rule=rule)

@@ -29,7 +29,7 @@ class GridRule:
         least_cells, most_cells: gcells.
         aspect: the largest ratio of a gcell's sides.
         tolerance: how far below the best rating a smaller grid may be, as a share of it.
-        spacing: µm added to both sides of every macro.
+        spacing: µm left between macros: it is added to their widths and heights.
     """
 
     least: int = 10

@@ -106,7 +106,7 @@ def import_design(
     kept, left_out = constraints_of(flat, constraints)
     with phase("grid and routing capacity"):
         if canvas is None:
-            canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule)
+            canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule, constraints=kept)
         else:
             canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
             capacity = capacity_of(canvas)

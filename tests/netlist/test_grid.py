@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.netlist import _native
+from placement.netlist.canvas import canvas_of
+from placement.netlist.constraints import Constraints
 from placement.netlist.errors import DesignError
+from placement.netlist.generators.flat import FlatOptions
+from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.grid import GridRule, choose_grid, waste
 
 # Ariane: 133 memories of one size, on the two published canvases.
@@ -79,6 +85,20 @@ def test_packing_as_described(columns: int, rows: int, sizes: list[tuple[int, in
 def test_a_canvas_without_room_is_refused() -> None:
     with pytest.raises(DesignError, match=r"2 macros cannot be packed.* 100 × 100 µm"):
         choose_grid(100.0, 100.0, np.array([80.0, 80.0]), np.array([80.0, 80.0]))
+
+
+def test_halos_count_as_room_between_macros() -> None:
+    """Halos of 0.5 µm are a spacing of 1; of both the larger counts; a turned macro's halos turn with it."""
+    flat = flat_on_floorplan("chip", FlatOptions(cells=200, macros=9, ports=9, macro_pins=8), seed=1)
+    nodes = flat.netlist.num_nodes
+    halos = dataclasses.replace(Constraints.none(nodes), halo=np.full((nodes, 2), [0.5, 0.1]))
+    turned = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, orientation=np.full(nodes, 4)))
+    width, height = flat.netlist.width[flat.netlist.hard], flat.netlist.height[flat.netlist.hard]
+    core = flat.floorplan.core
+    for design, spacing, more in ((flat, 0.0, (1.0, 0.2)), (flat, 0.4, (1.0, 0.4)), (turned, 0.0, (0.2, 1.0))):
+        canvas, _ = canvas_of(design, rule=GridRule(spacing=spacing), constraints=halos)
+        expected = choose_grid(core.width, core.height, width + more[0], height + more[1])
+        assert (canvas.columns, canvas.rows) == (expected.columns, expected.rows)
 
 
 def test_bounds_hold() -> None:
