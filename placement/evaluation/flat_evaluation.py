@@ -106,6 +106,17 @@ class FlatJudge:
         """
         return self._place(placement, None, stopped)
 
+    def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
+        """As `place`, with the room that cells need to be routed: at `DENSITY`, straps aside.
+
+        Args:
+            placement: of the clustered design; its hard macros are read.
+            stopped: as of `place`.
+        """
+        start = macros_on_flat(self._flat, self._design.netlist, placement)
+        result = spread_cells(self._flat.netlist, start, self._core, straps=0.0, settings=SETTINGS, stopped=stopped)
+        return FlatPlaced(self._flat, self._cluster, result)
+
     def check(
         self,
         placement: Placement,

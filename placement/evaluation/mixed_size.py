@@ -16,6 +16,7 @@ from placement.flat.among_cells import among_cells, macros_of
 from placement.flat.from_clusters import core_of, macros_from_flat
 from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
+from placement.flat.routable import DENSITY
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
 from placement.search.config import AnnealConfig, Budget
@@ -25,7 +26,7 @@ from placement.search.starts import Start, legal
 from placement.training.compilation import keep_compilations
 
 NAME = "mixed size"
-SETTINGS = PlacerSettings(overflow=0.05)
+SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
 """Macros are most of the charge: at 7% the cells would not be spread yet."""
 
 WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")

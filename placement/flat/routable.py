@@ -34,7 +34,8 @@ ROOMY = 0.7
 decide the wirelength, and no flow would take so much."""
 
 SCATTERED = 2.0
-"""Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way."""
+"""Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
+do not come back from there."""
 
 
 def spread_cells(
@@ -43,20 +44,23 @@ def spread_cells(
     core: Core,
     *,
     dense: float = np.inf,
+    straps: float | None = None,
     settings: PlacerSettings | None = None,
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> FlatResult:
-    """Places all standard cells as `flat_check` does, at `DENSITY` and clear of the macros by `straps_of` the design.
+    """Places all standard cells as `flat_check` does, at `DENSITY` and clear of the macros by `straps`.
 
     Where the cells do not fit so, the density rises; where they still do not, or fly apart, the straps get less.
-    Where they end scattered, they are placed once more, with half the growth of the weight; the shorter counts.
+    Where they scatter, to more than `SCATTERED` times `dense`, or do not converge, they are placed once more, with half
+    the growth of the weight. Where they scatter again the result has not converged: no flow could leave them so.
 
     Args:
         netlist: the flat one.
         placement: macros, ports and fixed cells.
         core: where cells may stand, with halos of its own; the larger one counts.
-        dense: µm, the wirelength of `flat_check`.
+        dense: µm, the wirelength of `flat_check`; infinite: one attempt, whatever comes of it.
+        straps: µm around each macro; None: `straps_of` the design.
         settings: of the placer; its density is not read.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often.
@@ -67,21 +71,46 @@ def spread_cells(
     """
     settings = settings or PlacerSettings()
     failed: DesignError | None = None
-    for room, share in _rooms(netlist, placement, core):
-        roomy = dataclasses.replace(settings, density=share)
+    for room, share in _rooms(netlist, placement, core, straps_of(netlist, core) if straps is None else straps):
         try:
-            found = flat_check(netlist, placement, room, settings=roomy, report=report, stopped=stopped)
-            if found.wirelength <= SCATTERED * dense or not found.converged:
-                return found
-            slower = dataclasses.replace(roomy, growth=1 + (roomy.growth - 1) / 2)
-            again = flat_check(netlist, placement, room, settings=slower, report=report, stopped=stopped)
+            roomy = dataclasses.replace(settings, density=share)
+            return _spread(netlist, placement, room, dense=dense, settings=roomy, report=report, stopped=stopped)
         except DesignError as error:
             failed = error
-            continue
-        shorter = again if again.converged and again.wirelength < found.wirelength else found
-        return shorter._replace(seconds=found.seconds + again.seconds)
     assert failed is not None
     raise failed
+
+
+def _spread(
+    netlist: Netlist,
+    placement: Placement,
+    room: Core,
+    *,
+    dense: float,
+    settings: PlacerSettings,
+    report: Callable[[Progress], None] | None,
+    stopped: Callable[[], bool] | None,
+) -> FlatResult:
+    """`flat_check`; once more, more slowly, where the cells end scattered."""
+    now = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal now
+        now = progress.wirelength
+        if report:
+            report(progress)
+
+    def ends() -> bool:
+        return now > SCATTERED * dense or bool(stopped and stopped())
+
+    found: list[FlatResult] = []
+    for slower in (1.0, 0.5):
+        growth = 1 + (settings.growth - 1) * slower
+        slow = dataclasses.replace(settings, growth=growth)
+        found.append(flat_check(netlist, placement, room, settings=slow, report=show, stopped=ends))
+        if found[-1].converged or dense == np.inf or (stopped and stopped()):
+            break
+    return found[-1]._replace(seconds=sum(one.seconds for one in found))
 
 
 def straps_of(netlist: Netlist, core: Core) -> float:
@@ -103,14 +132,13 @@ def straps_of(netlist: Netlist, core: Core) -> float:
     return 0.0
 
 
-def _rooms(netlist: Netlist, placement: Placement, core: Core) -> Iterator[tuple[Core, float]]:
-    """Cores with the straps' halos, and densities, the first choice first; all but the last hold the cells."""
+def _rooms(netlist: Netlist, placement: Placement, core: Core, widest: float) -> Iterator[tuple[Core, float]]:
+    """Cores with halos up to `widest` µm, and densities, the first choice first; all but the last hold the cells."""
     problem = flat_problem(netlist, placement, core)
     grid = grid_for(problem)
     movable = np.zeros(netlist.num_nodes, bool)
     movable[problem.cells] = True
-    widest = straps_of(netlist, core)
-    for straps in (widest, widest / 2):
+    for straps in dict.fromkeys((widest, widest / 2)):
         room = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), straps))
         fixed = fixed_rectangles(netlist, placement, room, movable=movable)
         free = float((1 - density.blocked_share(fixed, grid)).sum()) * grid.bin_area

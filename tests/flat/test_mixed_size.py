@@ -76,3 +76,23 @@ def test_macros_count_with_their_halos_only_where_they_are_to_be_placed() -> Non
     own = draft.netlist.kind[mixed.cells] == NodeKind.HARD
     np.testing.assert_allclose(mixed.width[own], draft.netlist.width[draft.netlist.hard[1:]] + 4.0)
     assert own.sum() == len(draft.netlist.hard) - 1 and len(mixed.fixed) == 1
+
+
+def crowding(placement: Placement) -> float:
+    """The share of its bin (a tenth of the core across and up) that cells take, as the mean cell sees it."""
+    draft = made()
+    cells = draft.netlist.kind == NodeKind.CELL
+    area = (draft.netlist.width * draft.netlist.height)[cells]
+    bins = [np.linspace(0, side, 11) for side in (draft.width, draft.height)]
+    taken, *_ = np.histogram2d(placement.x[cells], placement.y[cells], bins=bins, weights=area)
+    return float((taken**2).sum() / taken.sum()) / (draft.width * draft.height / 100)
+
+
+def test_cells_spread_to_the_density_that_is_asked_for() -> None:
+    core = Core(made().width, made().height, halo=2.0)
+    settings = dataclasses.replace(QUICK, density=0.5)
+    spread = place_mixed_size(made().netlist, start(), core, settings=settings)
+    assert crowding(spread) < 0.85 * crowding(placed())
+    assert half_perimeter(made().netlist, spread) > half_perimeter(made().netlist, placed())
+    full = dataclasses.replace(QUICK, density=0.01)  # no room for a hundred times their area: they get what there is
+    assert np.isfinite(place_mixed_size(made().netlist, start(), core, settings=full).x).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from placement.flat import routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings
+from placement.flat.global_placement import PlacerSettings, Progress
 from placement.flat.routable import DENSITY, STRAPS, spread_cells, straps_of
 from placement.netlist.design import NodeKind, Placement
 from placement.netlist.errors import DesignError
@@ -101,6 +101,10 @@ def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytes
         spread_cells(made().netlist, wall(), core(halo=6.0))
     assert [halo for halo, _ in tried] == [6.0] * len(tried)
     tried.clear()
+    with pytest.raises(DesignError, match="flew apart"):
+        spread_cells(made().netlist, wall(), core(), straps=0.0)
+    assert tried == [(0.0, DENSITY), (0.0, 1.0)]
+    tried.clear()
     tight = dataclasses.replace(core(), blockages=((0.0, 0.0, 0.3 * made().width, made().height),))
     with pytest.raises(DesignError, match="flew apart"):
         spread_cells(made().netlist, wall(), tight)
@@ -118,17 +122,37 @@ def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:
         assert straps_of(netlist, Core(width=enough - 0.01, height=enough)) < straps
 
 
-def test_scattered_cells_are_placed_once_more_and_the_shorter_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond twice the dense wirelength an attempt ends; so does it at its last iteration without the goal."""
     true, growths = found(False).spread, []
 
-    def check(*_: object, settings: PlacerSettings, **__: object) -> FlatResult:
+    def check(*_: object, settings: PlacerSettings, report: Any, stopped: Any, **__: object) -> FlatResult:
         growths.append(settings.growth)
-        return true._replace(wirelength=lengths.pop(0), seconds=1.0)
+        length, goal = attempts.pop(0)
+        report(Progress(10, length, 0.5))
+        return true._replace(wirelength=length, converged=goal and not stopped(), seconds=1.0)
 
     monkeypatch.setattr(routable, "flat_check", check)
-    for given, expected in (([199.0], 199.0), ([300.0, 150.0], 150.0), ([300.0, 310.0], 300.0)):
+    for given, expected, converged in (
+        ([(199.0, True)], 199.0, True),
+        ([(300.0, True), (150.0, True)], 150.0, True),
+        ([(150.0, False), (160.0, True)], 160.0, True),
+        ([(300.0, True), (310.0, True)], 310.0, False),
+    ):
         growths.clear()
-        lengths, count = list(given), len(given)
+        attempts, count = list(given), len(given)
         again = spread_cells(made().netlist, made().placement, core(), dense=100.0, settings=SETTINGS)
-        assert (again.wirelength, again.seconds) == (expected, count)
+        assert (again.wirelength, again.converged, again.seconds) == (expected, converged, count)
         assert growths == pytest.approx([1.05, 1.025][:count])
+
+
+def test_a_stop_is_no_scattering(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def check(*_: object, **__: object) -> FlatResult:
+        calls.append(1)
+        return found(False).spread._replace(converged=False)
+
+    monkeypatch.setattr(routable, "flat_check", check)
+    spread_cells(made().netlist, made().placement, core(), dense=100.0, settings=SETTINGS, stopped=lambda: True)
+    assert len(calls) == 1
