@@ -14,8 +14,8 @@ class RewardStatistics(NamedTuple):
     """Running statistics of each design's episode rewards; part of the learner's state.
 
     Attributes:
-        mean: float32 [G].
-        deviation: float32 [G], root of the running mean squared distance to `mean`.
+        mean: float32 [G], of the newest episodes.
+        deviation: float32 [G], of the rewards about the mean of their own iteration.
         iterations: int32 [G], iterations that brought episodes of the design.
     """
 
@@ -24,8 +24,9 @@ class RewardStatistics(NamedTuple):
     iterations: np.ndarray
 
 
-_MEMORY = 20
-"""Iterations that the running statistics look back over."""
+_MEAN_MEMORY, _DEVIATION_MEMORY = 48, 192
+"""Episodes of a design that the running mean and deviation look back over. They must not lag: in a few iterations the
+rewards rise by a deviation, and the deviation itself shrinks to a half."""
 _LEAST_DEVIATION = 1e-4
 """Costs that differ by less than this are equal for every purpose."""
 REWARD_LIMIT = 5.0
@@ -42,6 +43,9 @@ def updated_statistics(
 ) -> RewardStatistics:
     """The statistics with one iteration's episodes added. Dead ends do not count: their penalty is no cost.
 
+    The deviation is that within an iteration, as the policy that played it is one: the rise of the rewards from
+    iteration to iteration is no part of it. Of a single episode its distance to the mean so far is taken.
+
     Args:
         statistics: so far.
         design: int [B].
@@ -52,12 +56,13 @@ def updated_statistics(
     for which in np.unique(design[~dead_end]):
         rewards = reward[(design == which) & ~dead_end].astype(np.float64)
         iterations[which] += 1
-        rate = max(1.0 / iterations[which], 1.0 / _MEMORY)
-        new_mean = (1 - rate) * mean[which] + rate * rewards.mean()
-        square = (1 - rate) * deviation[which] ** 2 * (iterations[which] > 1) + rate * np.mean(
-            (rewards - new_mean) ** 2
-        )
-        mean[which], deviation[which] = new_mean, max(np.sqrt(square), _LEAST_DEVIATION)
+        count = len(rewards)
+        square = rewards.var(ddof=1) if count > 1 else (rewards[0] - mean[which]) ** 2 * (iterations[which] > 1)
+        rate = max(1.0 / iterations[which], count / (count + _DEVIATION_MEMORY))
+        square = (1 - rate) * deviation[which] ** 2 * (iterations[which] > 1) + rate * square
+        rate = 1.0 if iterations[which] == 1 else count / (count + _MEAN_MEMORY)
+        mean[which] = (1 - rate) * mean[which] + rate * rewards.mean()
+        deviation[which] = max(np.sqrt(square), _LEAST_DEVIATION)
     return RewardStatistics(mean, deviation, iterations)
 
 

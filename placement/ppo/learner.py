@@ -37,7 +37,8 @@ from placement.ppo.gradient_step import (
 from placement.ppo.hosts import Hosts
 from placement.ppo.loss import Coefficients, Samples
 from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
-from placement.ppo.minibatches import split_minibatches
+from placement.ppo.minibatches import all_minibatches, split_minibatches
+from placement.ppo.proximal import with_proximal
 from placement.ppo.targets import Targets, targets, wire_shares
 from placement.ppo.trajectory import Episode, stack_episodes
 
@@ -123,6 +124,7 @@ class Learner:
         self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
+        self._proximal = jax.jit(functools.partial(with_proximal, self._network), out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
         trained = Trained(params, self._optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         self.state = LearnerState(
@@ -221,10 +223,12 @@ class Learner:
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
         inside = self._inside(goals.lengths)
         drawn = math.ceil(self._config.sample_fraction * len(inside))
+        orders = [seeds.permutation(inside)[:drawn] for _ in range(self._config.epochs)]
+        data = self._with_proximal(trained, data, batch, np.unique(orders))
         metrics: list[StepMetrics] = []
-        for _ in range(self._config.epochs):
+        for order in orders:
             before = len(metrics)
-            for minibatch in self._minibatches(seeds.permutation(inside)[:drawn], len(batch.length)):
+            for minibatch in self._minibatches(order, len(batch.length)):
                 trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
             if self._config.target_kl > 0:
@@ -283,9 +287,21 @@ class Learner:
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         weights = np.zeros_like(goals.advantages)
         imitated = weights if imitation is None else np.broadcast_to(imitation[:, None], weights.shape).copy()
-        samples = Samples(actions, batch.log_probabilities, goals.advantages, goals.returns, imitated, weights)
+        drawn_now = np.ones_like(weights)
+        samples = Samples(
+            actions, batch.log_probabilities, drawn_now, goals.advantages, goals.returns, imitated, weights
+        )
         flat = jax.tree.map(_joined, Samples(*samples))
         return IterationData(prepared.observation, put(flat, replicated(self._mesh)))
+
+    def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
+        """The data where those samples of `used` (int32 [samples]) that an older policy drew are told apart."""
+        stale = used[(batch.version < self.state.version)[used // self._steps]]
+        for minibatch in all_minibatches(
+            stale, len(batch.length) * self._steps, size=self._config.minibatch_size, mesh=self._mesh
+        ):
+            data = self._proximal(trained.params, self._inputs, data, minibatch)
+        return data
 
     def _imitate(
         self,

@@ -32,7 +32,8 @@ class Samples(NamedTuple):
 
     Attributes:
         actions: int32 [B].
-        log_probabilities: float32 [B], of the actions when they were drawn.
+        log_probabilities: float32 [B], of the actions by the policy that the iteration began with.
+        off_policy: float32 [B], that policy's probability over that of the policy which drew the action, at most 1.
         advantages: float32 [B].
         returns: float32 [B], the value head's targets.
         imitation: float32 [B], how strongly the action is to be imitated; above 0, the sample is nobody's own
@@ -42,6 +43,7 @@ class Samples(NamedTuple):
 
     actions: Array
     log_probabilities: Array
+    off_policy: Array
     advantages: Array
     returns: Array
     imitation: Array
@@ -94,7 +96,7 @@ def ppo_terms(logits: jax.Array, values: jax.Array, samples: Samples, coefficien
     log_probabilities = jax.nn.log_softmax(logits)
     chosen = jnp.take_along_axis(log_probabilities, samples.actions[:, None], axis=1)[:, 0]
     log_ratio = chosen - samples.log_probabilities
-    policy = clipped_policy_loss(log_ratio, samples.advantages, coefficients.clip)
+    policy = samples.off_policy * clipped_policy_loss(log_ratio, samples.advantages, coefficients.clip)
     value = 0.5 * (values - samples.returns) ** 2
     entropy = categorical_entropy(log_probabilities)
     clipped = (jnp.abs(jnp.expm1(log_ratio)) > coefficients.clip).astype(jnp.float32)

@@ -44,6 +44,20 @@ def split_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh) ->
     return result
 
 
+def all_minibatches(order: np.ndarray, most: int, *, size: int, mesh: Mesh) -> list[Minibatch]:
+    """As `split_minibatches`, but none is left out: the last one is filled up with the index `most`, past all samples.
+
+    Args:
+        order: int32 [samples], indices into S.
+        most: samples of the iteration.
+        size: samples of a minibatch.
+        mesh: over whose devices each chunk is split.
+    """
+    size = min(size, math.ceil(most / mesh.size) * mesh.size)
+    missing = -len(order) % size
+    return split_minibatches(np.append(order, np.full(missing, most, np.int32)), most, size=size, mesh=mesh)
+
+
 def _chunks(size: int, mesh: Mesh) -> tuple[int, int]:
     """(Q, B) of a minibatch of `size`: all at once on an accelerator, cache-sized on a CPU."""
     share = size // mesh.size

@@ -56,14 +56,25 @@ def test_statistics_follow_each_design_and_leave_dead_ends_out() -> None:
     dead_end = np.array([False, False, False, True])
     first = updated_statistics(initial_statistics(3), design, reward, dead_end)
     np.testing.assert_allclose(first.mean, [-0.9, -3.0, 0.0], rtol=1e-6)
-    np.testing.assert_allclose(first.deviation, [0.1, 1e-4, 1.0], rtol=1e-5)
+    np.testing.assert_allclose(first.deviation, [np.sqrt(0.02), 1e-4, 1.0], rtol=1e-5)
     np.testing.assert_array_equal(first.iterations, [1, 1, 0])
-    second = updated_statistics(first, np.array([0, 0]), np.array([-0.7, -0.5]), np.zeros(2, bool))
-    np.testing.assert_allclose(second.mean[0], -0.75, rtol=1e-6)
-    spread = 0.5 * 0.1**2 + 0.5 * (0.05**2 + 0.25**2) / 2
-    np.testing.assert_allclose(second.deviation[0], np.sqrt(spread), rtol=1e-5)
+    second = updated_statistics(first, np.array([0, 0, 1]), np.array([-0.7, -0.5, -2.8]), np.zeros(3, bool))
+    np.testing.assert_allclose(second.mean[:2], [-0.9 + 0.3 * 2 / 50, -3.0 + 0.2 / 49], rtol=1e-6)
+    # About the iteration's own mean, which has risen; a single episode's about the mean so far.
+    np.testing.assert_allclose(second.deviation[:2], [np.sqrt(0.02), 0.2 / np.sqrt(2)], rtol=1e-5)
     normalised = normalised_rewards(first, design, reward)
-    np.testing.assert_allclose(normalised, [-1, 1, 0, -REWARD_LIMIT], atol=1e-5)
+    np.testing.assert_allclose(normalised, [-np.sqrt(0.5), np.sqrt(0.5), 0, -REWARD_LIMIT], atol=1e-5)
+
+
+def test_rising_rewards_are_told_in_deviations_of_one_iteration() -> None:
+    """Rewards rise by half a deviation an iteration: the newest have deviation 1 all the same, and a mean near 0."""
+    generator, statistics = np.random.default_rng(0), initial_statistics(1)
+    for iteration in range(60):
+        reward = (0.005 * iteration + 0.01 * generator.standard_normal(48)).astype(np.float32)
+        statistics = updated_statistics(statistics, np.zeros(48, int), reward, np.zeros(48, bool))
+    normalised = normalised_rewards(statistics, np.zeros(48, int), reward)
+    assert 0.7 < normalised.std() < 1.3
+    assert abs(normalised.mean()) < 1.0
 
 
 def test_explained_variance() -> None:

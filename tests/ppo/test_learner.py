@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.observation import Observation
-from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo.gradient_step import IterationData, Minibatch, normalised_over
 from placement.ppo.learner import Learner, LearnerState
 from placement.ppo.loss import Samples
 from placement.ppo.mesh import make_mesh
-from placement.ppo.trajectory import Episode
+from placement.ppo.targets import targets
+from placement.ppo.trajectory import stack_episodes
 from tests.support.designs import four_macros, random_design, square_canvas
-from tests.support.episodes import played_episodes
+from tests.support.episodes import chances_of, played_episodes
 
 POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
 PPO = PPOConfig(iterations=10, epochs=2, sample_fraction=1.0, minibatch_size=40, learning_rate=3e-3)
@@ -92,6 +91,34 @@ def test_the_first_step_sees_the_actors_distribution(
     assert metrics["clip_fraction"] == 0
 
 
+def test_older_episodes_are_weighed_and_clipped_against_the_policy_of_now(
+    learner: Learner, initial: LearnerState, agent: Agent, designs: list[Design]
+) -> None:
+    """The loss of the first step by hand: -min(1, π/μ)·A, with π and μ from an agent that plays the actions again."""
+    learner.state = initial
+    drawn = played_episodes(designs, 32, 3, env=ENV, played_by=(agent, learner.parameters()), bonus=2, version=0)
+    for _ in range(3):
+        learner.update(drawn, iteration=0)
+    late = copy.copy(learner)
+    late._config = dataclasses.replace(PPO, learning_rate=1e-12, epochs=1, minibatch_size=1000)
+    state = jax.device_get(late.state)
+    metrics = late.update(drawn, iteration=0)
+    assert abs(metrics["approx_kl"]) < 1e-9
+    assert metrics["clip_fraction"] == 0
+    batch = stack_episodes(drawn)
+    goals = targets(PPO, late.state.reward_statistics, batch)
+    chances = [chances_of(agent, state.trained.params, designs, one, env=ENV) for one in drawn]
+    ratio = [np.exp(now - one.log_probabilities[: one.length]) for now, one in zip(chances, drawn, strict=True)]
+    losses = np.concatenate(
+        [-np.minimum(1, one) * row[: len(one)] for one, row in zip(ratio, goals.advantages, strict=True)]
+    )
+    assert np.concatenate(ratio).max() > 1.05 > 0.95 > np.concatenate(ratio).min()
+    assert metrics["policy_loss"] == pytest.approx(losses.mean(), rel=1e-3)
+    late.state = state
+    fresh = [one._replace(version=state.version) for one in drawn]
+    assert late.update(fresh, iteration=0)["approx_kl"] > 1e-4
+
+
 def test_resuming_is_exact(learner: Learner, initial: LearnerState, designs: list[Design]) -> None:
     learner.state = initial
     first, second = (played_episodes(designs, 32, seed, env=ENV) for seed in (1, 2))
@@ -138,7 +165,7 @@ def test_eight_devices_do_what_one_does(learner: Learner, initial: LearnerState,
     np.testing.assert_array_equal(_flat(eight.state), _flat(initial))
     steps = 0.0
     for iteration in range(2):
-        episodes = played_episodes(designs, 32, iteration, env=ENV)
+        episodes = played_episodes(designs, 32, iteration, env=ENV, version=0)  # older than the second learns from
         for one in (learner, eight):
             metrics = one.update(episodes, iteration=iteration)
         steps += metrics["gradient_steps"]
@@ -187,25 +214,13 @@ def test_it_imitates_better_episodes_from_elsewhere(designs: list[Design], agent
             learner.teach(lessons)
         for _ in range(8):
             learner.update(played, iteration=0)
-        return float(_log_probabilities(agent, learner.parameters(), designs, taught[0]).sum())
+        return float(chances_of(agent, learner.parameters(), designs, taught[0], env=ENV).sum())
 
     assert likelihood(taught) > likelihood([]) + 1
 
 
-def _log_probabilities(agent: Agent, params: dict, designs: list[Design], episode: Episode) -> np.ndarray:
-    """Of an episode's actions under the parameters, float32 [length]."""
-    pool = make_pool(designs, 1, config=ENV, design_of_env=[int(episode.design)])
-    (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
-    decide = jax.jit(agent.network.decide)
-    for action in episode.actions[: episode.length]:
-        logits, _ = decide(params, embeddings, agent.network.inputs, Observation(**observation))
-        found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
-        observation = pool.step([action])[0]
-    return np.array(found)
-
-
 def test_minibatch_normalisation_by_hand() -> None:
-    data = IterationData(None, Samples(*[jnp.arange(6.0)] * 2, jnp.array([1.0, 2, 3, 50, 9, 9]), *[jnp.zeros(6)] * 3))
+    data = IterationData(None, Samples(*[jnp.arange(6.0)] * 3, jnp.array([1.0, 2, 3, 50, 9, 9]), *[jnp.zeros(6)] * 3))
     minibatch = Minibatch(jnp.array([[0, 1], [2, 5]]), jnp.array([[1.0, 1], [1, 0]]))
     scaled = normalised_over(data, minibatch).samples.advantages
     np.testing.assert_allclose(scaled[:3], np.array([-1, 0, 1]) * np.sqrt(1.5), rtol=1e-5)

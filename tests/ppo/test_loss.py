@@ -48,13 +48,14 @@ def test_terms_are_weighted_sums_by_hand() -> None:
     samples = Samples(
         actions=jnp.array([0, 2, 1]),
         log_probabilities=jnp.log(jnp.array([0.25, 0.6, 0.1])),
+        off_policy=jnp.array([0.5, 1.0, 1.0]),
         advantages=jnp.array([1.0, -1.0, 100.0]),
         returns=jnp.array([1.0, 0.0, 50.0]),
         imitation=jnp.zeros(3),
         weights=jnp.array([1.0, 1.0, 0.0]),
     )
     terms = ppo_terms(logits, jnp.array([0.0, 2.0, 0.0]), samples, COEFFICIENTS)
-    policy = -1.2 + 1.0  # ratio 2 clipped to 1.2; ratio 1
+    policy = -0.5 * 1.2 + 1.0  # ratio 2 clipped to 1.2, weighed by a half; ratio 1
     value = 0.5 * 1 + 0.5 * 4
     entropy = 1.5 * np.log(2) - (0.4 * np.log(0.2) + 0.6 * np.log(0.6))
     np.testing.assert_allclose(terms.policy_loss, policy, rtol=1e-6)

@@ -13,6 +13,8 @@ from placement.policy.agent import Agent, Params
 from placement.ppo.trajectory import Episode, signature
 
 STEPS = 6
+NEWEST = np.iinfo(np.int32).max
+"""A model version that no learner has passed: its episodes are not from an older policy."""
 
 
 def episode(count: int, *, actor: int = 0, version: int = 0, steps: int = STEPS) -> Episode:
@@ -42,6 +44,7 @@ def played_episodes(
     env: EnvConfig,
     played_by: tuple[Agent, Params] | None = None,
     bonus: int = 0,
+    version: int = NEWEST,
 ) -> list[Episode]:
     """Legal episodes, random unless an agent plays. With `bonus`, each action in a column below it pays 1."""
     pool = make_pool(designs, count, config=env, num_threads=1)
@@ -51,6 +54,7 @@ def played_episodes(
     batch = Episode(*(np.repeat(value[None], count, axis=0) for value in batch))
     batch.identity[:, 1] = np.arange(seed * count, (seed + 1) * count)
     batch.actions[:] = -1
+    batch.version[:] = version
     batch.design[:] = pool.config.design_of_env
     running = np.ones(count, bool)
     for step in range(steps):
@@ -71,6 +75,18 @@ def played_episodes(
     if bonus:
         batch.reward[:] = ((batch.actions >= 0) & (batch.actions % pool.spec.columns < bonus)).sum(axis=1)
     return [Episode(*(np.array(field[index]) for field in batch)) for index in range(count)]
+
+
+def chances_of(agent: Agent, params: Params, designs: list[Design], episode: Episode, *, env: EnvConfig) -> np.ndarray:
+    """Log-probabilities of an episode's actions under the parameters, float32 [length]."""
+    pool = make_pool(designs, 1, config=env, design_of_env=[int(episode.design)])
+    (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
+    decide = jax.jit(agent.network.decide)
+    for action in episode.actions[: episode.length]:
+        logits, _ = decide(params, embeddings, agent.network.inputs, Observation(**observation))
+        found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
+        observation = pool.step([action])[0]
+    return np.array(found)
 
 
 def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
