@@ -26,7 +26,7 @@ RECORD_NAME = "tracking.json"
 KEPT = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
 """What of a run folder goes to the tracker at the end."""
 STOP_SECONDS = 60.0
-"""That the thread may take to send what is left."""
+"""That the thread may take to send what is left, results included, and to end the tracker's run."""
 
 
 @contextlib.contextmanager
@@ -69,11 +69,11 @@ class Follower:
         self._place = {"name": settings.name, "uri": settings.uri, "project": settings.project}
         before = _record(folder / RECORD_NAME)
         same = all(before.get(key) == value for key, value in self._place.items())
-        self._sent = int(before["iteration"]) if same else 0
+        self._sent = before["iteration"] if same else 0
         parameters = dict(_dotted(plain(config)))
         name = f"{design_label(config.design)} seed {config.seed}"
         self._tracker = make(settings, name, parameters, before["run"] if same else None, folder=folder)
-        self._stop, self._down = threading.Event(), False
+        self._stop, self._down, self._finished = threading.Event(), False, False
         self._thread = threading.Thread(target=self._follow, name="tracking", daemon=True)
         self._note()
 
@@ -83,18 +83,15 @@ class Follower:
 
     def end(self, *, finished: bool) -> None:
         """Sends what is left and, where the run is `finished`, its results; says what could not be sent."""
+        self._finished = finished
         self._stop.set()
         self._thread.join(timeout=STOP_SECONDS)
         if self._thread.is_alive():
-            _log.warning("tracking: no answer in %g s; iterations after %d were not sent", STOP_SECONDS, self._sent)
-            return
-        try:
-            self._send()
-            if finished:
-                self._tracker.artefacts(sorted({path for kept in KEPT for path in self._folder.glob(kept)}))
-            self._tracker.end(finished=finished)
-        except TrackingError as error:
-            _log.warning("tracking: not everything was sent (iterations up to %d were): %s", self._sent, error)
+            _log.warning(
+                "tracking: no answer in %g s; iterations after %d, or the results, were not sent",
+                STOP_SECONDS,
+                self._sent,
+            )
 
     def _follow(self) -> None:
         while not self._stop.wait(self._interval):
@@ -106,6 +103,13 @@ class Follower:
                 self._down = True
             else:
                 self._down = False
+        try:
+            self._send()
+            if self._finished:
+                self._tracker.artefacts(sorted({path for kept in KEPT for path in self._folder.glob(kept)}))
+            self._tracker.end(finished=self._finished)
+        except TrackingError as error:
+            _log.warning("tracking: not everything was sent (iterations up to %d were): %s", self._sent, error)
 
     def _send(self) -> None:
         """Sends the rows that were not sent yet, and notes how far it is."""
@@ -124,8 +128,15 @@ class Follower:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """What an earlier start noted; empty where there was none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    """What an earlier start noted; empty where there was none, or where it cannot be read, which is said."""
+    if not path.exists():
+        return {}
+    try:
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        return {**noted, "run": str(noted["run"]), "iteration": int(noted["iteration"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _log.warning("tracking: %s is damaged (%r): the tracker gets a new run, with all iterations", path, error)
+        return {}
 
 
 def _dotted(values: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:

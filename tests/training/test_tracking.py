@@ -118,8 +118,33 @@ def test_a_tracker_that_hangs_does_not_hold_the_end(config: TrainConfig, monkeyp
     with tracked(config, make=told.make):
         learn(config, range(1, 2))
         assert told.asked.wait(30)
-    assert "no answer in 0.05 s; iterations after 0 were not sent" in caplog.text
+    assert "no answer in 0.05 s; iterations after 0, or the results, were not sent" in caplog.text
     released.set()
+
+
+@pytest.mark.parametrize("last", ["artefacts", "end"])
+def test_a_tracker_that_hangs_with_the_results_does_not_hold_the_end(
+    last: str, config: TrainConfig, monkeypatch, caplog
+):
+    told, released = Told(), threading.Event()
+    monkeypatch.setattr(tracking, "STOP_SECONDS", 0.5)
+    monkeypatch.setattr(told, last, lambda *_, **__: released.wait(30))
+    with tracked(config, make=told.make):
+        learn(config, range(1, 2))
+    assert "no answer in 0.5 s; iterations after 1, or the results, were not sent" in caplog.text
+    released.set()
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[1]", '{"name": "mlflow"}', '{"run": "a", "iteration": "many"}'])
+def test_a_damaged_record_is_told_and_the_tracker_gets_a_new_run(damaged: str, config: TrainConfig, caplog) -> None:
+    told = Told()
+    with tracked(config, make=told.make):
+        learn(config, range(1, 3))
+    (Path(config.run_dir) / tracking.RECORD_NAME).write_text(damaged)
+    with tracked(config, make=told.make):
+        pass
+    assert "tracking.json is damaged" in caplog.text
+    assert told.runs == [None, None] and told.steps == [1, 2, 1, 2]
 
 
 def test_the_run_folder_is_the_same_with_a_tracker() -> None:
