@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
 from placement.cli.main import main
@@ -502,3 +503,105 @@ def test_an_imported_design_is_exported_checked_flat_and_snapped_to_its_tracks(
     one.page.wait_for_selector("#job:has-text('flat wirelength')", timeout=2 * SECONDS)
     one.page.click("label:has-text('standard cells')")
     one.page.wait_for_selector("#message:has-text('standard cells, placed by the flat check')")
+
+
+def test_flylines_join_what_is_chosen_and_the_view_is_a_picture(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    """The lines' weights by hand: a net of k pins joins each pair of its nodes by its weight / (k - 1)."""
+    design = load(DESIGN)
+    one, node, netlist = person(serve(DESIGN)), hard(design), design.netlist
+    expected = np.zeros(netlist.num_nodes)
+    for net, weight in enumerate(netlist.net_weight):
+        pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
+        on = netlist.pin_node[pins]
+        np.add.at(expected, on[on != node], (on == node).sum() * weight / max(1, len(on) - 1))
+    one.page.evaluate("node => viewer.model.choose([node])", node)
+    lines = one.page.evaluate("viewer.model.lines")
+    assert lines and all(line["from"] == node for line in lines)
+    for line in lines:
+        assert line["weight"] == pytest.approx(expected[line["to"]])
+    assert lines[0]["weight"] == pytest.approx(expected.max())
+    with one.page.expect_download() as download:
+        one.page.click("button:has-text('SVG')")
+    drawn = Path(download.value.path()).read_text()
+    ends = one.page.evaluate(
+        """line => [line.from, line.to].map(at => viewer.viewport.toScreen(viewer.model.placement.x[at],
+            viewer.model.placement.y[at]).map(value => Number(value.toFixed(2))))""",
+        lines[0],
+    )
+    (px, py), (qx, qy) = ends
+    assert f"M{px:g},{py:g}L{qx:g},{qy:g}" in drawn
+    with one.page.expect_download() as download:
+        one.page.click("button:has-text('PNG')")
+    picture = imread(download.value.path(), format="png")
+    assert picture.shape[0] > 300 and picture.shape[1] > 300
+    assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 20
+
+
+def test_one_placement_fades_into_the_other(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    shutil.copy(Path(__file__).resolve().parents[3] / "netlists" / DESIGN / "initial.plc", tmp_path / "one.plc")
+    shutil.copy(tmp_path / "one.plc", tmp_path / "two.plc")
+    one = person(serve(DESIGN, "one.plc", "two.plc"))
+    node = hard(load(DESIGN))
+    one.drag(node, 90, 60)
+    one.steps(1)
+    one.page.select_option("#compare-with", "1")
+    one.page.select_option("#compare-how", "fade")
+    seen: list[str] = []
+    for share in ("0", "0.5", "1"):
+        one.page.evaluate(
+            "share => { const range = document.getElementById('fade'); range.value = share; "
+            "range.dispatchEvent(new Event('input')); }",
+            share,
+        )
+        one.until(f"!{seen!r}.includes(viewer.canvases[0].toDataURL())")
+        seen.append(one.page.evaluate("viewer.canvases[0].toDataURL()"))
+    assert len(set(seen)) == 3
+
+
+def test_keys_swap_turn_fix_and_release(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
+    design = load(DESIGN)
+    one = person(serve(DESIGN))
+    nodes = [hard(design, 0), hard(design, 1)]
+    press = one.page.keyboard.press
+    place = "nodes => nodes.map(node => [viewer.model.placement.x[node], viewer.model.placement.y[node]])"
+    before = one.page.evaluate(place, nodes)
+    one.page.evaluate("nodes => viewer.model.choose(nodes)", nodes)
+    press("s")
+    one.steps(1)
+    assert one.page.evaluate(place, nodes) == before[::-1]
+    one.page.evaluate("node => viewer.model.choose([node])", nodes[0])
+    press("l")
+    one.steps(2)
+    one.drag(nodes[0], 60, 40)
+    one.page.wait_for_timeout(200)
+    assert one.page.evaluate(place, nodes) == before[::-1]
+    press("u")
+    one.steps(3)
+    press("r")
+    one.steps(4)
+    for _ in range(4):
+        press("Control+z")
+    one.steps(0)
+    assert one.page.evaluate(place, nodes) == before
+
+
+def test_a_design_that_vanished_is_still_moved_and_saved(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    """The window holds the design; what needs its files again says which one is gone."""
+    assert main(["generate", "flat", str(tmp_path / "chip"), "--cells", "300", "--macros", "4", "--ports", "9"]) == 0
+    design = load(tmp_path / "chip")
+    one = person(serve("chip"))
+    shutil.rmtree(tmp_path / "chip")
+    one.drag(hard(design), 40, 30)
+    one.steps(1)
+    one.save("mine.plc")
+    one.page.wait_for_selector("#message:has-text('saved:')")
+    assert one.shown("proxy_cost") == f"{proxy_cost(design, saved(tmp_path / 'mine.plc', design)).proxy_cost:.6f}"
+    one.page.click("#do-flat")
+    one.page.wait_for_selector("#job:has-text('chip')")
+    assert "Traceback" not in one.page.inner_text("#job")
