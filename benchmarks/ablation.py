@@ -98,7 +98,8 @@ class Outcome(NamedTuple):
 def train(design: str, folder: Path, settings: tuple[str, ...]) -> None:
     """One run of train.py; its output goes to `folder`.log."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, str(ROOT / "train.py"), f"design={design}", f"run_dir={folder}", *settings]
+    given = [f"design={design}", f"run_dir={folder}", "env.cost=proxy", *settings]
+    command = [sys.executable, str(ROOT / "train.py"), *given]
     with folder.with_suffix(".log").open("w", encoding="utf-8") as log:
         done = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, check=False)
     if done.returncode:

@@ -59,6 +59,7 @@ def main() -> None:
             f"run_dir={folder}/run",
             "runtime=accelerator",
             "replay=memory",
+            "env.cost=proxy",
             f"runtime.envs_per_actor={options.envs}",
             f"ppo.iterations={options.iterations}",
             f"ppo.episodes_per_iteration={options.episodes}",

@@ -51,6 +51,7 @@ def train(runtime: str, options: argparse.Namespace, folder: Path) -> Speed:
         "runtime.envs_per_actor": options.envs,
         "runtime.max_staleness": 1,
         "runtime.evaluate_every": 0,
+        "env.cost": "proxy",
         "runtime.checkpoint_every": 1000,
         "ppo.iterations": 100_000,
         "ppo.episodes_per_iteration": options.episodes,

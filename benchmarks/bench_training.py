@@ -147,7 +147,7 @@ def loop(design: str, options: argparse.Namespace) -> dict[str, float]:
     """Medians of what train.py reports, after the first iterations."""
     with tempfile.TemporaryDirectory() as folder:
         settings = [f"design={design}", f"run_dir={folder}/run", f"ppo.iterations={options.iterations}"]
-        settings += ["runtime.evaluate_every=0", "runtime.checkpoint_every=1000000"]
+        settings += ["runtime.evaluate_every=0", "runtime.checkpoint_every=1000000", "env.cost=proxy"]
         subprocess.run([sys.executable, str(ROOT / "train.py"), *settings], check=True, cwd=ROOT, capture_output=True)
         with (Path(folder) / "run" / "metrics.csv").open(newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))[SKIPPED:]

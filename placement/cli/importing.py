@@ -19,6 +19,7 @@ from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.flat_constraints import constraints_of
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
@@ -177,7 +178,8 @@ def _with_tracks(flat: FlatDesign, canvas: Canvas | None, config: ImportConfig) 
     """The canvas with the tracks that the user gives."""
     if canvas is None:
         rule = GridRule(spacing=config.spacing)
-        canvas, _ = canvas_of(flat, columns=config.columns, rows=config.rows, rule=rule)
+        constraints, _ = constraints_of(flat, config.constraints)
+        canvas, _ = canvas_of(flat, columns=config.columns, rows=config.rows, rule=rule, constraints=constraints)
     across, up, macros_across, macros_up = config.tracks
     return dataclasses.replace(
         canvas,

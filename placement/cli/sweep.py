@@ -119,5 +119,5 @@ def table(rows: list[dict[str, Any]]) -> Table:
             continue
         costs = ["–" if row[name] is None else f"{row[name]:.4f}" for name in ("best", "mean")]
         cells.append([job, *costs, str(row["episodes"]), f"{row['seconds']:.0f}", row["run_dir"]])
-    columns = ("job", "best proxy cost", "last mean", "episodes", "seconds", "run folder")
+    columns = ("job", "best cost", "last mean", "episodes", "seconds", "run folder")
     return make_table(columns, cells, title="Sweep", left=("run folder",))

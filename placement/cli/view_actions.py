@@ -33,9 +33,9 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
     """
     named = "design=" + quoted(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
-    priced = "".join(
-        f" cost.{name}={value}" for name, value in vars(cost).items() if value != getattr(CostConfig(), name)
-    )
+    usual = CostConfig(name=cost.name)
+    changed = {name: value for name, value in vars(cost).items() if value != getattr(usual, name)}
+    priced = "".join(f" cost.{name}={value}" for name, value in {"name": cost.name, **changed}.items())
     actions = [
         Action(
             "legalise",
@@ -139,10 +139,10 @@ def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     task.report(0.0, "reads the policy")
     from placement.evaluation.policy_evaluation import load_policy
     from placement.evaluation.policy_results import cheapest, policy_results
-    from placement.evaluation.settings import SampleConfig
+    from placement.evaluation.settings import SampleConfig, SampledCost
 
     run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
-    settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=cost)
+    settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=SampledCost(**vars(cost)))
     policy = load_policy(settings, task.design)
     task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
     evaluations = policy.evaluate(settings.seed, stopped=task.stopped)

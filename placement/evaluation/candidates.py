@@ -47,7 +47,8 @@ class Candidate(NamedTuple):
         start: what the search began with.
         cost: the search's.
         seconds, moves: of its one thread.
-        flat_wirelength: µm, half perimeters with all cells placed.
+        flat_wirelength: µm, half perimeters with all cells placed as `FlatJudge.spread` does.
+        spread: whether the cells found that room.
         beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
         placement: of the clustered design.
     """
@@ -58,6 +59,7 @@ class Candidate(NamedTuple):
     seconds: float
     moves: int
     flat_wirelength: float
+    spread: bool
     beyond_tracks: float
     placement: Placement
 
@@ -126,7 +128,7 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
             str(one.number),
             one.start,
             f"{one.cost:.6f}",
-            f"{one.flat_wirelength:,.0f}",
+            f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}",
             f"{one.beyond_tracks:,.0f}",
             f"{one.seconds:,.0f}",
         ]
@@ -169,23 +171,25 @@ def _find(
         seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
         cost = proxy_cost(design, placement, weights=weights).proxy_cost
         beyond = wire_beyond_tracks(design, flat)
-        return Candidate(number, start, cost, seconds, moves, flat.result.wirelength, beyond, placement)
+        return Candidate(
+            number, start, cost, seconds, moves, flat.result.wirelength, flat.result.converged, beyond, placement
+        )
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
     if config.method != "mixed_size":
         result = search(design, starts, config=anneal, budget=budget, weights=weights, seed=seed, watch=watch)
         _require_finished(result)
-        checked = judge.place(result.placement, stopped=watch.stopped)
+        checked = judge.spread(result.placement, stopped=watch.stopped)
         return [candidate(result.start, result.placement, checked, result)]
     (start,) = starts
-    begun = judge.place(start.placement, stopped=watch.stopped)
+    begun = judge.spread(start.placement, stopped=watch.stopped)
     if watch.stopped():  # its cells are not where they would end
         raise KeyboardInterrupt
     placement, result = refine_among_cells(
         design, start.placement, begun, anneal, budget=budget, seed=seed, watch=watch
     )
     _require_finished(result)
-    refined = judge.place(placement, stopped=watch.stopped)
+    refined = judge.spread(placement, stopped=watch.stopped)
     return [
         candidate(f"{start.name}, not refined", start.placement, begun, None),
         candidate(start.name, placement, refined, result),
@@ -198,8 +202,8 @@ def _require_finished(result: SearchResult) -> None:
         raise KeyboardInterrupt
 
 
-def _worth(candidate: Candidate) -> tuple[float, int]:
-    return candidate.worth, candidate.number
+def _worth(candidate: Candidate) -> tuple[bool, float, int]:
+    return not candidate.spread, candidate.worth, candidate.number
 
 
 def _settings(config: SearchConfig) -> dict[str, Any]:

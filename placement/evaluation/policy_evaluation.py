@@ -24,7 +24,7 @@ from placement.evaluation.policy_results import (
     results_table,
     write_results_of,
 )
-from placement.evaluation.settings import CheckpointSettings, SampleConfig
+from placement.evaluation.settings import CheckpointSettings, SampleConfig, SampledCost
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
@@ -91,7 +91,8 @@ def load_policy(config: CheckpointSettings, design: Design | None = None) -> Tra
     design = ordered(ready(given), trained.env.order)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
-    env = dataclasses.replace(trained.env, cost=config.cost, soft_placer=config.soft_placer or trained.env.soft_placer)
+    cost = config.cost.of(trained.env.cost) if isinstance(config.cost, SampledCost) else config.cost
+    env = dataclasses.replace(trained.env, cost=cost, soft_placer=config.soft_placer or trained.env.soft_placer)
     evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
     return TrainedPolicy(run, design, iteration, agent, env, evaluator, parameters)
 
@@ -109,17 +110,17 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
         OSError: a file cannot be written.
     """
     policy = load_policy(config)
-    run, design, iteration = policy.run, policy.design, policy.iteration
+    run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
     lines = policy_results(evaluations, policy.search(config.beam, config.beam_value_weight))
     best = cheapest(lines, design)
     if config.flips:
-        lines.append(flipped_result(lines, design, config.weights))
+        lines.append(flipped_result(lines, design, weights))
         best = cheapest(lines, design)
-    console.print(results_table(lines, f"{design.name}: policy of {found}"))
+    console.print(results_table(lines, f"{design.name}: policy of {found}", weights.name))
     assert best.placement is not None
-    metrics = measure(design, best.placement, weights=config.weights)
+    metrics = measure(design, best.placement, weights=weights)
     title = f"{design.name}: {best.name}, {found}"
     console.print(metrics_table(metrics, title))
     folder = config.folder(design, run.name)
@@ -154,7 +155,8 @@ def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None
     except curves.CurvesError as error:
         raise ConfigError(str(error)) from None
     found = {f"found on {design}": metrics.costs.proxy_cost}
-    style.save_figure(curves.plot_training(columns, title=f"training of {run.name}", baselines=found), path)
+    title, cost = f"training of {run.name}", metrics.weights.name
+    style.save_figure(curves.plot_training(columns, title=title, baselines=found, cost=cost), path)
 
 
 def write_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:

@@ -94,16 +94,16 @@ def no_placement(design: Design, episodes: int) -> DesignError:
     )
 
 
-def results_table(lines: Sequence[PolicyResult], title: str) -> Table:
-    """The lines, with the dead ends of each."""
+def results_table(lines: Sequence[PolicyResult], title: str, cost: str = "proxy") -> Table:
+    """The lines, with the dead ends of each; `cost` is the name of the cost."""
     rows = []
     for line in lines:
         cells = ["–" if line.costs is None else f"{getattr(line.costs, name):.6f}" for name in COSTS]
         rows.append([line.name, *cells, "" if line.dead_ends is None else str(line.dead_ends)])
     spreads = [line.deviation for line in lines if line.deviation is not None]
-    notes = [f"standard deviation of the samples' proxy cost {spread:.6f}" for spread in spreads]
+    notes = [f"standard deviation of the samples' {cost} cost {spread:.6f}" for spread in spreads]
     notes += [f"macros flipped: {line.flipped}" for line in lines if line.key == "flipped"]
-    columns = ("placements", "proxy", "wirelength", "density", "congestion", "dead ends")
+    columns = ("placements", cost, "wirelength", "density", "congestion", "dead ends")
     return make_table(columns, rows, title=title, caption="\n".join(notes) or None)
 
 

@@ -9,12 +9,25 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.config import Amount, ConfigError, CostConfig, CostWeights, Count, OrNone, Seed, Settings, one_of
+from placement.config import (
+    CHIP_COST,
+    COSTS,
+    Amount,
+    ConfigError,
+    CostConfig,
+    CostWeights,
+    Count,
+    OrNone,
+    Seed,
+    Settings,
+    one_of,
+)
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
 from placement.search.config import AnnealConfig, Budget
 
 DEFAULT_COST = CostConfig()
+TRAINED = "trained"
 DEFAULT_ANNEAL = AnnealConfig()
 PLACERS = ("random", "greedy", "anneal", "mixed_size", "policy", "policy+refine")
 DEFAULT_PLACERS = ("random", "greedy", "anneal")
@@ -79,10 +92,25 @@ class EvaluateConfig(JudgingSettings):
     animation: bool | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class SampledCost(CostConfig, group="cost."):
+    """As `CostConfig`; where it is called `TRAINED`, the cost that the policy was trained on."""
+
+    name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED
+
+    def of(self, trained: CostConfig) -> CostConfig:
+        """The cost that is meant, where a policy was trained on `trained`; weights that are given count."""
+        if self.name != TRAINED:
+            return CostConfig(**vars(self))
+        given = {name: value for name, value in vars(self).items() if value != getattr(SampledCost(), name)}
+        return dataclasses.replace(trained, **given)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SampleConfig(CheckpointSettings):
     """Of `sample`: a trained policy places a design."""
 
+    cost: SampledCost = SampledCost()
     beam: OrNone = 0
     beam_value_weight: Amount = 1.0
     flips: bool = True
@@ -114,6 +142,7 @@ class AnnealSettings(CheckpointSettings):
 class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
+    cost: CostConfig = CHIP_COST
     method: Literal["refine", "anneal", "mixed_size"] = "refine"
     placement: str | None = None
     moves: Count | None = None

@@ -49,7 +49,7 @@ def save_episode(
         design: the netlist and the canvas.
         placement: how the episode ended, all nodes placed.
         order: int [T], the hard macros in the order in which they were placed; the design's placing order when None.
-        weights: of the proxy cost shown at the end.
+        weights: of the cost shown at the end.
         title: the heading; the design's name when empty.
 
     Raises:
@@ -59,7 +59,7 @@ def save_episode(
     order = design.placing_order if order is None else np.asarray(order)
     costs = measure(design, placement, weights=weights).costs
     ending = (
-        f"proxy cost {costs.proxy_cost:.4f}: wirelength {costs.wirelength_cost:.4f}, "
+        f"{weights.name} cost {costs.proxy_cost:.4f}: wirelength {costs.wirelength_cost:.4f}, "
         f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
     )
     drawn = _EpisodeFigure(design, placement, title or design.name)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from placement.report import style
 
 PARTS = {
-    "proxy_cost_mean": "proxy cost",
+    "proxy_cost_mean": "{} cost",
     "wirelength_cost_mean": "wirelength cost",
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
@@ -68,15 +68,18 @@ def best_so_far(columns: Columns) -> np.ndarray:
     return np.fmin.accumulate(columns["proxy_cost_best"])
 
 
-def plot_training(columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None) -> Figure:
-    """Mean, spread and best of the proxy cost, and each cost's part in a panel of its own.
+def plot_training(
+    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = "proxy"
+) -> Figure:
+    """Mean, spread and best of the cost, and each cost's part in a panel of its own.
 
     Args:
         columns: as `read_metrics` gives them.
         title: the heading.
-        baselines: proxy costs to draw as named horizontal lines in the first panel.
+        baselines: costs to draw as named horizontal lines in the first panel.
+        cost: name of the cost that was trained on.
     """
-    figure, panels = _four_panels(title)
+    figure, panels = _four_panels(title, cost)
     steps = columns["episodes"]
     for axes, name in zip(panels, PARTS, strict=True):
         if name not in columns:
@@ -86,7 +89,7 @@ def plot_training(columns: Columns, *, title: str = "", baselines: Mapping[str, 
     first = panels[0]
     _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
     _greedy(first, steps, columns)
-    style.head_line(figure, _summary(columns), left=LEFT)
+    style.head_line(figure, _summary(columns, cost), left=LEFT)
     _baselines(first, baselines or {})
     handles, labels = first.get_legend_handles_labels()  # one legend for all panels
     style.foot_legend(figure, handles, left=LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)
@@ -102,17 +105,17 @@ def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
         axes.plot(steps[shown], values[shown], label="greedy policy", zorder=4, **look)  # type: ignore[arg-type]
 
 
-def _summary(columns: Columns) -> str:
+def _summary(columns: Columns, cost: str) -> str:
     """How long the run was and what came of it, in a line."""
     mean = columns["proxy_cost_mean"]
     mean = mean[np.isfinite(mean)]
-    change = f"; mean proxy cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
+    change = f"; mean {cost} cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
     best = best_so_far(columns)[-1]
     found = f", best {best:.4f}" if math.isfinite(best) else ""
     return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
 
 
-def _four_panels(title: str) -> tuple[Figure, list[Axes]]:
+def _four_panels(title: str, cost: str) -> tuple[Figure, list[Axes]]:
     """A figure of two by two panels, one for each of `PARTS`."""
     width, height = 9.6, 7.1
     figure = style.new_figure(width, height)
@@ -123,7 +126,7 @@ def _four_panels(title: str) -> tuple[Figure, list[Axes]]:
         left, bottom = LEFT + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
         axes = figure.add_axes((left / width, bottom / height, panel_width / width, panel_height / height))
         style.dress(axes, grid=True)
-        axes.set_title(name, loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
+        axes.set_title(name.format(cost), loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
         if row == 1:
             axes.set_xlabel("episodes")
         panels.append(axes)

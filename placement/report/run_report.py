@@ -28,8 +28,8 @@ SUMMARY = {
     "episodes": "episodes",
     "steps": "steps",
     "seconds": "seconds",
-    "proxy_cost_mean": "proxy cost, mean of the episodes",
-    "proxy_cost_best": "proxy cost, best of the episodes",
+    "proxy_cost_mean": "{} cost, mean of the episodes",
+    "proxy_cost_best": "{} cost, best of the episodes",
     "wirelength_cost_mean": "wirelength cost, mean",
     "density_cost_mean": "density cost, mean",
     "congestion_cost_mean": "congestion cost, mean",
@@ -51,7 +51,7 @@ def write_report(
     Args:
         folder: the run folder.
         designs: that the run trained on.
-        weights: of the proxy cost.
+        weights: of the cost that was trained on.
         animated: whether the best placement's episode is drawn as a GIF.
 
     Raises:
@@ -64,10 +64,10 @@ def write_report(
     best = _json(folder / "best.json")
     title = f"{' and '.join(design.name for design in designs)}, {folder.name}"
     found = html.table(
-        ("design", "proxy", "wirelength", "density", "congestion", "file"),
+        ("design", weights.name, "wirelength", "density", "congestion", "file"),
         [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
     )
-    sections = [("Training", _draw_training(folder, title)), ("Best placements", [found] if best else [])]
+    sections = [("Training", _draw_training(folder, title, weights.name)), ("Best placements", [found] if best else [])]
     for design in designs:
         if design.name in best:
             suffix = "" if len(designs) == 1 else f"-{design.name}"
@@ -83,14 +83,16 @@ def write_report(
     return page
 
 
-def _draw_training(folder: Path, title: str) -> list[str]:
+def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
     """The table and the picture of the run's progress; nothing before its first iteration."""
     if not (folder / "metrics.csv").exists():
         return []
     columns = curves.read_metrics(folder / "metrics.csv")
-    known = [(label, columns[name]) for name, label in SUMMARY.items() if name in columns]
+    known = [(label.format(cost), columns[name]) for name, label in SUMMARY.items() if name in columns]
     rows = [(label, _text(values[0]), _text(values[-1])) for label, values in known]
-    picture = style.save_figure(curves.plot_training(columns, title=title), folder / "plots" / "training.png")
+    picture = style.save_figure(
+        curves.plot_training(columns, title=title, cost=cost), folder / "plots" / "training.png"
+    )
     return [
         html.table(("", "first iteration", "last iteration"), rows),
         html.picture(picture, "costs of the sampled episodes, by iteration"),

@@ -53,7 +53,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
     """
     designs, folder = load_designs(config), Path(config.run_dir)
     initial = initial_parameters(config)
-    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     keep_compilations()
     with (
         checked_room(folder),

@@ -39,10 +39,14 @@ class Best(NamedTuple):
 
 
 class BestTracker:
-    """Keeps the cheapest placement of each of the run's designs. All methods may be called from several threads."""
+    """Keeps the cheapest placement of each of the run's designs. All methods may be called from several threads.
+
+    Attributes:
+        weights: of the cost that they are compared by.
+    """
 
     def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
-        self._designs, self._weights = designs, weights
+        self._designs, self.weights = designs, weights
         self._lock = threading.Lock()
         self._best: dict[int, Best] = {}
         self._unwritten: set[int] = set()
@@ -106,7 +110,7 @@ class BestTracker:
             found = self.best(index)
             if found is None:
                 continue
-            flipped = flip_macros(design, found.placement, weights=self._weights)
+            flipped = flip_macros(design, found.placement, weights=self.weights)
             path = folder / self.file_name(index).replace("best", "best_flipped", 1)
             origin = f"{found.origin}, {flipped.flipped} macros flipped"
             _write(path, design, Best(flipped.costs, flipped.placement, origin))
@@ -142,7 +146,7 @@ class BestTracker:
                 continue
             try:
                 _, placement = read_placement(path, design.netlist)
-                costs = proxy_cost(design, placement, weights=self._weights)
+                costs = proxy_cost(design, placement, weights=self.weights)
             except DesignError as error:
                 _log.warning("%s is not taken as the best placement so far: %s", path, error)
                 continue

@@ -12,12 +12,7 @@ from rich.table import Table
 
 from placement.training.metrics import Row
 
-COSTS = {
-    "proxy_cost": "proxy cost",
-    "wirelength_cost": "wirelength",
-    "density_cost": "density",
-    "congestion_cost": "congestion",
-}
+PARTS = {"wirelength_cost": "wirelength", "density_cost": "density", "congestion_cost": "congestion"}
 
 
 class ProgressSink(Protocol):
@@ -69,8 +64,10 @@ class Remaining:
 class PlainProgress:
     """A line per iteration."""
 
-    def __init__(self, iterations: int, minutes: float = 0.0, *, console: Console | None = None) -> None:
-        self._iterations = iterations
+    def __init__(
+        self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
+    ) -> None:
+        self._iterations, self._cost = iterations, cost
         self._remaining = Remaining(iterations, minutes)
         self._console = console or Console()
 
@@ -82,10 +79,10 @@ class PlainProgress:
 
     def iteration(self, row: Row) -> None:
         """Prints the iteration's line."""
-        parts = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in list(COSTS.items())[1:])
+        parts = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in PARTS.items())
         self.note(
             f"iteration {int(row['iteration'])}/{self._iterations} · {int(row['episodes'])} episodes · "
-            f"proxy cost {_cost(row, 'proxy_cost_mean')}, best {_cost(row, 'best_so_far')} ({parts}) · "
+            f"{self._cost} cost {_cost(row, 'proxy_cost_mean')}, best {_cost(row, 'best_so_far')} ({parts}) · "
             f"{_number(row, 'steps_per_second')} steps/s · {clock(row['seconds'])}, "
             f"{clock(self._remaining.seconds(row))} left"
         )
@@ -101,7 +98,10 @@ class PlainProgress:
 class LiveProgress:
     """A bar and a table that are redrawn in place."""
 
-    def __init__(self, iterations: int, minutes: float = 0.0, *, console: Console | None = None) -> None:
+    def __init__(
+        self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
+    ) -> None:
+        self._cost = cost
         self._remaining = Remaining(iterations, minutes)
         self._bar = Progress(
             TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
@@ -151,18 +151,24 @@ class LiveProgress:
         table.add_column("sampled episodes")
         for title in ("first mean", "mean", "best"):
             table.add_column(title, justify="right")
-        for name, title in COSTS.items():
+        for name, title in {"proxy_cost": f"{self._cost} cost", **PARTS}.items():
             first = _cost(self._first, f"{name}_mean")
             style = "bold" if name == "proxy_cost" else ""
             table.add_row(title, first, _cost(row, f"{name}_mean"), _cost(row, f"{name}_best"), style=style)
         return table
 
 
-def make_progress(iterations: int, minutes: float = 0.0) -> TrainingProgress:
-    """The live table on a terminal, plain lines elsewhere; arguments as `Remaining` takes them."""
+def make_progress(iterations: int, minutes: float = 0.0, *, cost: str = "proxy") -> TrainingProgress:
+    """The live table on a terminal, plain lines elsewhere.
+
+    Args:
+        iterations: as `Remaining` takes them.
+        minutes: as `Remaining` takes them.
+        cost: name of the cost that is trained on.
+    """
     console = Console()
     kind = LiveProgress if console.is_terminal else PlainProgress
-    return kind(iterations, minutes, console=console)
+    return kind(iterations, minutes, cost=cost, console=console)
 
 
 def clock(seconds: float) -> str:

@@ -58,11 +58,12 @@ def complete(loop: LearnerLoop, *, flips: bool) -> RunResult:
     ended = result(loop, interrupted=interrupted)
     if interrupted:
         note(f"stopped after iteration {ended.iterations} with a checkpoint: the same command goes on from there")
+    name = loop.parts.best.weights.name
     for file in ended.best_files:
-        note(f"best placement: {file} (proxy cost {ended.best_cost:.4f})")
+        note(f"best placement: {file} ({name} cost {ended.best_cost:.4f})")
     for path, flipped in loop.parts.best.write_flipped(ended.run_dir) if flips and not interrupted else ():
         cost = flipped.costs.proxy_cost
-        note(f"the same, {flipped.flipped} macros flipped: {path} (proxy cost {cost:.4f})")
+        note(f"the same, {flipped.flipped} macros flipped: {path} ({name} cost {cost:.4f})")
     note(f"run folder: {ended.run_dir}")
     return ended
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.config import ConfigError, build
+from placement.config import CHIP_COST, ConfigError, build
 from placement.engine.costs import proxy_cost
 from placement.evaluation.placement_evaluation import load_placement
 from placement.evaluation.settings import CompareConfig, EvaluateConfig, SampleConfig, SearchConfig
@@ -155,10 +155,10 @@ def test_a_placement_is_made_legal_clear_of_blockages_and_on_the_grid(tmp_path):
 def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
     arguments = ("design=toy6", "search=refine", "moves=20000", "anneal.round_moves=5000", "json=true", "out=found")
     values = last_json(run(*arguments, folder=tmp_path))
-    assert values["proxy_cost"] < proxy_cost(load("toy6")).proxy_cost
+    assert values["proxy_cost"] < proxy_cost(load("toy6"), weights=CHIP_COST.weights()).proxy_cost
     assert (values["overlaps"], values["outside"]) == (0, 0)
     found = tmp_path / "found"
-    again = last_json(run("design=toy6", f"placement={found}/placement.plc", "json=true", folder=tmp_path))
+    again = last_json(run("design=toy6", f"placement={found}/placement.plc", "cost=chip", "json=true", folder=tmp_path))
     assert again == values
     rows = (found / "search.csv").read_text().splitlines()
     assert rows[0] == "seconds,moves,cost"

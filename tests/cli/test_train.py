@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from placement.config import CHIP_COST
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
@@ -61,10 +62,12 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
     design = load("toy6")
     _, placement = read_placement(run_dir / "best.plc", design.netlist)
     best = json.loads((run_dir / "best.json").read_text())["toy6"]
-    assert proxy_cost(design, placement).proxy_cost == pytest.approx(best["proxy_cost"], rel=1e-12)
+    cost = proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost
+    assert cost == pytest.approx(best["proxy_cost"], rel=1e-12)
     assert legality(design, placement) == (0, 0)
     for file in ("plots/training.png", "plots/placement.png", "report.html", "config.yaml", "versions.json"):
         assert (run_dir / file).stat().st_size > 0, file
+    assert f"(chip cost {cost:.4f})" in result.stdout
     for said in ("best placement: run/best.plc", "plots: run/plots", "report: run/report.html"):
         assert said in result.stdout
     again = train(*COMMAND, folder=folder)

@@ -14,7 +14,7 @@ from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import proxy_cost
 from placement.evaluation import candidates
-from placement.evaluation.candidates import Candidate, find_best
+from placement.evaluation.candidates import Candidate, candidates_table, find_best
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
 from placement.search.search import search_identity
@@ -93,3 +93,14 @@ def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
     assert main(["compare", f"design={made}", *words, "cost=chip"]) == 0
     table = (tmp_path / "comparison.csv").read_text()
     assert "mixed_size" in table
+
+
+def test_cells_that_did_not_spread_lose_to_any_that_did() -> None:
+    design = load("toy6")
+    short, long = (
+        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, design.initial)
+        for number, wirelength, spread in ((0, 90.0, False), (1, 100.0, True))
+    )
+    assert min((short, long), key=candidates._worth) is long
+    table = candidates_table([long, short])
+    assert list(table.columns[3].cells) == ["100", "90, not spread"]

@@ -23,6 +23,13 @@ def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.C
     assert "proxy cost" not in out
 
 
+def test_search_goes_by_the_chip_cost_and_evaluate_by_the_published_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, cost in (("search", "chip"), ("evaluate", "proxy")):
+        assert main([command, "--help"]) == 0
+        names = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  name: ")]
+        assert [line.split()[1] for line in names] == [cost]
+
+
 def test_comparisons_name_the_cost() -> None:
     design = load("toy6")
     figure = plot_cost_over_time({"greedy": [[(0.0, 1.0), (1.0, 0.5)]]}, title="t", unit="s", cost="chip")

@@ -13,13 +13,13 @@ import pytest
 import yaml
 from rich.console import Console
 
-from placement.config import ConfigError, PolicyConfig, TrainConfig, build
+from placement.config import CHIP_COST, ConfigError, CostConfig, PolicyConfig, TrainConfig, build
 from placement.engine.costs import legality, proxy_cost
 from placement.evaluation import policy_evaluation
 from placement.evaluation.comparison import compare
 from placement.evaluation.policy_evaluation import evaluate_policy
 from placement.evaluation.search_evaluation import evaluate_search
-from placement.evaluation.settings import CompareConfig, SampleConfig, SearchConfig
+from placement.evaluation.settings import CompareConfig, SampleConfig, SampledCost, SearchConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -75,7 +75,9 @@ def test_the_best_of_all_is_kept_and_written(run_folder, tmp_path):
     costs = [float(row["proxy_cost"]) for row in rows]
     assert metrics.costs.proxy_cost == min(costs)
     design = load("toy6", tmp_path / "out" / "placement.plc")
-    assert proxy_cost(design) == metrics.costs, "the placement that was written costs exactly that"
+    assert proxy_cost(design, weights=CHIP_COST.weights()) == metrics.costs, (
+        "the placement that was written costs exactly that"
+    )
     assert legality(design) == (0, 0)
     written = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert (written["proxy_cost"], written["iteration"]) == (metrics.costs.proxy_cost, ITERATION)
@@ -99,6 +101,20 @@ def test_the_seed_decides_the_samples(run_folder, tmp_path):
 
     assert sampled(1) == sampled(1)
     assert sampled(1) != sampled(2)
+
+
+def test_the_policy_is_judged_by_the_cost_that_it_was_trained_on(run_folder, tmp_path):
+    trained, text = evaluate(run_folder, out=str(tmp_path / "trained"))
+    assert trained.weights == CHIP_COST.weights() and "chip cost" in text and "proxy" not in text
+    asked, text = evaluate(run_folder, cost="proxy", out=str(tmp_path / "asked"))
+    assert asked.weights == CostConfig().weights() and "proxy cost" in text
+
+
+def test_weights_that_are_given_count_in_the_cost_of_the_training():
+    trained = CostConfig(name="chip", congestion=3.0)
+    assert SampledCost().of(trained) == trained
+    assert SampledCost(density=0.2).of(trained) == CostConfig(name="chip", density=0.2, congestion=3.0)
+    assert SampledCost(name="proxy", density=0.2).of(trained) == CostConfig(density=0.2)
 
 
 def test_the_best_is_chosen_by_the_weights_given(run_folder, tmp_path):
@@ -179,12 +195,12 @@ def test_every_way_has_a_line_and_a_placement_and_the_cheapest_is_kept(run_folde
     costs = {key: line["costs"]["proxy_cost"] for key, line in lines.items() if line["file"]}
     for key, cost in costs.items():
         design = load("clustered40", tmp_path / f"{key}.plc")
-        assert proxy_cost(design).proxy_cost == pytest.approx(cost, rel=1e-12)
+        assert proxy_cost(design, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(cost, rel=1e-12)
         assert legality(design) == (0, 0)
         assert lines[key]["name"] in text and f"{cost:.6f}" in text
     assert costs["flipped"] < min(cost for key, cost in costs.items() if key != "flipped")
     assert metrics.costs.proxy_cost == costs["flipped"]
-    assert proxy_cost(load("clustered40", tmp_path / "placement.plc")) == metrics.costs
+    assert proxy_cost(load("clustered40", tmp_path / "placement.plc"), weights=CHIP_COST.weights()) == metrics.costs
 
 
 def test_without_flips_and_beam_there_are_no_such_lines(run_folder, tmp_path):

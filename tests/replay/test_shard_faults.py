@@ -106,6 +106,7 @@ def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedRe
     mine = ShardWriter(shards.addresses, home=0, steps=STEPS, retry=0.2)
     mine.write(episode(0), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]
+    wait_until(lambda: all(shard.connected for shard in replay.statistics()))
     for process in shards.processes:
         process.kill()
     with pytest.raises(ReplayTimeout, match=r"waited 3 s to write an episode: no replay shard answers \(0: 127"):

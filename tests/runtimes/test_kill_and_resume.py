@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from placement.config import CHIP_COST
 from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
@@ -89,7 +90,7 @@ def _check_whole(folder: Path, iterations: int) -> None:
     design = load("toy6")
     _, placement = read_placement(folder / "best.plc", design.netlist)
     said = json.loads((folder / "best.json").read_text())["toy6"]["proxy_cost"]
-    assert proxy_cost(design, placement).proxy_cost == pytest.approx(said, rel=1e-12)
+    assert proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(said, rel=1e-12)
     assert said <= min(float(row["proxy_cost_best"]) for row in _rows(folder)) + 1e-8
 
 

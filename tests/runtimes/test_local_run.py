@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.config import ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.config import CHIP_COST, ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
@@ -116,7 +116,9 @@ def test_the_best_placement_is_what_it_says(tmp_path: Path) -> None:
     design = load("toy6")
     _, placement = read_placement(tmp_path / "best.plc", design.netlist)
     assert result.best_files == (tmp_path / "best.plc",)
-    assert proxy_cost(design, placement).proxy_cost == pytest.approx(result.best_cost, rel=1e-12)
+    assert proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(
+        result.best_cost, rel=1e-12
+    )
     assert json.loads((tmp_path / "best.json").read_text())["toy6"]["proxy_cost"] == result.best_cost
     assert legality(design, placement) == (0, 0)
 
@@ -316,7 +318,7 @@ def test_the_best_is_flipped_at_the_end_and_stays_what_it_is(tmp_path: Path) -> 
     for name in ("best.plc", "best_flipped.plc"):
         _, placement = read_placement(tmp_path / name, design.netlist, located=design.initial)
         assert legality(design, placement) == (0, 0)
-        costs[name] = proxy_cost(design, placement).proxy_cost
+        costs[name] = proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost
     assert costs["best_flipped.plc"] < costs["best.plc"] == pytest.approx(result.best_cost, rel=1e-12)
     (said,) = [note for note in shown.notes if "best_flipped.plc" in note]
     assert "macros flipped" in said and f"{costs['best_flipped.plc']:.4f}" in said

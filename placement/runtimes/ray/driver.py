@@ -100,7 +100,7 @@ def run(
     if config.initial_policy is not None:  # the learner reads the rest of it
         run_record.read_settings(Path(config.initial_policy), key="initial_policy")
     folder = Path(config.run_dir)
-    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes)
+    shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with run_record.locked(folder), Interruption() as interruption:
         run_record.write_record(folder, config)
         try:

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
+from placement.config import CHIP_COST
 from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
@@ -34,7 +35,8 @@ def _check(folder: Path) -> None:
     assert all(episode["values"] == [episode["version"]] for episode in told), "parameters changed within an episode"
     best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
     _, placement = read_placement(folder / "run" / "best.plc", load("toy6").netlist)
-    assert proxy_cost(load("toy6"), placement).proxy_cost == pytest.approx(best, rel=1e-12)
+    cost = proxy_cost(load("toy6"), placement, weights=CHIP_COST.weights()).proxy_cost
+    assert cost == pytest.approx(best, rel=1e-12)
     written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
     cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
     assert best <= cheapest * (1 + 1e-12), "a better placement was lost"
