@@ -15,7 +15,7 @@ from rich.console import Console
 from placement.cli.view_actions import view_actions
 from placement.config import ConfigError, CostConfig, Rule, Settings, require
 from placement.evaluation.given_placement import load_placement, placed_by_def
-from placement.evaluation.settings import DEFAULT_COST, EvaluateConfig
+from placement.evaluation.settings import TRAINED, TRAINED_COST, EvaluateConfig, SampledCost
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
@@ -26,7 +26,7 @@ from placement.netlist.load import find
 from placement.netlist.user_placement import is_def
 from placement.report.view.cells import Cells
 from placement.report.view.recovery import Recovery
-from placement.report.view.run_watch import RunWatch, is_run
+from placement.report.view.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps
 from placement.report.view.window import Export, Services, Window
@@ -43,7 +43,7 @@ class ViewConfig(Settings):
     placement: tuple[str, ...] = ()
     initial: str | None = None
     checkpoint: str | None = None
-    cost: CostConfig = DEFAULT_COST
+    cost: SampledCost = TRAINED_COST
     host: str = "127.0.0.1"
     port: Port = 0
     browser: bool = True
@@ -82,7 +82,7 @@ def view(config: ViewConfig, console: Console) -> None:
         if back:
             console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
     runs = [path for path in config.placement if is_run(path)]
-    actions = view_actions(config.design, config.cost, config.checkpoint or next(iter(runs), ""))
+    actions = view_actions(config.design, shown_cost(config), config.checkpoint or next(iter(runs), ""))
     exports = _exports(config.design, design)
     watch = RunWatch(runs[0], design) if runs else None
     constraints_path = find(config.design).resolve().parent / CONSTRAINTS_NAME
@@ -102,8 +102,22 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
         EvaluateConfig(design=config.design, initial=config.initial, placement=first)
     )
     opened = [(placement, name), *((_other(config, design, path), Path(path).name) for path in others if path)]
-    weights = config.cost.weights()
+    weights = shown_cost(config).weights()
     return design, [Session(design, one, name=called, weights=weights) for one, called in opened]
+
+
+def shown_cost(config: ViewConfig) -> CostConfig:
+    """The cost that is asked for, or that the run folder or search goes by, or the proxy cost; raises DesignError."""
+    run = next((Path(path) for path in config.placement if is_run(path)), None)
+    if config.cost.name != TRAINED or run is None:
+        trained = CostConfig()
+    elif (run / SETTINGS_NAME).is_file():
+        from placement.training.run_record import read_settings  # not needed for the first picture without a run
+
+        trained = read_settings(run, key="placement").env.cost
+    else:
+        trained = CostConfig(name=searched_cost(run))
+    return config.cost.of(trained)
 
 
 def _other(config: ViewConfig, design: Design, path: str) -> Placement:

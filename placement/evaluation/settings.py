@@ -106,11 +106,14 @@ class SampledCost(CostConfig, group="cost."):
         return dataclasses.replace(trained, **given)
 
 
+TRAINED_COST = SampledCost()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SampleConfig(CheckpointSettings):
     """Of `sample`: a trained policy places a design."""
 
-    cost: SampledCost = SampledCost()
+    cost: SampledCost = TRAINED_COST
     beam: OrNone = 0
     beam_value_weight: Amount = 1.0
     flips: bool = True

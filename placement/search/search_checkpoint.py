@@ -20,8 +20,8 @@ from placement.search.annealer import Annealer, AnnealerState
 STATE_NAME = "search.npz"
 BEST_NAME = "best.plc"
 HISTORY_NAME = "search.csv"
-HISTORY_COLUMNS = ("seconds", "moves", "cost")
-"""CPU seconds and moves of each thread, and the best cost until then: a line per round."""
+HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
+"""CPU seconds and moves of each thread, the best cost until then, and which cost: a line per round."""
 FORMAT = 2
 
 
@@ -60,7 +60,8 @@ def save(
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     write_whole(folder / STATE_NAME, buffer.getvalue())
-    write_whole(folder / HISTORY_NAME, csv_text([HISTORY_COLUMNS, *progress["history"]]))
+    rows = [(*point, about["weights"][-1]) for point in progress["history"]]
+    write_whole(folder / HISTORY_NAME, csv_text([HISTORY_COLUMNS, *rows]))
     best = min(annealers, key=lambda annealer: annealer.best_cost)
     write_placement(folder / BEST_NAME, design, best.best, comments=[f"best so far of a search, {best.best_cost:.6f}"])
 

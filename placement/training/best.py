@@ -17,6 +17,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
+from placement.report import best_history
 from placement.search.flips import Flipped, flip_macros
 
 _log = logging.getLogger(__name__)
@@ -77,14 +78,19 @@ class BestTracker:
             costs = [best.costs.proxy_cost for best in self._best.values()]
         return sum(costs) / len(costs) if costs else math.nan
 
-    def write(self, folder: Path) -> None:
-        """Writes what is better than at the last call: `best.plc` (`best-<design>.plc` of several) and `best.json`."""
+    def write(self, folder: Path, *, iteration: int) -> None:
+        """Writes what is better than at the last call: `best.plc` (`best-<design>.plc` of several) and `best.json`.
+
+        The placement of this iteration also goes into `best_history/`.
+        """
         with self._lock:
             unwritten, self._unwritten = sorted(self._unwritten), set()
             best = dict(self._best)
         for index in unwritten:
             design, found = self._designs[index], best[index]
-            _write(folder / self.file_name(index), design, found)
+            name = self.file_name(index)
+            _write(folder / name, design, found)
+            _write(best_history.next_path(folder, name, iteration), design, found)
         if unwritten:
             content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
             write_whole(folder / "best.json", json.dumps(content, indent=2) + "\n")

@@ -115,7 +115,7 @@ class LearnerLoop:
                 self.last = row
                 with checked_room(metrics.path):
                     metrics.write(row)
-                parts.best.write(self.folder)
+                parts.best.write(self.folder, iteration=iteration)
                 parts.progress.iteration(row)
                 if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped.going_on):
                     self.save()

@@ -71,7 +71,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> RunResult:
 def result(loop: LearnerLoop, *, interrupted: bool) -> RunResult:
     """How far the run is; the best placements are on disk."""
     counters, best = loop.state.counters, loop.parts.best
-    best.write(loop.folder)
+    best.write(loop.folder, iteration=counters.iteration)
     return RunResult(
         run_dir=loop.folder,
         iterations=counters.iteration,

@@ -161,7 +161,8 @@ def test_search_refines_a_placement_and_writes_what_it_found(tmp_path):
     again = last_json(run("design=toy6", f"placement={found}/placement.plc", "cost=chip", "json=true", folder=tmp_path))
     assert again == values
     rows = (found / "search.csv").read_text().splitlines()
-    assert rows[0] == "seconds,moves,cost"
+    assert rows[0] == "seconds,moves,cost,cost_name"
+    assert rows[-1].endswith(",chip")
     assert rows[-1].split(",")[1] == "20000"
     assert last_json(run(*arguments, folder=tmp_path)) == values, "with moves=N the same settings find the same"
 

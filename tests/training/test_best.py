@@ -13,6 +13,7 @@ import pytest
 from placement.engine.costs import Costs, proxy_cost
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
+from placement.report import best_history
 from placement.training.best import BestTracker
 from tests.support.designs import random_design, random_placement
 
@@ -41,7 +42,7 @@ def test_the_cheapest_is_kept() -> None:
 def test_files_hold_the_best_and_are_written_when_it_changes(tmp_path: Path) -> None:
     tracker = BestTracker(DESIGNS[:1])
     costs, placement, _ = _report(tracker, 0, 0, origin="actor 3, episode 17")
-    tracker.write(tmp_path)
+    tracker.write(tmp_path, iteration=1)
     _, read = read_placement(tmp_path / "best.plc", DESIGNS[0].netlist)
     assert read == placement
     content = json.loads((tmp_path / "best.json").read_text())
@@ -49,7 +50,7 @@ def test_files_hold_the_best_and_are_written_when_it_changes(tmp_path: Path) -> 
     assert content[DESIGNS[0].name]["file"] == "best.plc"
     assert content[DESIGNS[0].name]["origin"] == "actor 3, episode 17"
     (tmp_path / "best.plc").unlink()
-    tracker.write(tmp_path)
+    tracker.write(tmp_path, iteration=1)
     assert not (tmp_path / "best.plc").exists(), "written though nothing had changed"
 
 
@@ -57,7 +58,7 @@ def test_several_designs_have_a_file_each(tmp_path: Path) -> None:
     tracker = BestTracker(DESIGNS)
     for index in range(2):
         _report(tracker, index, 0)
-    tracker.write(tmp_path)
+    tracker.write(tmp_path, iteration=1)
     assert len({tracker.file_name(index) for index in range(2)}) == 2
     assert all((tmp_path / tracker.file_name(index)).exists() for index in range(2))
     assert tracker.mean_cost() == pytest.approx((tracker.limit(0) + tracker.limit(1)) / 2)
@@ -83,7 +84,7 @@ def test_shapes_of_the_arrays_do_not_depend_on_what_was_found() -> None:
 def test_files_newer_than_the_checkpoint_are_taken_back(tmp_path: Path) -> None:
     tracker = BestTracker(DESIGNS[:1])
     costs, placement, _ = _report(tracker, 0, 0)
-    tracker.write(tmp_path)
+    tracker.write(tmp_path, iteration=1)
     resumed = BestTracker(DESIGNS[:1])
     resumed.recover(tmp_path)
     assert resumed.best(0).placement == placement
@@ -97,3 +98,18 @@ def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCapture
         tracker.recover(tmp_path)
     assert tracker.best(0) is None
     assert "best.plc" in caplog.text
+
+
+def test_what_was_best_over_the_iterations_is_kept_and_thinned(tmp_path: Path) -> None:
+    tracker = BestTracker(DESIGNS)
+    design, placement = DESIGNS[0], random_placement(DESIGNS[0], 0)
+    costs = proxy_cost(design, placement)
+    written = best_history.MOST_KEPT + 1
+    for iteration in range(written):
+        tracker.report(0, costs._replace(proxy_cost=100.0 - iteration), placement, origin="test")
+        tracker.write(tmp_path, iteration=iteration)
+        tracker.write(tmp_path, iteration=iteration + 1000)  # nothing is better: nothing is written
+    kept = best_history.entries(tmp_path, tracker.file_name(0))
+    assert [iteration for iteration, _ in kept] == [*range(0, written, 2)]
+    assert read_placement(kept[-1][1], design.netlist)[1] == placement
+    assert best_history.entries(tmp_path, tracker.file_name(1)) == []

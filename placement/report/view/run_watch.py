@@ -1,6 +1,6 @@
-"""A run folder, or a search's, as it grows: its curve, and each best placement that it comes to.
+"""A run folder, or a search's, as it grows: its curve, and the best placements that it came to.
 
-A run keeps only its newest best placement, so a window knows those of the time that it was open.
+A search keeps only its newest best placement, so a window knows those of the time that it was open.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text
 from placement.netlist.formats.plc import read_placement
+from placement.report import best_history
 
 METRICS_NAME, HISTORY_NAME, BEST_NAME, INDEX_NAME = "metrics.csv", "search.csv", "best.plc", "best.json"
+SETTINGS_NAME = "config.yaml"
 MOST_POINTS = 1000
 """Of a curve that are shown."""
 # File → its column of the abscissa with a title, and the columns that are drawn with theirs.
@@ -41,15 +44,27 @@ class Curve(NamedTuple):
 
 
 class News(NamedTuple):
-    """What is new in a folder; None where nothing is."""
+    """What is new in a folder.
+
+    Attributes:
+        curve: None where it has not changed.
+        best: placements with their names, the oldest first.
+    """
 
     curve: Curve | None
-    best: tuple[str, Placement] | None
+    best: list[tuple[str, Placement]]
 
 
 def is_run(path: str | Path) -> bool:
     """Whether a path is a folder of a run or a search."""
     return Path(path).is_dir() and any((Path(path) / name).exists() for name in (*_CURVES, BEST_NAME, INDEX_NAME))
+
+
+def searched_cost(folder: Path) -> str:
+    """Name of the cost that a search's folder went by; the proxy cost where it does not say."""
+    path = folder / HISTORY_NAME
+    rows = csv.DictReader(read_text(path).splitlines()) if path.is_file() else ()
+    return next((row["cost_name"] for row in rows if row.get("cost_name")), DEFAULT_WEIGHTS.name)
 
 
 class RunWatch:
@@ -68,12 +83,17 @@ class RunWatch:
                 curve = _read_curve(self.folder / name, *columns)
                 if curve.x:
                     self._last = f"{columns[0]} {curve.x[-1]:g}"
-        file = self.folder / self._best_name()
-        best = None
-        if self._is_new(file):
-            placement = read_placement(file, self.design.netlist, located=self.design.initial)[1]
-            best = (f"{file.name}{', ' if self._last else ''}{self._last}", placement)
+        name = self._best_name()
+        kept = best_history.entries(self.folder, name)
+        if kept:
+            files = [(f"{name}, iteration {iteration}", file) for iteration, file in kept]
+        else:
+            files = [(f"{name}{', ' if self._last else ''}{self._last}", self.folder / name)]
+        best = [(title, self._read(file)) for title, file in files if self._is_new(file)]
         return News(curve, best)
+
+    def _read(self, file: Path) -> Placement:
+        return read_placement(file, self.design.netlist, located=self.design.initial)[1]
 
     def _best_name(self) -> str:
         """The file of the best placement: a run of several designs has one for each."""

@@ -214,15 +214,14 @@ class Window:
 
     def take_news(self, news: News) -> None:
         """Takes over what is new in the run folder, and tells every page."""
-        opened = None
+        opened = []
         self._curve = news.curve or self._curve
-        if news.best is not None:
-            name, placement = news.best
+        for name, placement in news.best:
             session = Session(self.design, placement, name=name, weights=self.sessions[0].weights)
             self._of_run.append(len(self.sessions))
             self.sessions.append(session)
-            opened = opened_values(session)
-        if news.curve is not None or opened is not None:
+            opened.append(opened_values(session))
+        if news.curve is not None or opened:
             self.tell("run", {"run": self._run_values(), "opened": opened})
 
     def _run_values(self) -> dict[str, Any] | None:

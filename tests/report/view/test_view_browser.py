@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 import shutil
 import time
 import xml.etree.ElementTree as ElementTree
@@ -24,6 +26,7 @@ from placement.netlist.flat_file import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
+from placement.report import best_history
 from placement.search import search as search_module
 from placement.search.config import AnnealConfig, Budget
 from placement.search.search import Watch, search
@@ -254,12 +257,12 @@ def test_a_run_is_watched_while_it_goes_on(
     write_placement(run / "best.plc", design, design.initial)
     one = person(serve(DESIGN, "run"))
     one.page.wait_for_selector("#run svg text:has-text('1.250')")
-    one.page.wait_for_selector("#run:has-text('of 1 seen')")
+    one.page.wait_for_selector("#run:has-text('of 1')")
     node = hard(design)
     better = design.initial.moved(np.array([node]), design.initial.x[[node]] + 3.0, design.initial.y[[node]])
     write_whole(run / "metrics.csv", f"{head}1,1.5,1.25\n2,1.25,1.125\n")
     write_placement(run / "best.plc", design, better)
-    one.page.wait_for_selector("#run:has-text('of 2 seen')")
+    one.page.wait_for_selector("#run:has-text('of 2')")
     one.page.wait_for_selector("#run svg text:has-text('1.125')")
     newest = f"#cost-proxy_cost td.now:has-text('{proxy_cost(design, better).proxy_cost:.6f}')"
     one.page.wait_for_selector(newest)
@@ -269,6 +272,14 @@ def test_a_run_is_watched_while_it_goes_on(
     assert one.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
     one.page.click("#run button:has-text('show the newest')")
     one.page.wait_for_selector(newest)
+    third = better.moved(np.array([node]), design.initial.x[[node]] + 6.0, design.initial.y[[node]])
+    for iteration, placement in ((1, design.initial), (2, better), (7, third)):
+        write_placement(best_history.next_path(run, "best.plc", iteration), design, placement)
+    later = person(serve(DESIGN, "run"))
+    later.page.wait_for_selector("#run:has-text('best placement 3 of 3')")
+    assert later.shown("proxy_cost") == f"{proxy_cost(design, third).proxy_cost:.6f}"
+    names = later.page.evaluate("viewer.model.run.sessions.map((at) => viewer.model.sessions[at].state.name)")
+    assert names == ["best.plc, iteration 1", "best.plc, iteration 2", "best.plc, iteration 7"]
     (run / "best.plc").unlink()
     write_whole(run / "metrics.csv", "iteration,nothing\n1,2\n")
     one.page.wait_for_selector("#message.bad:has-text('metrics.csv:1')")
@@ -349,6 +360,14 @@ def test_labels_do_not_overlap_and_keys_align(serve: Callable[..., Server], pers
     assert sides == pytest.approx([min(sides)] * 3)
     one.page.keyboard.press("v")
     one.steps(3)
+    edges = sorted(
+        one.page.evaluate(
+            "viewer.model.macros().map(node => [-1, 1].map(way => viewer.model.placement.y[node]"
+            " + (way * viewer.model.placement.sides(viewer.model.design, node)[1]) / 2))"
+        )
+    )
+    gaps = [above[0] - below[1] for below, above in itertools.pairwise(edges)]
+    assert gaps == pytest.approx([gaps[0]] * 2)
     one.page.keyboard.press("?")
     keys = one.page.inner_text("dialog")
     assert all(words in keys for words in ("align left", "equal gaps", "undo, redo", "find by name"))
@@ -409,6 +428,13 @@ def test_search_layers_map_ruler_and_theme(serve: Callable[..., Server], person:
     names = ElementTree.parse(download.value.path()).getroot()
     assert names.tag == "{http://www.w3.org/2000/svg}svg"
     assert len(names.findall(".//{http://www.w3.org/2000/svg}rect")) > len(load(DESIGN).netlist.hard)
+    node = hard(load(DESIGN))
+    one.page.mouse.move(*one.centre(node))
+    x, y = re.findall(r"-?[\d.]+", one.page.inner_text("#place"))
+    pixel = 1 / one.page.evaluate("viewer.viewport.scale")
+    assert [float(x), float(y)] == pytest.approx(
+        one.page.evaluate("node => [viewer.model.placement.x[node], viewer.model.placement.y[node]]", node), abs=pixel
+    )
     one.page.click("button:has-text('Measure')")
     box = one.page.evaluate(
         "(() => { const b = viewer.canvases[0].getBoundingClientRect(); return [b.left, b.top]; })()"
@@ -583,7 +609,12 @@ def test_keys_swap_turn_fix_and_release(serve: Callable[..., Server], person: Ca
     one.steps(3)
     press("r")
     one.steps(4)
-    for _ in range(4):
+    quarter = one.page.evaluate("node => viewer.model.placement.orientation[node]", nodes[0])
+    press("x")
+    one.steps(5)
+    mirrored = one.page.evaluate("node => viewer.model.placement.orientation[node]", nodes[0])
+    assert len({0, quarter, mirrored}) == 3
+    for _ in range(5):
         press("Control+z")
     one.steps(0)
     assert one.page.evaluate(place, nodes) == before

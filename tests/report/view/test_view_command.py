@@ -8,6 +8,12 @@ from pathlib import Path
 import pytest
 
 from placement.cli.main import main
+from placement.config import CostConfig, EnvConfig, TrainConfig
+from placement.engine.costs import proxy_cost
+from placement.netlist.load import load
+from placement.search.config import AnnealConfig, Budget
+from placement.search.search import Watch, search
+from placement.training.run_record import write_record
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -34,3 +40,30 @@ def test_what_cannot_be_opened_ends_in_one_line(
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["run", "search", "neither", "asked"])
+def test_the_cost_is_that_of_the_folder_that_is_opened(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("found")
+    folder.mkdir()
+    shutil.copy(ROOT / "netlists" / "toy6" / "initial.plc", folder / "best.plc")
+    cost = CostConfig(name="chip", congestion=0.25)
+    if kind == "search":
+        cost = CostConfig(name="chip")
+        search(
+            load("toy6"),
+            config=AnnealConfig(round_moves=200),
+            weights=cost.weights(),
+            budget=Budget(moves=1000),
+            watch=Watch(folder),
+        )
+    elif kind != "neither":
+        write_record(folder, TrainConfig(design=("toy6",), run_dir="found", env=EnvConfig(cost=cost)))
+    words = {"neither": [], "asked": ["cost.name=proxy", "cost.congestion=0.75"]}.get(kind, [])
+    expected = {"neither": CostConfig(), "asked": CostConfig(congestion=0.75)}.get(kind, cost)
+    assert main(["view", "toy6", "found", *words, "--out", "moved.plc"]) == 0
+    costs = proxy_cost(load("toy6"), weights=expected.weights())
+    assert f"cost {costs.proxy_cost:.6f}" in capsys.readouterr().out

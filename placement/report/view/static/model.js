@@ -161,10 +161,10 @@ export class Model extends EventTarget {
     this.refresh();
   }
 
-  // A placement that the run came to.
+  // Placements that the run came to.
   open({ run, opened }) {
     this.run = run;
-    if (opened) this.sessions.push(session(opened));
+    this.sessions.push(...opened.map(session));
     this.refresh();
   }
 

@@ -14,7 +14,7 @@ export class Run {
   // Takes what is new; follows the newest placement where the one before it was shown.
   take(event) {
     const { model } = this, known = model.run.sessions;
-    const follows = event.opened && (known.length === 0 || model.active === known[known.length - 1]);
+    const follows = event.opened.length && (known.length === 0 || model.active === known[known.length - 1]);
     model.open(event);
     if (follows) this.app.show(model.sessions.length - 1);
     this.draw();
@@ -26,7 +26,7 @@ export class Run {
     const at = run.sessions.indexOf(this.model.active), last = run.sessions.length - 1;
     fill(this.parent, element("h2", {}, "Run"), element("div", { className: "muted name" }, run.folder),
       run.curve && run.curve.x.length ? curve(run.curve) : element("div", { className: "muted" }, "no curve yet"),
-      run.sessions.length ? element("div", {}, element("label", {}, `best placement ${at < 0 ? "–" : at + 1} of ${last + 1} seen`,
+      run.sessions.length ? element("div", {}, element("label", {}, `best placement ${at < 0 ? "–" : at + 1} of ${last + 1}`,
         element("input", { type: "range", id: "run-slider", min: 0, max: last, step: 1, value: at < 0 ? last : at, disabled: last === 0 && at === 0, oninput: (event) => {
           this.app.show(run.sessions[Number(event.target.value)]);
           this.draw();
