@@ -27,7 +27,7 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
         refusal: what the engine said.
     """
     verdict, obstacle = refusal[3], refusal[4]
-    canvas, names, order = design.canvas, design.netlist.names, design.placing_order
+    canvas, names, order = design.action_canvas, design.netlist.names, design.placing_order
     if verdict == _native.Verdict.all_placed:
         return f"action {action}: all {len(order)} macros of {design.name!r} are placed"
     macro = f"macro {names[order[step]]!r} (step {step} of {design.name!r})"
@@ -35,7 +35,7 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
     at = f"action {action} (row {row}, column {column}) for {macro}"
     if verdict == _native.Verdict.out_of_range:
         at = at if action >= 0 else f"action {action} for {macro}"
-        return f"{at}: no gcell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
+        return f"{at}: no cell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
     if verdict == _native.Verdict.outside_canvas:
         return f"{at}: it would reach beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
     return f"{at}: {_reason(design, int(order[step]), verdict, obstacle)}"

@@ -38,6 +38,7 @@ def _build(design: Design) -> _native.Design:
         placed=initial.placed.astype(np.uint8),
         fixed=initial.fixed.astype(np.uint8),
         placing_order=design.placing_order,
+        action_scale=design.action_scale,
     )
     if design.constraints.any:
         _constrain(native, design)

@@ -79,7 +79,7 @@ class EnvironmentPool:
     forked child.
 
     Attributes:
-        designs: that are played, their macros turned as they may stand.
+        designs: that are played, their macros turned as they may stand, with the grid of actions that `env` asks for.
         config: how the pool was made.
         spec: what goes in and what comes out.
         num_envs: how many environments there are.
@@ -90,8 +90,8 @@ class EnvironmentPool:
 
     def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
         """Use `make_pool`."""
-        self.designs = tuple(turned_design(design) for design in designs)
         env = config.env
+        self.designs = tuple(turned_design(design).with_action_scale(env.action_scale) for design in designs)
         with refusing_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],

@@ -43,7 +43,7 @@ class PlacementState:
         """Centres the current macro on a gcell; raises IllegalAction, naming macro, gcell and why."""
         verdict, obstacle = self._native.place(row, column)
         if verdict != _native.Verdict.legal:
-            columns = self.design.canvas.columns
+            columns = self.design.action_canvas.columns
             refusal = (0, self.step, 0, verdict, obstacle)
             raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, refusal))
 
@@ -53,13 +53,13 @@ class PlacementState:
 
     def mask(self) -> np.ndarray:
         """Where the current macro may be centred, bool [R, C]."""
-        mask = np.empty((self.design.canvas.rows, self.design.canvas.columns), np.uint8)
+        mask = np.empty((self.design.action_canvas.rows, self.design.action_canvas.columns), np.uint8)
         self._native.write_mask(mask)
         return mask.view(np.bool_)
 
     def wire_mask(self) -> np.ndarray:
         """float64 [R, C]: weighted µm that the current macro adds when centred on each gcell; 0 when complete."""
-        columns, rows = np.empty(self.design.canvas.columns), np.empty(self.design.canvas.rows)
+        columns, rows = np.empty(self.design.action_canvas.columns), np.empty(self.design.action_canvas.rows)
         self._native.write_wire(columns, rows)
         return columns[None, :] + rows[:, None]
 

@@ -33,7 +33,8 @@ LENGTH_TOLERANCE = 1e-6
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
-    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell.
+    """Places the movable hard macros of one design one by one, largest area first, each centred on a gcell (with
+    `config.action_scale` on a cell of a finer grid).
 
     - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
     - **Observation**: see `placement.env.observation.observation_space`.
@@ -127,7 +128,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         unplaced = np.union1d(self.design.netlist.soft, order[placed:])
         unplaced = unplaced[~initial.fixed[unplaced]]
         x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
-        canvas, grid, macros = self.design.canvas, self.design.constraints.grid, order[:placed]
+        canvas, grid, macros = self.design.action_canvas, self.design.constraints.grid, order[:placed]
         row, column = np.divmod(np.array(self._cells[:placed], dtype=np.int64), canvas.columns)
         width, height = (side[macros] for side in self.design.netlist.sides(initial.orientation))
         x[macros] = _snapped((column + 0.5) * canvas.cell_width, width, grid.pitch_x, grid.offset_x)

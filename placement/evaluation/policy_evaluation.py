@@ -30,7 +30,7 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
-from placement.policy.order import ordered
+from placement.policy.order import as_played
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.training.evaluator import Evaluation, Evaluator
@@ -88,7 +88,7 @@ def load_policy(config: CheckpointSettings, design: Design | None = None) -> Tra
     run = Path(config.checkpoint)
     trained = read_settings(run, key="checkpoint")
     given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
-    design = ordered(ready(given), trained.env.order)
+    design = as_played(ready(given), trained.env)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     cost = config.cost.of(trained.env.cost) if isinstance(config.cost, SampledCost) else config.cost

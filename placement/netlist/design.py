@@ -317,6 +317,8 @@ class Design:
         initial: the placement that the design came with; ports and fixed nodes stand as they do here.
         order: the movable hard macros in the order in which an episode is to place them; None: by area.
         constraints: what the macros must keep to; default: nothing.
+        action_scale: how many times finer than the gcells the grid is, along each side, on whose cells' centres an
+            episode puts macros.
 
     Example:
         >>> design = placement.load("toy6")
@@ -325,9 +327,9 @@ class Design:
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), `order` is not one of all movable hard macros, or the
-            constraints are of another number of nodes, forbid a macro every orientation, or hold a node in a region
-            that is no hard macro.
+            the canvas (total area, or one macro larger than it), `order` is not one of all movable hard macros, the
+            grid of actions is too fine, or the constraints are of another number of nodes, forbid a macro every
+            orientation, or hold a node in a region that is no hard macro.
     """
 
     name: str
@@ -336,6 +338,7 @@ class Design:
     initial: Placement
     order: tuple[int, ...] | None = None
     constraints: Constraints = NO_CONSTRAINTS
+    action_scale: int = 1
 
     def __post_init__(self) -> None:
         netlist, canvas = self.netlist, self.canvas
@@ -361,6 +364,9 @@ class Design:
             )
         if self.order is not None and sorted(self.order) != sorted(netlist.hard[~self.initial.fixed[netlist.hard]]):
             raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
+        if self.action_scale < 1:
+            raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
+        _ = self.action_canvas  # refuses a grid that is too fine
         self._check_constraints()
 
     def _check_constraints(self) -> None:
@@ -374,6 +380,16 @@ class Design:
             other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
             if len(other):
                 raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
+
+    def with_action_scale(self, scale: int) -> Design:
+        """The design with another grid of actions; itself where it has that already."""
+        return self if scale == self.action_scale else dataclasses.replace(self, action_scale=scale)
+
+    @functools.cached_property
+    def action_canvas(self) -> Canvas:
+        """The canvas with the grid of actions, the R rows and C columns of an episode's observations."""
+        scale = self.action_scale
+        return dataclasses.replace(self.canvas, columns=scale * self.canvas.columns, rows=scale * self.canvas.rows)
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:

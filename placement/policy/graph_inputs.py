@@ -74,7 +74,7 @@ def graph_inputs(design: Design) -> GraphInputs:
     position, size = _geometry(design, graph)
     weight = graph.weight.astype(np.float32)
     solved = influence(design)
-    canvas, order = design.canvas, design.placing_order
+    canvas, order = design.action_canvas, design.placing_order
     mean_side = (canvas.width + canvas.height) / 2
     return GraphInputs(
         nodes=_features(design, graph, position, size, weight, solved.relaxed),

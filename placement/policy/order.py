@@ -1,4 +1,4 @@
-"""In which order an episode places the macros."""
+"""In which order an episode places the macros, and on which grid."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import dataclasses
 
 import numpy as np
 
+from placement.config import EnvConfig
 from placement.netlist.design import Design
 from placement.policy.influence import springs
 
 ORDERS = ("area", "connected")
+
+
+def as_played(design: Design, env: EnvConfig) -> Design:
+    """The design with the placing order and the grid of actions that the settings ask for."""
+    return ordered(design, env.order).with_action_scale(env.action_scale)
 
 
 def ordered(design: Design, order: str) -> Design:

@@ -245,7 +245,7 @@ def _wire(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
 
 def _inwards(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
     """The place of each gcell on a spiral from the lower left corner around the edge and inwards; [R, C]."""
-    rows, columns = state.design.canvas.rows, state.design.canvas.columns
+    rows, columns = state.design.action_canvas.rows, state.design.action_canvas.columns
     row, column = np.mgrid[:rows, :columns]
     ring = np.minimum.reduce([row, column, rows - 1 - row, columns - 1 - column])
     along = np.arctan2(row - (rows - 1) / 2, column - (columns - 1) / 2)
@@ -253,7 +253,7 @@ def _inwards(state: PlacementState, generator: np.random.Generator) -> np.ndarra
 
 
 def _anywhere(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
-    return generator.random((state.design.canvas.rows, state.design.canvas.columns))
+    return generator.random((state.design.action_canvas.rows, state.design.action_canvas.columns))
 
 
 def _initial(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:

@@ -105,7 +105,7 @@ def onto_grid(pool: EnvironmentPool, placement: Placement) -> Episode | None:
     """
     design_index, steps = pool.config.design_of_env[0], pool.spec.steps
     design = pool.designs[design_index]
-    canvas, order = design.canvas, design.placing_order
+    canvas, order = design.action_canvas, design.placing_order
     observation, info = pool.reset()
     across = (np.arange(pool.spec.columns) + 0.5) * canvas.cell_width
     up = (np.arange(pool.spec.rows) + 0.5) * canvas.cell_height

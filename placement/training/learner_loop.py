@@ -28,6 +28,9 @@ from placement.training.progress import ProgressSink
 from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
 from placement.training.supervisor import Supervisor
 
+LOST_ITERATIONS = 5
+"""With dead ends alone, after which the run says what to try."""
+
 
 @dataclasses.dataclass(frozen=True)
 class LearnerParts:
@@ -80,6 +83,7 @@ class LearnerLoop:
         self._good = self.state  # the newest one that an iteration's learning led to
         self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
         self.last: dict[str, float] = {}
+        self._lost = 0  # iterations in a row that brought dead ends alone
 
     def done(self) -> bool:
         """Whether the iterations are done or the time is up."""
@@ -113,12 +117,23 @@ class LearnerLoop:
                 parts.store.publish(iteration, self.state.parameters)
                 row |= parts.measures()
                 self.last = row
+                self._watch_dead_ends(row)
                 with checked_room(metrics.path):
                     metrics.write(row)
                 parts.best.write(self.folder, iteration=iteration)
                 parts.progress.iteration(row)
                 if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped.going_on):
                     self.save()
+
+    def _watch_dead_ends(self, row: Mapping[str, float]) -> None:
+        """Says once what to try where no episode ever places all macros."""
+        all_lost = row["dead_ends"] == self._config.ppo.episodes_per_iteration
+        self._lost = self._lost + 1 if all_lost else 0
+        if self._lost == LOST_ITERATIONS and not math.isfinite(self.parts.best.mean_cost()):
+            self.parts.progress.note(
+                f"no episode of {LOST_ITERATIONS} iterations found room for all macros; what may help: "
+                "policy.room_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
+            )
 
     def save(self) -> None:
         """Saves the newest consistent state, unless it is on disk already. Any thread may call this."""

@@ -146,8 +146,8 @@ def test_a_wrong_shape_or_dtype_at_any_call(pool, actions, env_id, error, messag
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (25, "environment 2: action 25 .*'large'.*no gcell of its grid of 5 × 5"),
-        (-1, "environment 2: action -1 for macro 'large'.*no gcell"),
+        (25, "environment 2: action 25 .*'large'.*no cell of its grid of 5 × 5"),
+        (-1, "environment 2: action -1 for macro 'large'.*no cell"),
         (2**31 - 1, "environment 2: action 2147483647"),
         (20, r"environment 2: action 20 \(row 4, column 0\).*beyond the canvas of 50 × 50"),
         (3, "environment 2: .*overlap macro 'kept'"),

@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -16,10 +17,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.config import CHIP_COST, ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
+from placement.config import (
+    CHIP_COST,
+    ConfigError,
+    EnvConfig,
+    PolicyConfig,
+    PPOConfig,
+    ReplayConfig,
+    RuntimeConfig,
+    TrainConfig,
+)
 from placement.engine.costs import legality, proxy_cost
+from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.plc import read_placement
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.load import load
 from placement.replay import factory
 from placement.runtimes import local
@@ -27,6 +39,8 @@ from placement.training.disk import DiskFull
 from placement.training.metrics import MetricsWriter
 from placement.training.saving import read_parameters
 from placement.training.supervisor import WorkerFailed
+from tests.support import designs
+from tests.support.designs import Node
 from tests.support.fakes import FakeAgent, FakeLearner
 
 TIMES = {
@@ -329,3 +343,23 @@ def test_flips_can_be_turned_off_even_when_a_run_goes_on(tmp_path: Path) -> None
     (tmp_path / "best_flipped.plc").unlink()
     _run(_config(tmp_path, iterations=2, flips=False))
     assert not (tmp_path / "best_flipped.plc").exists()
+
+
+def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
+    """Both macros fit above each other, but each alone on gcell centres."""
+    nodes = [
+        Node("port", NodeKind.PORT, 0.0, 15.0),
+        Node("one", NodeKind.HARD, 15.0, 7.0, 20.0, 12.0),
+        Node("two", NodeKind.HARD, 15.0, 22.0, 20.0, 12.0),
+    ]
+    tight = designs.build("tight", designs.square_canvas(3, 3), nodes, [designs.Net([("one", 0, 0), ("two", 0, 0)])])
+    folder = tmp_path / "tight"
+    folder.mkdir()
+    write_netlist(folder / "netlist.pb.txt", tight.netlist)
+    write_placement(folder / "initial.plc", tight, tight.initial)
+    result, shown = _run(_config(tmp_path / "run", design=(str(folder),), iterations=7))
+    assert math.isnan(result.best_cost) and not result.best_files
+    told = [note for note in shown.notes if "no episode of 5 iterations found room" in note]
+    assert len(told) == 1 and "env.action_scale=2" in told[0]
+    _, shown = _run(_config(tmp_path / "finer", design=(str(folder),), iterations=7, env=EnvConfig(action_scale=4)))
+    assert not any("found room" in note for note in shown.notes)

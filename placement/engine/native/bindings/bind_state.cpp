@@ -16,7 +16,7 @@ using MaskArray = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::devic
 using DoubleArray = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> grid_copy(const PlacementState& state, const std::vector<double>& values) {
-  const Canvas& canvas = state.plan().design->canvas;
+  const Canvas& canvas = state.plan().canvas;
   auto* copy = new std::vector<double>(values);
   nb::capsule owner(copy, [](void* data) noexcept { delete static_cast<std::vector<double>*>(data); });
   return {copy->data(), {static_cast<std::size_t>(canvas.rows), static_cast<std::size_t>(canvas.columns)}, owner};
@@ -71,7 +71,7 @@ void bind_state(nb::module_& m) {
       .def("density", [](const PlacementState& self) { return grid_copy(self, self.density()); })
       .def("write_mask",
            [](const PlacementState& self, MaskArray mask) {
-             const Canvas& canvas = self.plan().design->canvas;
+             const Canvas& canvas = self.plan().canvas;
              if (mask.shape(0) != static_cast<std::size_t>(canvas.rows) ||
                  mask.shape(1) != static_cast<std::size_t>(canvas.columns)) {
                throw nb::value_error("the mask must have the shape [rows, columns]");
@@ -79,7 +79,7 @@ void bind_state(nb::module_& m) {
              self.write_mask(mask.data(), canvas.columns);
            })
       .def("write_wire", [](const PlacementState& self, DoubleArray column_wire, DoubleArray row_wire) {
-        const Canvas& canvas = self.plan().design->canvas;
+        const Canvas& canvas = self.plan().canvas;
         if (column_wire.shape(0) != static_cast<std::size_t>(canvas.columns) ||
             row_wire.shape(0) != static_cast<std::size_t>(canvas.rows)) {
           throw nb::value_error("column_wire must have one value per column and row_wire one per row");

@@ -107,6 +107,7 @@ class SharedNets {
 
 struct Design {
   Canvas canvas;
+  int action_scale = 1;  // cells of the grid of actions along each side of a gcell
   Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;
@@ -128,6 +129,13 @@ struct Design {
   int nodes() const { return static_cast<int>(kind.size()); }
   int pins() const { return static_cast<int>(pin_node.size()); }
   int nets() const { return static_cast<int>(net_weight.size()); }
+  // The canvas with the grid that an episode's actions count: on its cells' centres macros are put.
+  Canvas action_canvas() const {
+    Canvas finer = canvas;
+    finer.columns *= action_scale;
+    finer.rows *= action_scale;
+    return finer;
+  }
   Kind kind_of(int node) const { return static_cast<Kind>(kind[node]); }
 
   double width_of(int node, std::int8_t orientation) const {

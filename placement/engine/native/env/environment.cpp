@@ -47,7 +47,7 @@ void Environment::restore(const std::string& snapshot) {
   restored.ended_ = bytes.u8() != 0;
   restored.dead_end_ = bytes.u8() != 0;
   const std::uint32_t placed = bytes.u32();
-  const int columns = state_.plan().design->canvas.columns;
+  const int columns = state_.plan().canvas.columns;
   restored.state_.reset();
   for (std::uint32_t t = 0; t < placed; ++t) {
     const std::uint32_t cell = bytes.u32();

@@ -32,12 +32,12 @@ std::vector<double> snapped(std::vector<double> centres, double length, double p
 
 EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
     : design(std::move(design_)),
-      cell_width(design->canvas.cell_width()),
-      cell_height(design->canvas.cell_height()),
-      words((design->canvas.columns + 63) / 64),
+      canvas(design->action_canvas()),
+      cell_width(canvas.cell_width()),
+      cell_height(canvas.cell_height()),
+      words((canvas.columns + 63) / 64),
       share(static_cast<double>(design->nodes()) + 1),
       fingerprint(placement::fingerprint(*design)) {
-  const Canvas& canvas = design->canvas;
   for (int column = 0; column < canvas.columns; ++column) column_x.push_back((column + 0.5) * cell_width);
   for (int row = 0; row < canvas.rows; ++row) row_y.push_back((row + 0.5) * cell_height);
   if (design->placing_order.empty()) throw UnplayableDesign(-1, "it has no movable hard macro");
@@ -72,9 +72,9 @@ void EpisodePlan::plan_macro(int node) {
   }
   const SnapGrid& grid = constraints.grid;
   std::tie(macro.first_column, macro.last_column) =
-      inside(snapped(column_x, macro.width, grid.pitch_x, grid.offset_x), macro.width, design->canvas.width);
+      inside(snapped(column_x, macro.width, grid.pitch_x, grid.offset_x), macro.width, canvas.width);
   std::tie(macro.first_row, macro.last_row) =
-      inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, design->canvas.height);
+      inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, canvas.height);
   if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
     throw GridTooCoarse(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
   }
@@ -126,14 +126,14 @@ void EpisodePlan::plan_nets() {
     macro.first_net = static_cast<std::int32_t>(macro_nets.size());
     macro_nets.insert(macro_nets.end(), nets_of[step].begin(), nets_of[step].end());
     macro.last_net = static_cast<std::int32_t>(macro_nets.size());
-    const double scale = (design->canvas.width + design->canvas.height) * weight_of[step];
+    const double scale = (canvas.width + canvas.height) * weight_of[step];
     macro.wire_scale = scale > 0 ? 1 / scale : 0;
   }
 }
 
 void EpisodePlan::plan_standing() {
-  standing_occupancy.assign(design->canvas.cells(), 0.0);
-  standing_density.assign(design->canvas.cells(), 0.0);
+  standing_occupancy.assign(canvas.cells(), 0.0);
+  standing_density.assign(canvas.cells(), 0.0);
   for (int node = 0; node < design->nodes(); ++node) {
     const Kind kind = design->kind_of(node);
     if (!design->fixed[node] || (kind != Kind::hard && kind != Kind::soft)) continue;
@@ -172,8 +172,7 @@ void EpisodePlan::plan_shapes() {
 }
 
 void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples) {
-  const Canvas& canvas = design->canvas;
-  const auto reach = [&canvas](double own, double other, double gap, double size, double pitch, int count) {
+  const auto reach = [this](double own, double other, double gap, double size, double pitch, int count) {
     const double share = allowed_share(gap, canvas.overlap_threshold);
     const double nearer = pitch > 0 ? pitch + kLengthTolerance : 0;  // snapping may bring them together by so much
     std::int32_t apart = 0;
@@ -192,7 +191,6 @@ void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples)
 }
 
 void EpisodePlan::plan_free_cells(const std::vector<const MacroToPlace*>& examples) {
-  const Canvas& canvas = design->canvas;
   const Constraints& constraints = design->constraints;
   const auto set = static_cast<std::size_t>(canvas.rows) * words;
   free_cells.assign(shapes * set, 0);

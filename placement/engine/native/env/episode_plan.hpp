@@ -89,8 +89,9 @@ struct EpisodePlan {
   }
 
   std::shared_ptr<const Design> design;
+  Canvas canvas;                           // with the grid of actions, R rows and C columns of cells
   double cell_width, cell_height;          // µm
-  std::vector<double> column_x, row_y;     // [C], [R] centres of the gcells, µm
+  std::vector<double> column_x, row_y;     // [C], [R] centres of the cells, µm
   std::vector<MacroToPlace> macros;        // [T]
   std::vector<MacroNet> macro_nets;        // [D]
   std::vector<Box> standing_boxes;         // [A] around ports, cells and fixed nodes
@@ -118,7 +119,7 @@ struct EpisodePlan {
 // Calls visit(cell, share) for every gcell that the rectangle covers, with the rounded share of it that is covered.
 template <typename Visit>
 void for_covered_cells(const EpisodePlan& plan, double x, double y, double width, double height, Visit visit) {
-  const Canvas& canvas = plan.design->canvas;
+  const Canvas& canvas = plan.canvas;
   const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
   if (right <= 0 || top <= 0 || left >= canvas.width || bottom >= canvas.height) return;
   const int first_column = canvas.column_of(left), last_column = canvas.column_of(right);

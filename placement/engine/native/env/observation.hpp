@@ -18,12 +18,12 @@ struct ObservationShape {
 
   std::size_t cells() const { return static_cast<std::size_t>(rows) * columns; }
   void include(const EpisodePlan& plan) {
-    rows = std::max(rows, plan.design->canvas.rows);
-    columns = std::max(columns, plan.design->canvas.columns);
+    rows = std::max(rows, plan.canvas.rows);
+    columns = std::max(columns, plan.canvas.columns);
     steps = std::max(steps, plan.steps());
   }
   bool holds(const EpisodePlan& plan) const {
-    return rows >= plan.design->canvas.rows && columns >= plan.design->canvas.columns && steps >= plan.steps();
+    return rows >= plan.canvas.rows && columns >= plan.canvas.columns && steps >= plan.steps();
   }
 };
 
@@ -56,7 +56,7 @@ class ObservationWriter {
   const ObservationShape& shape() const { return shape_; }
 
   void write(const PlacementState& state, int design_index, const ObservationSlot& slot) {
-    const Canvas& canvas = state.plan().design->canvas;
+    const Canvas& canvas = state.plan().canvas;
     *slot.design = design_index;
     *slot.step = state.step();
     if (canvas.rows < shape_.rows || canvas.columns < shape_.columns) {
@@ -84,7 +84,7 @@ class ObservationWriter {
 
  private:
   void write_areas(const PlacementState& state, float* maps) const {
-    const Canvas& canvas = state.plan().design->canvas;
+    const Canvas& canvas = state.plan().canvas;
     const float* shown = state.shown().data();
     if (canvas.columns == shape_.columns && canvas.rows == shape_.rows) {
       std::copy_n(shown, 2 * shape_.cells(), maps);
@@ -98,7 +98,7 @@ class ObservationWriter {
   }
 
   void write_wire(const PlacementState& state, float* map) {
-    const Canvas& canvas = state.plan().design->canvas;
+    const Canvas& canvas = state.plan().canvas;
     state.wire_mask(column_wire_.data(), row_wire_.data());
     const double scale = state.complete() ? 0.0 : state.plan().macros[state.step()].wire_scale;
     for (int column = 0; column < canvas.columns; ++column) {

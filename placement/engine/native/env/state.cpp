@@ -60,7 +60,7 @@ class Hinges {
 }  // namespace
 
 PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(std::move(plan)) {
-  const Canvas& canvas = plan_->design->canvas;
+  const Canvas& canvas = plan_->canvas;
   words_ = plan_->words;
   legal_.resize(static_cast<std::size_t>(canvas.rows) * words_);
   placed_.resize(plan_->macros.size());
@@ -96,7 +96,7 @@ void PlacementState::place(int row, int column) {
   }
   add_area(placed, 1.0);
   placed_[step_] = placed;
-  cells_[step_] = row * plan_->design->canvas.columns + column;
+  cells_[step_] = row * plan_->canvas.columns + column;
   ++step_;
   find_legal();
 }
@@ -118,7 +118,7 @@ void PlacementState::add_area(const Obstacle& macro, double sign) {
 }
 
 void PlacementState::find_legal() {
-  const Canvas& canvas = plan_->design->canvas;
+  const Canvas& canvas = plan_->canvas;
   legal_cells_ = 0;
   if (complete()) {
     std::fill(legal_.begin(), legal_.end(), 0);
@@ -146,7 +146,7 @@ std::pair<int, int> PlacementState::nth_legal(int n) const {
 }
 
 Verdict PlacementState::judge(int row, int column, int* obstacle) const {
-  const Canvas& canvas = plan_->design->canvas;
+  const Canvas& canvas = plan_->canvas;
   if (row < 0 || row >= canvas.rows || column < 0 || column >= canvas.columns) return Verdict::out_of_range;
   if (complete()) return Verdict::all_placed;
   if (is_legal(row, column)) return Verdict::legal;
@@ -190,7 +190,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
     const CellReach& reach = reach_of[plan_->macros[t].shape];
-    const int columns = design.canvas.columns;
+    const int columns = plan_->canvas.columns;
     if (std::abs(row - cells_[t] / columns) <= reach.rows && std::abs(column - cells_[t] % columns) <= reach.columns) {
       *obstacle = placed_[t].node;
     }
@@ -199,7 +199,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
 }
 
 void PlacementState::wire_mask(double* column_wire, double* row_wire) const {
-  const Canvas& canvas = plan_->design->canvas;
+  const Canvas& canvas = plan_->canvas;
   if (complete()) {
     std::fill(column_wire, column_wire + canvas.columns, 0.0);
     std::fill(row_wire, row_wire + canvas.rows, 0.0);
@@ -226,7 +226,7 @@ void PlacementState::wire_mask(double* column_wire, double* row_wire) const {
 }
 
 void PlacementState::write_mask(std::uint8_t* mask, int stride) const {
-  const Canvas& canvas = plan_->design->canvas;
+  const Canvas& canvas = plan_->canvas;
   for (int row = 0; row < canvas.rows; ++row) {
     std::uint8_t* out = mask + static_cast<std::ptrdiff_t>(row) * stride;
     for (int column = 0; column < canvas.columns; column += 8) {

@@ -53,8 +53,8 @@ class Batch {
     environment.write(writer, observation(index), step(index));
     truncated_[index] = false;  // no episode is cut short
     env_id_[index] = env_id;
-    rows_[index] = plan.design->canvas.rows;
-    columns_[index] = plan.design->canvas.columns;
+    rows_[index] = plan.canvas.rows;
+    columns_[index] = plan.canvas.columns;
     macros_[index] = plan.steps();
   }
 
