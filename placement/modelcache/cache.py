@@ -31,6 +31,7 @@ class ModelCache:
         parents: where snapshots come from, nearest first; None = this is the root, which is published to.
         poll_seconds: between two questions for the parent's version.
         timeouts: how long to wait for the parents.
+        token: the run's, which readers and parents ask for; None = none is asked for.
 
     Raises:
         PortTaken: something listens on `port` already.
@@ -51,14 +52,15 @@ class ModelCache:
         parents: Addresses | None = None,
         poll_seconds: float = 0.2,
         timeouts: Timeouts | None = None,
+        token: str | None = None,
     ) -> None:
         self.version, self.published = -1, 0
-        self._server = SnapshotServer(port=port, bind=bind)
+        self._server = SnapshotServer(port=port, bind=bind, token=token)
         self.address, self.port = self._server.address, self._server.port
         self._publishing = threading.Lock()
         self._closed = threading.Event()
         self._poll_seconds = poll_seconds
-        self.source = Source(parents, timeouts=timeouts) if parents is not None else None
+        self.source = Source(parents, timeouts=timeouts, token=token) if parents is not None else None
         self._reader = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
         if self.source is not None:
             self._reader.start()
@@ -80,6 +82,11 @@ class ModelCache:
     def served(self) -> int:
         """Snapshots read from it since it started."""
         return self._server.served
+
+    @property
+    def strangers(self) -> int:
+        """Calls refused because they lacked the run's token."""
+        return self._server.strangers
 
     def close(self) -> None:
         """Ends the server; its readers go elsewhere. May be called twice."""

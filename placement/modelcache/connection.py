@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 
 from placement.modelcache.header import SIZE, SnapshotDamaged, SnapshotMismatch, read
-from placement.modelcache.service import ANSWER, CHUNK_BYTES, QUESTION, SERVICE
+from placement.modelcache.service import ANSWER, CHUNK_BYTES, QUESTION, SERVICE, credentials
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", 2 * CHUNK_BYTES),
@@ -43,10 +43,10 @@ class Timeouts:
 
 
 class CacheConnection:
-    """The way to one cache; for several threads at once."""
+    """The way to one cache, with the run's token where there is one; for several threads at once."""
 
-    def __init__(self, address: str, timeouts: Timeouts) -> None:
-        self._address, self._timeouts = address, timeouts
+    def __init__(self, address: str, timeouts: Timeouts, *, token: str | None = None) -> None:
+        self._address, self._timeouts, self._credentials = address, timeouts, credentials(token)
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
         self._version = self._channel.unary_unary(f"/{SERVICE}/version")
         self._snapshot = self._channel.unary_stream(f"/{SERVICE}/snapshot")
@@ -55,7 +55,11 @@ class CacheConnection:
         """The newest version that the cache holds, -1 = none; waits `hold` seconds for one above `has`."""
         question = QUESTION.pack(has, hold)
         try:
-            return int(ANSWER.unpack(self._version(question, timeout=hold + self._timeouts.call))[0])
+            return int(
+                ANSWER.unpack(self._version(question, timeout=hold + self._timeouts.call, metadata=self._credentials))[
+                    0
+                ]
+            )
         except (grpc.RpcError, ValueError) as error:  # ValueError: closed by another thread
             raise self._failure(error) from None
 
@@ -67,7 +71,7 @@ class CacheConnection:
             SnapshotDamaged, SnapshotMismatch: its header is wrong, or more came than that says.
         """
         try:
-            return _assemble(self._snapshot(b"", timeout=self._timeouts.read))
+            return _assemble(self._snapshot(b"", timeout=self._timeouts.read, metadata=self._credentials))
         except (SnapshotDamaged, SnapshotMismatch):
             raise
         except (grpc.RpcError, ValueError) as error:
@@ -80,6 +84,8 @@ class CacheConnection:
     def _failure(self, error: Any) -> SourceFailed:
         if not isinstance(error, grpc.RpcError):
             return SourceFailed(f"the connection to the cache at {self._address} was closed")
+        if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+            return SourceFailed(f"the cache at {self._address} refuses this run's token: {error.details()}")
         if error.code() == grpc.StatusCode.UNIMPLEMENTED:
             return SourceFailed(f"{self._address} is no model cache: {error.details()}")
         return SourceFailed(f"the cache at {self._address} failed: {error.code().name}, {error.details()}")

@@ -22,6 +22,7 @@ class CacheReader(ParameterStore):
         layout: of the parameters.
         poll_seconds: between two questions for the version, while it waits.
         timeouts: how long to wait for a cache.
+        token: the run's; None = the caches ask for none.
 
     Attributes:
         source: the caches, and what happened on the way to them.
@@ -34,9 +35,10 @@ class CacheReader(ParameterStore):
         *,
         poll_seconds: float = 0.1,
         timeouts: Timeouts | None = None,
+        token: str | None = None,
     ) -> None:
         self._layout, self._poll_seconds = layout, poll_seconds
-        self.source = Source(addresses, timeouts=timeouts)
+        self.source = Source(addresses, timeouts=timeouts, token=token)
         self._reading = threading.Lock()  # one thread moves the bytes; the others find what it got
         self._snapshot: Snapshot | None = None
         self._closed = threading.Event()

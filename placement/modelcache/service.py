@@ -3,17 +3,17 @@
     version     asks with the version that the caller has, and seconds to wait for a newer one; the answer: the newest
     snapshot    the answer: the newest snapshot as a stream, the header first; nothing if there is none
 
-All servers of a process share one thread, which runs an event loop: neither a waiting nor a slow reader holds a thread.
+With a run's token each call carries a secret derived from it (`authorization`), or is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import itertools
 import struct
-import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
@@ -21,6 +21,8 @@ import numpy as np
 
 from placement.modelcache.header import SIZE
 from placement.transport.addresses import PortTaken, is_loopback, join
+from placement.transport.event_loop import event_loop, run
+from placement.transport.token_proof import derived
 
 SERVICE = "placement.ModelCache"
 QUESTION = struct.Struct("<qd")
@@ -33,8 +35,11 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", 4096),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
 )
-_starting = threading.Lock()
-_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def credentials(token: str | None) -> tuple[tuple[str, str], ...]:
+    """What a call to a cache of the run with that token carries; None = nothing."""
+    return () if token is None else (("authorization", f"Bearer {derived(token, SERVICE)}"),)
 
 
 class SnapshotServer:
@@ -44,6 +49,7 @@ class SnapshotServer:
         port: TCP port; 0 = any free one.
         bind: the address by which others reach it. A loopback address: this machine only. Any other: it listens on all
             interfaces, because the user said so.
+        token: the run's, without which nothing is answered; None = anybody is answered.
 
     Raises:
         PortTaken: something listens on `port` already.
@@ -52,12 +58,15 @@ class SnapshotServer:
         port: TCP port that it listens on.
         address: `host:port` by which others reach it.
         served: snapshots read from it so far.
+        strangers: calls refused because they lacked the token.
     """
 
-    def __init__(self, *, port: int, bind: str) -> None:
-        self.served = 0
+    def __init__(self, *, port: int, bind: str, token: str | None = None) -> None:
+        self.served = self.strangers = 0
+        self._credentials = credentials(token)
         self._held: tuple[int, list[bytes]] = (-1, [])
-        self.port = _run(self._start(join(bind, port) if is_loopback(bind) else f"[::]:{port}"), START_SECONDS)
+        listen = join(bind, port) if is_loopback(bind) else f"[::]:{port}"
+        self.port = run(self._start(listen), timeout=START_SECONDS)
         self.address = join(bind, self.port)
 
     def put(self, version: int, buffer: np.ndarray) -> None:
@@ -65,11 +74,11 @@ class SnapshotServer:
         data = buffer.data
         ends = [0, SIZE, *range(SIZE + CHUNK_BYTES, buffer.size, CHUNK_BYTES), buffer.size]
         self._held = version, [bytes(data[start:end]) for start, end in itertools.pairwise(ends)]
-        _loop().call_soon_threadsafe(self._wake)
+        event_loop().call_soon_threadsafe(self._wake)
 
     def stop(self) -> None:
         """Ends the server; those who wait on it get errors. To be called once."""
-        _run(self._server.stop(None), STOP_SECONDS)
+        run(self._server.stop(None), timeout=STOP_SECONDS)
 
     async def _start(self, address: str) -> int:
         self._changed = asyncio.Event()
@@ -90,7 +99,17 @@ class SnapshotServer:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    async def _require_token(self, context: Any) -> None:
+        """Ends a call that lacks the token."""
+        given = dict(context.invocation_metadata() or ())
+        for name, value in self._credentials:
+            found = given.get(name, "")
+            if not isinstance(found, str) or not hmac.compare_digest(found.encode(), value.encode()):
+                self.strangers += 1
+                await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the call lacks the run's token")
+
     async def _version(self, request: bytes, context: Any) -> bytes:
+        await self._require_token(context)
         has, hold = QUESTION.unpack(request)
         if self._held[0] <= has and hold > 0:
             with contextlib.suppress(TimeoutError):
@@ -98,20 +117,7 @@ class SnapshotServer:
         return ANSWER.pack(self._held[0])
 
     async def _snapshot(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
+        await self._require_token(context)
         for chunk in self._held[1]:
             yield chunk
         self.served += 1
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop of this process's servers; gRPC serves one loop per process well."""
-    with _starting:
-        if not _loops:
-            _loops.append(asyncio.new_event_loop())
-            threading.Thread(target=_loops[0].run_forever, name="model cache server", daemon=True).start()
-        return _loops[0]
-
-
-def _run(work: Coroutine[Any, Any, Any], seconds: float) -> Any:
-    """Runs `work` in the loop and waits for its result; raises TimeoutError after so many seconds."""
-    return asyncio.run_coroutine_threadsafe(work, _loop()).result(seconds)

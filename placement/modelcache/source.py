@@ -27,6 +27,7 @@ class Source:
     Args:
         addresses: of the caches at present, nearest first.
         timeouts: how long to wait.
+        token: the run's; None = the caches ask for none.
 
     Attributes:
         latencies: of the snapshots that were moved, from the first byte asked for to the checksum.
@@ -36,8 +37,8 @@ class Source:
         damaged: snapshots that were torn or changed on the way and were thrown away.
     """
 
-    def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None) -> None:
-        self._timeouts = timeouts or Timeouts()
+    def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None, token: str | None = None) -> None:
+        self._timeouts, self._token = timeouts or Timeouts(), token
         self._failover = Failover(addresses, retry=self._timeouts.retry)
         self._connections: dict[str, CacheConnection] = {}
         self._lock = threading.Lock()  # for everything below, and the connections
@@ -100,7 +101,7 @@ class Source:
             if self._closed:
                 raise self._closed_error()
             if address not in self._connections:
-                self._connections[address] = CacheConnection(address, self._timeouts)
+                self._connections[address] = CacheConnection(address, self._timeouts, token=self._token)
             return self._connections[address]
 
     def _give_up(self, address: str, connection: CacheConnection, error: Exception) -> None:

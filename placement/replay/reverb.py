@@ -29,7 +29,7 @@ class ReverbReplay(Replay):
         self._steps, self._designs = steps, designs
         self._shard = ReplayShard(number=0, capacity=capacity, steps=steps)
         self._addresses = fixed(self._shard.address)
-        self._reading = ShardedReplay(self._addresses, steps=steps, designs=designs, ahead=0, name="the Reverb replay")
+        self._reading = ShardedReplay(self._addresses, steps=steps, designs=designs, ahead=0)
         self._reading.wait_until_connected(timeout=START_SECONDS)
         self._mine = threading.local()
         self._writers: list[ShardWriter] = []

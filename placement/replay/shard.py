@@ -13,6 +13,7 @@ from placement.replay.base import ReplayTimeout
 from placement.replay.shard_items import TABLE, make_table
 from placement.replay.validation import Schema
 from placement.transport.deadline import within
+from placement.transport.gate import Gate
 from placement.transport.reverb_server import ReverbServer, start_server
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class ShardLoad:
         size, capacity: episodes held, now and at most.
         written, taken: episodes in all, those before a restored checkpoint included.
         checkpoints: saved since it began.
+        strangers: connections refused because they did not prove the run's token.
     """
 
     number: int
@@ -41,6 +43,7 @@ class ShardLoad:
     written: int
     taken: int
     checkpoints: int
+    strangers: int = 0
 
 
 class ReplayShard:
@@ -54,9 +57,15 @@ class ReplayShard:
         bind: address by which others reach it; other than a loopback address it listens on all interfaces.
         checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is put aside, with
             a warning.
+        token: the run's, which all who write and read must prove; None = the server asks for nothing.
 
     Raises:
-        PortTaken, ServerTimeout: as `start_server`.
+        PortTaken, ServerTimeout, NotPrivate: as `start_server`.
+
+    Attributes:
+        number: as given.
+        address: `host:port` by which others reach it.
+        port: TCP port that it listens on.
     """
 
     def __init__(
@@ -68,6 +77,7 @@ class ReplayShard:
         port: int = 0,
         bind: str = "127.0.0.1",
         checkpoint_folder: str | os.PathLike[str] | None = None,
+        token: str | None = None,
     ) -> None:
         self.number = number
         self._capacity = capacity
@@ -75,9 +85,21 @@ class ReplayShard:
         self._folder = None if checkpoint_folder is None else Path(checkpoint_folder)
         self._checkpoints = 0
         self._saving = threading.Lock()
-        self._server = self._start(port, bind)
+        self._gate: Gate | None = None
+        if token is None:
+            self._server = self._start(port, bind)
+            self.address, self.port = self._server.address, self._server.port
+            return
+        # Reverb cannot ask for anything, so it stays on this machine, behind a gate that does.
+        self._server = self._start(0, "127.0.0.1", private=True)
+        try:
+            self._gate = Gate(self._server.port, bind=bind, token=token, port=port)
+        except BaseException:
+            self._server.stop()
+            raise
+        self.address, self.port = self._gate.address, self._gate.port
 
-    def _start(self, port: int, bind: str) -> ReverbServer:
+    def _start(self, port: int, bind: str, *, private: bool = False) -> ReverbServer:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             for folder in self._saved(self._folder):
@@ -86,7 +108,7 @@ class ReplayShard:
         while True:
             table = make_table(self._schema, capacity=self._capacity)
             try:
-                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder)
+                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder, private=private)
             except RuntimeError as error:
                 if not self._put_aside(error):
                     raise
@@ -106,16 +128,6 @@ class ReplayShard:
     def _saved(folder: Path) -> list[Path]:
         """Reverb's checkpoints, oldest first: folders named by the time."""
         return sorted(path for path in folder.glob("????-??-??T??:??:*") if path.is_dir())
-
-    @property
-    def address(self) -> str:
-        """`host:port` by which others reach it."""
-        return self._server.address
-
-    @property
-    def port(self) -> int:
-        """The TCP port that it listens on."""
-        return self._server.port
 
     def size(self) -> int:
         """Episodes held."""
@@ -158,8 +170,11 @@ class ReplayShard:
             written=int(info.rate_limiter_info.insert_stats.completed),
             taken=int(info.rate_limiter_info.sample_stats.completed),
             checkpoints=self._checkpoints,
+            strangers=0 if self._gate is None else self._gate.refused,
         )
 
     def close(self) -> None:
         """Ends the server; those who wait on it get errors. May be called twice."""
+        if self._gate is not None:
+            self._gate.stop()
         self._server.stop()

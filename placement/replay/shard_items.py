@@ -20,6 +20,7 @@ from placement.replay.validation import MalformedEpisode, Schema
 from placement.transport.addresses import accepts
 from placement.transport.loopback import quiet_standard_error
 from placement.transport.reverb_server import reverb, tf
+from placement.transport.tunnel import Dial, direct
 
 # reverb_server comes first: it has TensorFlow start quietly.
 # isort: split
@@ -51,11 +52,17 @@ def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
     return reverb.Table.queue(TABLE, capacity, signature=specs)
 
 
-def probe(address: str, *, timeout: float) -> Any | None:
-    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers in time."""
+def probe(address: str, *, timeout: float, dial: Dial = direct) -> Any | None:
+    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers in time.
+
+    Args:
+        address: of its server, `host:port`.
+        timeout: seconds.
+        dial: the way there.
+    """
     if address and accepts(address, timeout=timeout):
         with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
-            return reverb.Client(address).server_info(timeout=max(1, round(timeout))).get(TABLE)
+            return reverb.Client(dial(address)).server_info(timeout=max(1, round(timeout))).get(TABLE)
     return None
 
 
@@ -81,7 +88,7 @@ def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> 
 
 
 class ItemWriter:
-    """One thread's Reverb writer to one shard, which has one item under way at most.
+    """One thread's Reverb writer to one shard, which has one item under way at most; `dial` is the way there.
 
     Attributes:
         shard, address: the shard's number, and where it is.
@@ -89,10 +96,10 @@ class ItemWriter:
         began: when that was handed over, by the monotonic clock.
     """
 
-    def __init__(self, address: str, *, shard: int = 0) -> None:
+    def __init__(self, address: str, *, shard: int = 0, dial: Dial = direct) -> None:
         self.shard, self.address, self.began = shard, address, 0.0
         # Validation would ask the server for the signature, without a deadline.
-        self._writer = reverb.Client(address).trajectory_writer(num_keep_alive_refs=1, validate_items=False)
+        self._writer = reverb.Client(dial(address)).trajectory_writer(num_keep_alive_refs=1, validate_items=False)
         self.pending: Episode | None = None
 
     def begin(self, episode: Episode) -> None:
@@ -121,13 +128,14 @@ class ItemReader:
     Args:
         address: of a server that answers (with a dead one this takes half a minute).
         schema: what episodes must look like.
+        dial: the way there.
     """
 
-    def __init__(self, address: str, schema: Schema) -> None:
+    def __init__(self, address: str, schema: Schema, *, dial: Dial = direct) -> None:
         self._schema = schema
         self._cancellation = CancellationManager()
         with quiet_standard_error():  # Reverb tells of a server in this process
-            self._iterator = iter(_dataset(address, schema))
+            self._iterator = iter(_dataset(dial(address), schema))
 
     def next(self) -> Episode:
         """The next episode, waiting for it until cancelled.

@@ -12,6 +12,7 @@ from placement.ppo.trajectory import Episode
 from placement.replay.delivery import Delivery
 from placement.replay.shard_items import HUNG_SECONDS, ItemReader, ItemsEnded, gone, probe, require_episodes
 from placement.replay.validation import MalformedEpisode, Schema
+from placement.transport.tunnel import Dial, direct
 
 RETRY_SECONDS = 0.5
 PROBE_SECONDS = 5.0
@@ -65,6 +66,7 @@ class ShardReader:
         wants: whether this reader should fetch another episode; called with `delivery.changed` held.
         accept: takes note of a fetched episode; whether it is new. Called with `delivery.changed` held.
         silence: seconds without an answer after which a shard that takes connections counts as down.
+        dial: the way to the shard.
 
     Attributes:
         ready: fetched episodes; `delivery.changed` guards it.
@@ -81,11 +83,12 @@ class ShardReader:
         wants: Callable[[ShardReader], bool],
         accept: Callable[[Episode], bool],
         silence: float = HUNG_SECONDS,
+        dial: Dial = direct,
     ) -> None:
         self.known = ShardStatistics(number)
         self.ready: collections.deque[Episode] = collections.deque()
         self._address_now, self._schema, self._delivery = address, schema, delivery
-        self._wants, self._accept, self._silence = wants, accept, silence
+        self._wants, self._accept, self._silence, self._dial = wants, accept, silence, dial
         self._items: ItemReader | None = None
         self._waited, self._waiting_since, self._heard = 0.0, 0.0, 0.0
         self._thread = threading.Thread(target=self._run, name=f"replay shard {number} reader", daemon=True)
@@ -118,7 +121,7 @@ class ShardReader:
             return
         address = self.known.address
         stays = self._address_now() == address
-        info = probe(address, timeout=PROBE_SECONDS) if stays else None
+        info = probe(address, timeout=PROBE_SECONDS, dial=self._dial) if stays else None
         if info is not None:
             self.known.waiting, self._heard = int(info.current_size), time.monotonic()
         elif not stays or time.monotonic() - self._heard > self._silence or gone(address):
@@ -155,11 +158,11 @@ class ShardReader:
     def _open(self) -> bool:
         """Whether the shard answers; a reader of its items is then open."""
         address, changed = self._address_now(), self._delivery.changed
-        info = probe(address, timeout=PROBE_SECONDS)
+        info = probe(address, timeout=PROBE_SECONDS, dial=self._dial)
         if info is None:
             return False
         require_episodes(info, self._schema, shard=self.known.number, address=address)
-        self._items = ItemReader(address, self._schema)
+        self._items = ItemReader(address, self._schema, dial=self._dial)
         with changed:
             self.known.address, self.known.connected, self._heard = address, True, time.monotonic()
             self.known.waiting = int(info.current_size)

@@ -14,6 +14,7 @@ from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
 from placement.transport.failover import Failover
 from placement.transport.latencies import Latencies
+from placement.transport.tunnel import Dial, direct
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
 """Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
@@ -34,6 +35,7 @@ class ShardWriter(ReplayWriter):
         key: the actor's number; writers whose home died spread over the other shards by it.
         retry: seconds after which a shard that was down is asked again.
         silence: seconds without an answer after which a shard that takes connections counts as down.
+        dial: the way to a shard: `Tunnels.dial` where shards ask for the run's token.
 
     Attributes:
         home: where it belongs.
@@ -52,11 +54,12 @@ class ShardWriter(ReplayWriter):
         key: int = 0,
         retry: float = 2.0,
         silence: float = HUNG_SECONDS,
+        dial: Dial = direct,
     ) -> None:
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self.home, self._silence = addresses, home, silence
+        self._addresses, self.home, self._silence, self._dial = addresses, home, silence, dial
         self._schema = Schema(steps, designs)
         others = np.random.default_rng([home, key]).permutation(np.delete(np.arange(shards), home)).tolist()
         self._failover = Failover(addresses, retry=retry, order=[home, *others])
@@ -121,7 +124,7 @@ class ShardWriter(ReplayWriter):
         if self._addresses()[connection.shard] != connection.address or gone(connection.address):
             return False
         hung = time.monotonic() - connection.began > self._silence
-        return not hung or probe(connection.address, timeout=PROBE_SECONDS) is not None
+        return not hung or probe(connection.address, timeout=PROBE_SECONDS, dial=self._dial) is not None
 
     def _connect(self, deadline: float, timeout: float) -> ItemWriter:
         """To the first shard in this writer's order that lives; waits for one until the deadline."""
@@ -140,12 +143,12 @@ class ShardWriter(ReplayWriter):
 
     def _open(self, shard: int, address: str, timeout: float) -> ItemWriter | None:
         """A writer to that shard; None if it does not answer within `timeout` seconds."""
-        info = probe(address, timeout=timeout)
+        info = probe(address, timeout=timeout, dial=self._dial)
         if info is None:
             self._failover.failed(address)
             return None
         require_episodes(info, self._schema, shard=shard, address=address)
-        return ItemWriter(address, shard=shard)
+        return ItemWriter(address, shard=shard, dial=self._dial)
 
     def _return_home(self) -> None:
         """Leaves another shard, with nothing under way there, once home is back."""

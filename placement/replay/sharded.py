@@ -21,6 +21,7 @@ from placement.replay.shard_reader import ShardReader, ShardStatistics
 from placement.replay.shard_writer import ShardWriter
 from placement.replay.validation import Schema
 from placement.transport.addresses import Addresses
+from placement.transport.tunnel import Dial, direct
 
 __all__ = ["PREFETCH", "ShardMismatch", "ShardStatistics", "ShardWriter", "ShardedReplay"]
 
@@ -41,7 +42,7 @@ class ShardedReplay(ReplayReader):
         intervals: int64 [N, 3], as `intervals()` gave them to a checkpoint; None = nothing was taken before.
         numbers: the shards' numbers, for messages and statistics; default: from 0.
         silence: seconds without an answer after which a shard that takes connections counts as down.
-        name: for messages.
+        dial: the way to a shard: `Tunnels.dial` where shards ask for the run's token.
     """
 
     def __init__(
@@ -54,13 +55,15 @@ class ShardedReplay(ReplayReader):
         intervals: np.ndarray | None = None,
         numbers: Sequence[int] | None = None,
         silence: float = HUNG_SECONDS,
-        name: str = "the replay shards",
+        dial: Dial = direct,
     ) -> None:
         self._ahead = ahead
         self._fetched, self._taken = EpisodeIntervalSet(intervals), EpisodeIntervalSet(intervals)
         self._turn = 0
         self._began = time.monotonic()
-        self._delivery = Delivery(name, available=self._available, take=self._take, explain=self._explain)
+        self._delivery = Delivery(
+            "the replay shards", available=self._available, take=self._take, explain=self._explain
+        )
         self._readers: list[ShardReader] = []
         with self._delivery.changed:  # no reader asks what is wanted before all are there
             for place, number in enumerate(range(len(addresses())) if numbers is None else numbers):
@@ -72,6 +75,7 @@ class ShardedReplay(ReplayReader):
                     wants=self._wants,
                     accept=self._accept,
                     silence=silence,
+                    dial=dial,
                 )
                 self._readers.append(reader)
         self._watcher = threading.Thread(target=self._watch, name="replay shards watcher", daemon=True)

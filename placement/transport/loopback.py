@@ -7,6 +7,7 @@ whatever the log level.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import socket
 import sys
@@ -55,6 +56,18 @@ def count_listeners(port: int) -> int:
     except OSError:
         return -1
     return found
+
+
+def remote_peers(port: int) -> list[str]:
+    """Addresses of other machines that are connected, or connecting, to TCP `port` of this process."""
+    found = psutil.Process().net_connections("tcp")
+    peers = [each.raddr.ip for each in found if each.laddr and each.laddr.port == port and each.raddr]
+    return [peer for peer in peers if not _is_loopback(ipaddress.ip_address(peer))]
+
+
+def _is_loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def own_listeners(port: int) -> list[socket.socket]:

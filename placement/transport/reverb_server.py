@@ -21,9 +21,9 @@ import tensorflow as tf
 
 from placement.transport.addresses import PortTaken, is_loopback, join
 from placement.transport.deadline import within
-from placement.transport.loopback import count_listeners, quiet_standard_error, restrict_to_loopback
+from placement.transport.loopback import count_listeners, quiet_standard_error, remote_peers, restrict_to_loopback
 
-__all__ = ["PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
+__all__ = ["NotPrivate", "PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
 
 with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever started it has chosen
     tf.config.set_visible_devices([], "GPU")
@@ -31,6 +31,10 @@ with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever star
 
 class ServerTimeout(TimeoutError):
     """A server did not start in time."""
+
+
+class NotPrivate(OSError):
+    """A server that must be reached by this machine only cannot be kept off the network."""
 
 
 _ATTEMPTS = 20
@@ -75,6 +79,7 @@ def start_server(
     bind: str = "127.0.0.1",
     checkpoint_folder: str | os.PathLike[str] | None = None,
     timeout: float = 60.0,
+    private: bool = False,
 ) -> ReverbServer:
     """Starts a Reverb server.
 
@@ -86,10 +91,12 @@ def start_server(
         checkpoint_folder: where it saves, and what it starts from if there is a checkpoint; None = a temporary folder,
             removed when it stops.
         timeout: seconds that it may take to start (restoring has been known to hang).
+        private: refuse to serve where a loopback address as `bind` cannot keep other machines out.
 
     Raises:
         PortTaken: something listens on `port` already (Reverb itself would share the port silently).
         ServerTimeout: it did not start in time.
+        NotPrivate: other machines reach it, or one did before it was kept to loopback, though it is to be private.
     """
     temporary = None if checkpoint_folder is not None else tempfile.TemporaryDirectory(prefix="reverb-")
     folder = str(checkpoint_folder) if temporary is None else temporary.name
@@ -103,12 +110,20 @@ def start_server(
     try:
         if count_listeners(server.port) > 1:
             raise PortTaken(f"port {server.port}: another server took it at the same moment; start this one again")
-        if is_loopback(bind):
-            restrict_to_loopback(server.port)
+        restricted = is_loopback(bind) and restrict_to_loopback(server.port)
+        if private:
+            _require_private(server.port, restricted=restricted)
     except BaseException:
         server.stop()
         raise
     return server
+
+
+def _require_private(port: int, *, restricted: bool) -> None:
+    if not restricted:
+        raise NotPrivate(f"a Reverb server's port {port} cannot be kept to this machine: it needs Linux 5.7 or root")
+    if strangers := remote_peers(port):  # they came between its start and its restriction
+        raise NotPrivate(f"{strangers[0]} connected to a Reverb server as it started, before it was kept to loopback")
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from placement.modelcache.layout import Layout
 from placement.modelcache.source import Source
 from placement.transport.addresses import PortTaken, split
 from placement.transport.loopback import count_listeners
+from placement.transport.token_proof import new_token
 from tests.support.waiting import wait_until
 
 grpc = pytest.importorskip("grpc", reason="gRPC is not installed")
@@ -32,6 +33,7 @@ from placement.modelcache.connection import Timeouts  # noqa: E402
 from placement.modelcache.reader import CacheReader  # noqa: E402
 
 LONG = 60.0
+TOKEN = new_token()
 LAYOUT = Layout({"kernel": np.zeros((64, 16), np.float32), "bias": np.zeros(16, np.float32)})
 PATIENCE = Timeouts(call=5.0, read=20.0, retry=0.0)
 
@@ -87,6 +89,40 @@ def make() -> Iterator[Make]:
     yield build
     for each in reversed(made):
         each.close()
+
+
+# The run's token.
+
+
+def test_with_the_token_snapshots_go_down_the_tree(make: Make) -> None:
+    root = make("cache", token=TOKEN)
+    reader = make("reader", make("cache", root, token=TOKEN), token=TOKEN)
+    _publish(root, 3)
+    assert _value(reader.wait_for(3, timeout=LONG).parameters) == 3.0
+    assert root.strangers == 0
+
+
+@pytest.mark.parametrize("token", [None, TOKEN[:-1], new_token()])
+def test_without_the_token_nothing_is_learned(make: Make, token: str | None) -> None:
+    root = make("cache", token=TOKEN)
+    _publish(root, 3)
+    stranger = connection.CacheConnection(root.address, PATIENCE, token=token)
+    try:
+        with pytest.raises(connection.SourceFailed, match="refuses this run's token: the call lacks"):
+            stranger.version(-1, 0.0)
+        with pytest.raises(connection.SourceFailed, match="refuses this run's token: the call lacks"):
+            stranger.snapshot()
+    finally:
+        stranger.close()
+    with pytest.raises(StoreTimeout, match="refuses this run's token"):
+        make("reader", root, token=token).wait_for(0, timeout=0.5)
+    assert root.strangers >= 3 and root.served == 0
+
+
+def test_the_token_itself_does_not_travel() -> None:
+    carried = dict(service.credentials(TOKEN))["authorization"]
+    assert TOKEN not in carried and carried == dict(service.credentials(TOKEN))["authorization"]
+    assert service.credentials(None) == ()
 
 
 # A chain of caches.

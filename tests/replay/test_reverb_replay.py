@@ -89,6 +89,6 @@ def test_a_failure_of_the_reader_reaches_whoever_reads(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(shard_items.ItemReader, "next", fail)
     replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
-    with pytest.raises(RuntimeError, match="reading from the Reverb replay failed: no memory left"):
+    with pytest.raises(RuntimeError, match="reading from the replay shards failed: no memory left"):
         replay.read(1, timeout=LONG)
     replay.close()

@@ -26,6 +26,8 @@ from placement.runtimes.ray.role_process import MAX_CALLS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
+from placement.transport.addresses import is_loopback
+from placement.transport.token_proof import new_token
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress
@@ -130,6 +132,7 @@ class Driver:
             heartbeat_seconds=runtime.heartbeat_seconds,
             learners=runtime.learners,
         )
+        self._token = None if is_loopback(runtime.bind) else new_token()
         self._rendezvous = 1
         self._members = [
             self._start(Who(role, number), makers)
@@ -166,7 +169,7 @@ class Driver:
         made = self._ray.remote(CLASSES[who.role]).options(
             max_restarts=-1, max_task_retries=0, max_concurrency=MAX_CALLS, **options
         )
-        handle = made.remote(self._config, who, makers)
+        handle = made.remote(self._config, who, makers, self._token)
         return Member(who, handle, self._run_role(who, handle))
 
     def _run_role(self, who: Who, handle: Any) -> Any:

@@ -24,6 +24,7 @@ from placement.training.best import BestTracker
 from placement.training.designs import steps
 from placement.training.episode_verifier import EpisodeVerifier
 from placement.training.seeds import SeedRole, role_seed
+from placement.transport.tunnel import NetworkAccess
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class LearnerHost:
     Attributes:
         config: the run's settings.
         coordinator: connection to it.
-        bind: address that its servers listen on.
+        network: how it serves others, and reaches them.
         makers: of the network and its learner.
         stop: set when the run is to end.
         hosts: the learner hosts, of which this process is one.
@@ -41,7 +42,7 @@ class LearnerHost:
 
     config: TrainConfig
     coordinator: CoordinatorClient
-    bind: str
+    network: NetworkAccess
     makers: Makers
     stop: threading.Event
     hosts: Hosts
@@ -76,6 +77,7 @@ class LearnerHost:
             intervals=learned,
             numbers=mine,
             silence=config.runtime.shard_silence_seconds,
+            dial=self.network.dial,
         )
         episodes = EpisodeCollector(
             shards,

@@ -66,8 +66,8 @@ class LearnerProcess(RoleProcess):
     def _learn(self, coordinator: CoordinatorClient, rendezvous: int) -> RunResult | None:
         from placement.runtimes.ray.rendezvous import join
 
-        index, bind = self.who.number, self.bind()
-        hosts = join(coordinator, self.config.runtime, index=index, rendezvous=rendezvous, bind=bind)
+        index, network = self.who.number, self.network()
+        hosts = join(coordinator, self.config.runtime, index=index, rendezvous=rendezvous, network=network)
         from placement.runtimes.ray import primary_learner
         from placement.runtimes.ray.learner_host import LearnerHost
         from placement.runtimes.ray.secondary_learner import learn_along
@@ -75,7 +75,7 @@ class LearnerProcess(RoleProcess):
         from placement.training.run import complete
 
         keep_compilations()
-        host = LearnerHost(self.config, coordinator, bind, self.makers, self._stop, hosts)
+        host = LearnerHost(self.config, coordinator, network, self.makers, self._stop, hosts)
         if index:
             learn_along(host)
             return None

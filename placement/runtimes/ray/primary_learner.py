@@ -67,7 +67,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         peers = PeerEpisodes(host.hosts.count, EpisodeVerifier(designs, config.env, best), saver.learned_before)
         saver.learned = lambda: peers.learned(shards.intervals())
         # Parameters go to the root of the caches.
-        root = opening.enter_context(contextlib.closing(ModelCache(bind=host.bind, parents=None)))
+        root = opening.enter_context(contextlib.closing(ModelCache(bind=host.network.bind, token=host.network.token)))
         store = RootStore(root, Layout(learner.parameters()), config.runtime.wire_dtype, publications)
         # The loop. Where evaluations have a process of their own, it does only the last one.
         runtime, agent = config.runtime, find(host.makers.agent)(config.policy, designs)

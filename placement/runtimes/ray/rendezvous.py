@@ -15,9 +15,13 @@ from placement.config import RuntimeConfig
 from placement.ppo.hosts import Hosts, join_hosts
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
+from placement.transport.gate import Gate
+from placement.transport.tunnel import NetworkAccess
 
 
-def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, bind: str) -> Hosts:
+def join(
+    coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, network: NetworkAccess
+) -> Hosts:
     """Makes this process one of the run's learner hosts; call it before JAX computes anything.
 
     Args:
@@ -25,7 +29,7 @@ def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, 
         runtime: how many hosts there are, and how long they may take to start.
         index: which one this is.
         rendezvous: the number of this start of all hosts.
-        bind: the address that this host listens on.
+        network: how this host serves others, and reaches them.
 
     Raises:
         RuntimeError: the others did not come in time.
@@ -33,10 +37,24 @@ def join(coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, 
     """
     if runtime.learners == 1:
         return Hosts()
+    own = ""
     if index == 0:
-        coordinator.offer_rendezvous(Rendezvous(rendezvous, f"{bind}:{_free_port(bind)}"))
-    address = coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.start_timeout).address
-    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.start_timeout, bind=bind)
+        own, offered = _meeting_place(network)
+        coordinator.offer_rendezvous(Rendezvous(rendezvous, offered))
+    address = own or network.dial(coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.start_timeout).address)
+    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.start_timeout, bind=network.bind)
+
+
+def _meeting_place(network: NetworkAccess) -> tuple[str, str]:
+    """Where JAX's coordination service is to listen, and the address by which other hosts reach it.
+
+    JAX's service asks nobody who they are. With a token it stays on loopback, behind a gate.
+    """
+    if network.token is None:
+        address = f"{network.bind}:{_free_port(network.bind)}"
+        return address, address
+    port = _free_port("127.0.0.1")
+    return f"127.0.0.1:{port}", Gate(port, bind=network.bind, token=network.token).address
 
 
 @dataclasses.dataclass(frozen=True)

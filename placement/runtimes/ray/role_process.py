@@ -14,6 +14,7 @@ from placement.config import RoleConfig, TrainConfig
 from placement.runtimes.ray.coordinator import COORDINATOR
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Who
+from placement.transport.tunnel import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
 MAX_CALLS = 4
@@ -35,10 +36,18 @@ def find(name: str) -> Any:
 
 
 class RoleProcess:
-    """A process. Ray makes it, calls `run` and restarts it when it dies."""
+    """A process. Ray makes it, calls `run` and restarts it when it dies.
 
-    def __init__(self, config: TrainConfig, who: Who, makers: Makers) -> None:
-        self.config, self.who, self.makers = config, who, makers
+    Args:
+        config: the run's settings.
+        who: this process.
+        makers: of the network and its learner.
+        token: the run's, which its servers ask for; None: they ask for none, as only this machine reaches them.
+    """
+
+    def __init__(self, config: TrainConfig, who: Who, makers: Makers, token: str | None = None) -> None:
+        self.config, self.who, self.makers, self._token = config, who, makers, token
+        self._dial: Dial = direct if token is None else Tunnels(token).dial
         self._stop = threading.Event()
         self.coordinator: CoordinatorClient | None = None
         logging.basicConfig(level=logging.WARNING, format=f"{who}: %(levelname)s %(message)s")
@@ -59,12 +68,13 @@ class RoleProcess:
         """This process's own folder `name` in the run folder."""
         return Path(self.config.run_dir).absolute() / name / str(self.who.number)
 
-    def bind(self) -> str:
-        """The address that a server of this process listens on."""
+    def network(self) -> NetworkAccess:
+        """How this process serves others, and reaches them."""
         import ray
 
         wanted = self.config.runtime.bind
-        return str(ray.util.get_node_ip_address()) if wanted == NODE else wanted
+        bind = str(ray.util.get_node_ip_address()) if wanted == NODE else wanted
+        return NetworkAccess(bind, self._token, self._dial)
 
     def run(self) -> Any:
         """Runs the role until told to stop."""

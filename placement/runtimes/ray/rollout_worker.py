@@ -89,7 +89,8 @@ class RolloutWorker(RoleProcess):
             tree = plan_tree(coordinator.cache_hosts(), runtime.fan_out)
             return coordinator.cache_addresses(tree.readable(coordinator.host, number))
 
-        return CacheReader(addresses, Layout(self.agent.init(0)), poll_seconds=runtime.poll_seconds)
+        layout = Layout(self.agent.init(0))
+        return CacheReader(addresses, layout, poll_seconds=runtime.poll_seconds, token=self.network().token)
 
     def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
@@ -105,6 +106,7 @@ class RolloutWorker(RoleProcess):
             designs=len(self.designs),
             key=number,
             silence=self.config.runtime.shard_silence_seconds,
+            dial=self.network().dial,
         )
 
     def _shards(self) -> tuple[int, ...]:

@@ -25,12 +25,14 @@ class ShardProcess(RoleProcess):
 
         every = self.config.runtime.shard_checkpoint_seconds
         folder = self.folder("shards") if every else None
+        network = self.network()
         shard = ReplayShard(
             number=self.who.number,
             capacity=self.config.replay.capacity,
             steps=steps(load_designs(self.config)),
-            bind=self.bind(),
+            bind=network.bind,
             checkpoint_folder=folder,
+            token=network.token,
         )
         try:
             coordinator.measure = lambda: telemetry.shard(shard.statistics())
@@ -63,7 +65,8 @@ class CacheProcess(RoleProcess):
             """The parent, its parent …, the learner's own cache at last."""
             return coordinator.cache_addresses(plan_tree(coordinator.cache_hosts(), runtime.fan_out).ancestors(number))
 
-        cache = ModelCache(bind=self.bind(), parents=above, poll_seconds=runtime.poll_seconds)
+        network = self.network()
+        cache = ModelCache(bind=network.bind, parents=above, poll_seconds=runtime.poll_seconds, token=network.token)
         try:
             coordinator.measure = lambda: telemetry.cache(cache)
             coordinator.serve(cache.address)

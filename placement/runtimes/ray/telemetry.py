@@ -51,7 +51,7 @@ class WriterMeasures:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Of a model cache."""
-    own = {"served": float(served.served), "published": float(served.published)}
+    own = {"served": float(served.served), "published": float(served.published), "strangers": float(served.strangers)}
     return own if served.source is None else {**own, **reader(served.source)}
 
 
@@ -63,7 +63,10 @@ def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> di
 
 def shard(load: ShardLoad) -> dict[str, float]:
     """Of a replay shard."""
-    return {name: float(getattr(load, name)) for name in ("size", "capacity", "written", "taken", "checkpoints")}
+    return {
+        name: float(getattr(load, name))
+        for name in ("size", "capacity", "written", "taken", "checkpoints", "strangers")
+    }
 
 
 def replay(shards: Sequence[ShardStatistics]) -> Mapping[str, float]:

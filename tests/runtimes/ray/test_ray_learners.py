@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Iterator[RayRun]:
-    config = toy(folder / "run", iterations=10**6, runtime=RUNTIME)
+    config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "bind": "node"})  # so they ask for the token
     with RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""}) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
         yield run
