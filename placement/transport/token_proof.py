@@ -1,4 +1,4 @@
-"""How both ends of a connection prove that they have the run's token, which itself never travels.
+"""How both ends of a connection prove that they have the run's token, which itself is not sent.
 
     gate → client    16 bytes that name the protocol, 32 random bytes
     client → gate    32 random bytes, HMAC-SHA256 of "client" and both random parts
