@@ -57,8 +57,9 @@ class Host:
 class Network:
     """Hosts and the processes on them. Made by `make_network`, which takes it down."""
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    def __init__(self, hosts: Sequence[Host], switch: str = "") -> None:
         self.hosts = {host.name: host for host in hosts}
+        self._switch = switch
         self._processes: list[subprocess.Popen] = []
 
     def start(self, host: str, command: Sequence[str], **options: object) -> subprocess.Popen:
@@ -100,6 +101,22 @@ class Network:
         command = ["ip", "netns", "exec", namespace, "cat", "/sys/class/net/eth0/statistics/tx_bytes"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=True)
         return float(done.stdout)
+
+    def cut(self, host: str) -> None:
+        """Takes a host's cable out: nothing arrives and nobody is told. With namespaces only."""
+        _ip([f"link set dev {self._port(host)} down"], namespace=self._switch)
+
+    def mend(self, host: str) -> None:
+        """Puts the cable back."""
+        _ip([f"link set dev {self._port(host)} up"], namespace=self._switch)
+
+    def limit(self, host: str, megabits: float) -> None:
+        """Changes the limit of a host's link in both directions, or limits one that had none. With namespaces only."""
+        _limit(self.hosts[host].namespace, "eth0", megabits)
+        _limit(self._switch, self._port(host), megabits)
+
+    def _port(self, host: str) -> str:
+        return f"port{list(self.hosts).index(host)}"
 
     def stop(self) -> None:
         """Ends all processes that were started, and theirs: asks, waits a few seconds, kills."""
@@ -146,7 +163,7 @@ def make_network(megabits: Mapping[str, float | None], *, namespaces: bool = Tru
         for number, (name, rate) in enumerate(megabits.items())
     ]
     switch = f"{PREFIX}-{os.getpid()}-switch"
-    network = Network(hosts)
+    network = Network(hosts, switch)
     with _stopped_by_signals():
         try:
             _make(switch, hosts)
@@ -178,7 +195,7 @@ def _limit(namespace: str, device: str, megabits: float) -> None:
     nothing is dropped. In front of a short queue many connections would starve each other.
     """
     _ip([f"link set dev {device} gso_max_size {SEGMENT}"], namespace=namespace)
-    rule = f"tc -n {namespace} qdisc add dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {QUEUE}"
+    rule = f"tc -n {namespace} qdisc replace dev {device} root tbf rate {megabits:.3f}mbit burst {BURST} limit {QUEUE}"
     _run(rule.split())
 
 

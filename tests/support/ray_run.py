@@ -16,7 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
+from placement.config import CHIP_COST
+from placement.engine.costs import proxy_cost
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.load import load
 from placement.runtimes.ray import processes, session
 from tests.support.recording import RECORD
 
@@ -33,7 +38,8 @@ from placement.runtimes.ray import driver
 from placement.runtimes.ray.role_process import Makers
 
 def watch(view):
-    seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, **one.measures}
+    seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, "host": one.host,
+                           **one.measures}
             for one in view.heartbeats}
     sys.stdout.write("WATCH " + json.dumps({"coordinator": view.coordinator, "seen": seen}) + "\n")
     sys.stdout.flush()
@@ -52,6 +58,7 @@ class RayRun:
         config: as `build(TrainConfig, …)` takes it.
         makers: fields of `Makers`; default: the real network.
         environment: variables beside those of this process.
+        prefix: of the command, such as one that runs it on another host.
     """
 
     def __init__(
@@ -60,12 +67,13 @@ class RayRun:
         *,
         makers: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
     ) -> None:
         self._run_dir = Path(config["run_dir"])
         values = json.dumps({"config": config, "makers": makers or {}})
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, values],
+            [*prefix, sys.executable, "-c", SCRIPT, values],
             cwd=ROOT,
             env=variables,
             stdout=subprocess.PIPE,
@@ -231,3 +239,23 @@ def recorded(path: Path) -> Sequence[dict[str, Any]]:
         return []
     text = path.read_text(encoding="utf-8")
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def check_record(folder: Path) -> None:
+    """Nothing half, nothing twice, everything with one version, and the best placement is what it says."""
+    lines = recorded(folder / "record")
+    told = [episode for line in lines for episode in line["episodes"]]
+    assert all(len(line["episodes"]) == EPISODES for line in lines)
+    identities = [tuple(episode["identity"]) for episode in told]
+    assert len(set(identities)) == len(identities), "an episode was counted twice"
+    steps = len(load("toy6").placing_order)
+    assert all(episode["taken"] == episode["length"] for episode in told)
+    assert all(episode["length"] == steps or episode["dead_end"] for episode in told), "half an episode"
+    assert all(episode["values"] == [episode["version"]] for episode in told), "parameters changed within an episode"
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
+    _, placement = read_placement(folder / "run" / "best.plc", load("toy6").netlist)
+    cost = proxy_cost(load("toy6"), placement, weights=CHIP_COST.weights()).proxy_cost
+    assert cost == pytest.approx(best, rel=1e-12)
+    written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
+    cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
+    assert best <= cheapest * (1 + 1e-12), "a better placement was lost"

@@ -26,7 +26,7 @@ from placement.runtimes.ray.role_process import MAX_CALLS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
-from placement.transport.addresses import is_loopback
+from placement.transport.addresses import accepts, is_loopback
 from placement.transport.token_proof import new_token
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
 """That the learner may take to save and end once it is told to stop."""
 ANSWER_SECONDS = 3.0
+LOST_SECONDS = 15.0
+"""A cluster that has answered nothing for so long, and takes no connections, is gone."""
 LEAVE_SECONDS = 10.0
 """That a learner may take to end when another one has died."""
 MAX_DEATHS = 5
@@ -124,9 +126,10 @@ class Driver:
         watch: Callable[[RunView], None],
     ) -> None:
         self._ray, self._config, self._progress, self._watch = ray, config, progress, watch
+        self._cluster, self._answered, self._lost = ray.get_runtime_context().gcs_address, time.monotonic(), False
         runtime = config.runtime
         coordinator = ray.remote(Coordinator)
-        self._coordinator = coordinator.options(name=COORDINATOR, **OPTIONS).remote(
+        self._coordinator = coordinator.options(name=COORDINATOR, **OPTIONS, **self._here()).remote(
             shards=runtime.shards,
             caches=runtime.caches,
             heartbeat_seconds=runtime.heartbeat_seconds,
@@ -134,10 +137,12 @@ class Driver:
         )
         self._token = None if is_loopback(runtime.bind) else new_token()
         self._rendezvous = 1
+        counts = host_assignment.processes_of(runtime)
+        # Learners first: others, which fit anywhere, must not take the last processor of the node with the GPU.
         self._members = [
             self._start(Who(role, number), makers)
-            for role, count in host_assignment.processes_of(runtime).items()
-            for number in range(count)
+            for role in sorted(counts, key=lambda role: role is not RoleName.LEARNER)
+            for number in range(counts[role])
         ]
         self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
         self._learner = self._learners[0]
@@ -159,6 +164,13 @@ class Driver:
                     return self._interrupt()
         finally:
             self._end_all()
+
+    def _here(self) -> dict[str, Any]:
+        """Has Ray keep a process on the driver's node, without which the run ends anyway."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        node = self._ray.get_runtime_context().get_node_id()
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
 
     def _start(self, who: Who, makers: Makers) -> Member:
         resources = getattr(self._config.runtime.roles, who.role.value)
@@ -259,7 +271,9 @@ class Driver:
             view: RunView = self._ray.get(self._coordinator.view.remote(), timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
             _log.debug("no view: %s", error)
+            self._check_cluster()
             return
+        self._answered = time.monotonic()
         for note in view.notes:
             if note != STOPPING:  # was said when the user asked
                 self._progress.note(note)
@@ -272,6 +286,17 @@ class Driver:
         self._learner_is_ready = any(one.who == self._learner.who and one.ready for one in view.heartbeats)
         self._watch(view)
         self._check_start(view.heartbeats)
+
+    def _check_cluster(self) -> None:
+        """Raises WorkerFailed if the cluster's head is gone, with which Ray loses all that it knew of the run."""
+        silent = time.monotonic() - self._answered
+        if silent > LOST_SECONDS and not accepts(self._cluster, timeout=ANSWER_SECONDS):
+            self._lost = True
+            raise WorkerFailed(
+                f"the Ray cluster at {self._cluster} has not answered for {silent:.0f} s: its head is gone, and the "
+                "run's processes end with it. Start the cluster again (head first, then the other nodes) and give the "
+                f"same command: the run goes on from the last checkpoint in {self._config.run_dir}"
+            )
 
     def _check_start(self, heartbeats: tuple[Heartbeat, ...]) -> None:
         """Raises WorkerFailed if some processes have not started in time."""
@@ -316,6 +341,8 @@ class Driver:
 
     def _end_all(self) -> None:
         """Tells all to stop, then ends them whether they have or not."""
+        if self._lost:  # Ray would wait for its head
+            return
         self._tell("stop")
         for member in self._members:
             self._ray.kill(member.handle, no_restart=True)

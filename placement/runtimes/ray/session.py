@@ -19,12 +19,15 @@ import psutil
 
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
+from placement.transport.deadline import within
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
 OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wants at least 75 MiB
 END_SECONDS = 0.5
 """That Ray takes to disconnect; then its processes are killed."""
+LEAVE_SECONDS = 10.0
+"""That leaving somebody else's cluster may take."""
 SPARE_CPUS = 1.0
 TOKEN = secrets.token_hex(32)
 """Of every Ray that this process starts; Ray reads it once."""
@@ -36,8 +39,13 @@ _ALWAYS = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # else it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+_OWN = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's only switch between its public and its loopback address
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
 }
+"""For a Ray of this run's own."""
 
 
 def import_ray() -> Any:
@@ -83,7 +91,8 @@ def opened(
             try:
                 yield ray
             finally:
-                ray.shutdown()
+                with contextlib.suppress(TimeoutError):  # the cluster is gone
+                    within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
             return
         note = run_dir / FOLDER_FILE
         remove_files(note)
@@ -103,12 +112,11 @@ def opened(
 def _environment(address: str) -> Iterator[None]:
     """What Ray's processes inherit; put back afterwards.
 
-    A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are. (The variable with
-    the strange name is Ray's only switch between its public and its loopback address.)
+    A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are.
     """
     values: dict[str, str] = dict(_ALWAYS)
     if address == LOCAL:
-        values |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+        values |= _OWN | {"RAY_AUTH_TOKEN": TOKEN}
     else:
         values |= {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in values}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -12,34 +11,10 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.config import CHIP_COST
-from placement.engine.costs import proxy_cost
-from placement.netlist.formats.plc import read_placement
-from placement.netlist.load import load
 from placement.runtimes.ray import processes
-from tests.support.ray_run import EPISODES, LONG, RayRun, endless, recorded, told
+from tests.support.ray_run import LONG, RayRun, check_record, endless, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
-
-
-def _check(folder: Path) -> None:
-    """Nothing half, nothing twice, everything with one version, and the best placement is what it says."""
-    lines = recorded(folder / "record")
-    told = [episode for line in lines for episode in line["episodes"]]
-    assert all(len(line["episodes"]) == EPISODES for line in lines)
-    identities = [tuple(episode["identity"]) for episode in told]
-    assert len(set(identities)) == len(identities), "an episode was counted twice"
-    steps = len(load("toy6").placing_order)
-    assert all(episode["taken"] == episode["length"] for episode in told)
-    assert all(episode["length"] == steps or episode["dead_end"] for episode in told), "half an episode"
-    assert all(episode["values"] == [episode["version"]] for episode in told), "parameters changed within an episode"
-    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
-    _, placement = read_placement(folder / "run" / "best.plc", load("toy6").netlist)
-    cost = proxy_cost(load("toy6"), placement, weights=CHIP_COST.weights()).proxy_cost
-    assert cost == pytest.approx(best, rel=1e-12)
-    written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
-    cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
-    assert best <= cheapest * (1 + 1e-12), "a better placement was lost"
 
 
 @pytest.mark.parametrize("name", ["actor 0", "shard 1", "cache 0", "learner"])
@@ -50,7 +25,7 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
     assert f"{name} died and is restarted" in run.output()
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
-    _check(folder)
+    check_record(folder)
 
 
 def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
@@ -67,7 +42,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
     killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
     run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is restarted", timeout=LONG)
-    _check(folder)
+    check_record(folder)
 
 
 def test_several_die_at_once(run: RayRun, folder: Path) -> None:
@@ -77,7 +52,7 @@ def test_several_die_at_once(run: RayRun, folder: Path) -> None:
         run.until(lambda name=name: run.pid(name) not in (0, killed[name]), f"{name} is back", timeout=LONG)
     reached = run.iteration()
     run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
-    _check(folder)
+    check_record(folder)
 
 
 def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folder: Path) -> None:
@@ -89,7 +64,7 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
         before = again.iteration()
         again.until(lambda: again.iteration() > before + 5, "training goes on", timeout=LONG)
         assert not processes.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
-        _check(folder)
+        check_record(folder)
         _stop(again, folder)
 
 

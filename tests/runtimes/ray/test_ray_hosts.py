@@ -1,0 +1,245 @@
+"""A run on three hosts with addresses of their own: who may take part, and what whole nodes and cables may do to it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+pytest.importorskip("reverb")
+
+from tests.support import cluster as hosts
+from tests.support.cluster import HEAD, Cluster, make_cluster
+from tests.support.ray_run import FAKES, LONG, RayRun, check_record, recorded, toy
+from tests.support.recording import RECORD
+
+reason = hosts.missing()
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(bool(reason), reason=reason or "hosts can be made"),
+]
+MINUTE = 60.0
+NODE_CPUS = 4
+RUNTIME = {"bind": "node", "shards": 2, "caches": 2, "actors": 2, "roles": {"learner": {"gpus": 1}}}
+SERVERS = ("shard 0", "shard 1", "cache 0", "cache 1")
+ALL = (*SERVERS, "actor 0", "actor 1", "learner")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hosts")
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """The learner fits on the head only, everything else on the two nodes; two more hosts are there, without nodes."""
+    variables = {RECORD: str(folder / "record")}
+    with make_cluster([HEAD, "one", "two", "spare", "stranger"], folder, variables) as cluster:
+        cluster.start(HEAD, cpus=1, gpus=1)
+        for node in ("one", "two"):
+            cluster.start(node, cpus=NODE_CPUS)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def run(cluster: Cluster, folder: Path) -> Iterator[RayRun]:
+    config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
+    with cluster.run(config, makers=FAKES) as run:
+        run.until(lambda: run.iteration() > 20 and _all_ready(run), "training has begun", timeout=LONG)
+        yield run
+
+
+def _all_ready(run: RayRun) -> bool:
+    return all(run.pid(name) for name in ALL)
+
+
+def _host(cluster: Cluster, run: RayRun, name: str) -> str:
+    """Where a process is."""
+    names = {host.address: host.name for host in cluster.network.hosts.values()}
+    return names[str(run.seen[name]["host"])]
+
+
+def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> None:
+    reached = run.iteration()
+    run.until(lambda: run.iteration() > reached + iterations, "training goes on", timeout=within)
+
+
+def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    assert _host(cluster, run, "learner") == HEAD
+    assert {_host(cluster, run, name) for name in SERVERS} == {"one", "two"}
+    check_record(folder)
+
+
+ASK = """
+import json, socket, sys
+from placement.modelcache.connection import CacheConnection, SourceFailed, Timeouts
+from placement.replay.shard_items import ItemWriter, probe, reverb
+from placement.transport.addresses import split
+from placement.transport.tunnel import Tunnels, direct
+from placement.transport.token_proof import new_token
+from tests.support.episodes import episode
+shards, caches, closed = json.loads(sys.argv[1])
+for address in shards:
+    for way, dial in (("no token", direct), ("a wrong token", Tunnels(new_token()).dial)):
+        print(address, way, "tells", probe(address, timeout=1, dial=dial))
+        writer = ItemWriter(address, dial=dial)
+        try:
+            writer.begin(episode(1, actor=77))
+            print(address, way, "takes an episode:", writer.flush(1))
+        except RuntimeError as error:
+            print(address, way, "takes an episode:", False)
+for address in caches:
+    for token in (None, new_token()):
+        connection = CacheConnection(address, Timeouts(call=5, read=5), token=token)
+        for ask in (lambda: connection.version(-1, 0.0), connection.snapshot):
+            try:
+                print(address, "tells", ask())
+            except SourceFailed as error:
+                print(address, "refuses" if "refuses this run's token" in str(error) else error)
+for host, port in closed:
+    try:
+        socket.create_connection((host, port), timeout=5)
+        print(host, port, "takes connections")
+    except OSError as error:
+        print(host, port, type(error).__name__)
+"""
+JOIN = """
+import os, sys
+import ray
+try:
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
+    print("connected", flush=True)
+except Exception as error:
+    print("refused", type(error).__name__, flush=True)
+os._exit(0)
+"""
+
+
+def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    shards = [str(run.seen[name]["address"]) for name in SERVERS if name.startswith("shard")]
+    caches = [str(run.seen[name]["address"]) for name in (*SERVERS, "learner") if not name.startswith("shard")]
+    private = [
+        (cluster.network.hosts[node].address, port)
+        for node in ("one", "two")
+        for address, port in cluster.listeners(node)
+        if address == "*%lo"
+    ]
+    assert len(private) == 2, "each shard has a Reverb server on its loopback"
+    said = cluster.program("stranger", ASK, json.dumps([shards, caches, private])).splitlines()
+    assert len(said) == 4 * len(shards) + 4 * len(caches) + len(private)
+    for line in said:
+        assert line.endswith(
+            (" tells None", "takes an episode: False", " refuses", "ConnectionRefusedError", "TimeoutError")
+        ), line
+    for token in (None, "0" * 64):
+        assert cluster.program("stranger", JOIN, cluster.address, token=token).startswith("refused")
+
+    def strangers(role: str) -> float:
+        with (folder / "run" / "metrics.csv").open(newline="") as stream:
+            return float(list(csv.DictReader(stream))[-1][f"{role}_strangers"])
+
+    run.until(lambda: strangers("shard") >= 4 and strangers("cache") >= 8, "they are counted", timeout=LONG)
+    _goes_on(run)
+    check_record(folder)
+    actors = {episode["identity"][0] for line in recorded(folder / "record") for episode in line["episodes"]}
+    assert 77 not in actors, "a stranger's episode was learned from"
+
+
+def test_a_node_is_cut_off_for_half_a_minute_and_returns(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    away = [name for name in SERVERS if _host(cluster, run, name) == "one"]
+    cluster.network.cut("one")
+    cut = time.monotonic()
+    try:
+        run.until(lambda: not any(name in run.seen for name in away), "it is missed", timeout=MINUTE)
+        _goes_on(run)
+        run.until(lambda: time.monotonic() > cut + 30, "half a minute is over", timeout=MINUTE)
+    finally:
+        cluster.network.mend("one")
+    _goes_on(run)
+    # By Ray's defaults a node that is silent for about a minute is given up and must be started anew.
+    run.until(lambda: _all_ready(run) or not cluster.lives("one"), "it is back, or was given up", timeout=2 * MINUTE)
+    if not _all_ready(run):
+        cluster.start("one", cpus=NODE_CPUS)
+    run.until(lambda: _all_ready(run), "all are back", timeout=2 * MINUTE)
+    _goes_on(run)
+    check_record(folder)
+
+
+def test_a_node_dies_and_comes_back_under_another_address(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    cluster.kill("two")
+    _goes_on(run)
+    cluster.start("spare", cpus=NODE_CPUS)
+    run.until(
+        lambda: _all_ready(run) and "spare" in {_host(cluster, run, name) for name in ALL},
+        "the new node is used",
+        timeout=2 * MINUTE,
+    )
+    _goes_on(run)
+    check_record(folder)
+
+
+def test_a_link_with_a_tenth_of_the_rate_slows_and_loses_nothing(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    node, network = _host(cluster, run, "shard 0"), cluster.network
+    before, began = network.sent(node), time.monotonic()
+    _goes_on(run, iterations=50)
+    carried = (network.sent(node) - before) * 8e-6 / (time.monotonic() - began)  # Mbit/s
+    assert carried > 0.01
+    network.limit(node, carried / 10)
+    try:
+        _goes_on(run)
+        assert _all_ready(run)
+    finally:
+        network.limit(node, 10_000.0)
+    _goes_on(run)
+    check_record(folder)
+
+
+def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: RayRun, folder: Path) -> None:
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
+    cluster.kill(HEAD)
+    assert run.end(timeout=2 * MINUTE) != 0
+    assert f"the Ray cluster at {cluster.address} has not answered" in run.output()
+    assert "give the same command" in run.output()
+    for node in ("one", "spare"):  # they are of no use without their head
+        cluster.kill(node)
+    cluster.start(HEAD, cpus=1, gpus=1)
+    for node in ("one", "two"):
+        cluster.start(node, cpus=NODE_CPUS)
+    config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
+    with cluster.run(config, makers=FAKES) as again:
+        again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
+        again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
+        _goes_on(again)
+        check_record(folder)
+    assert json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"] <= best
+
+
+def _trained(run_dir: Path) -> tuple[float, float, float]:
+    """Mean cost of the first and of the last iterations' episodes, and the best cost."""
+    with (run_dir / "metrics.csv").open(newline="") as stream:
+        costs = [float(row["proxy_cost_mean"]) for row in csv.DictReader(stream)]
+    best = json.loads((run_dir / "best.json").read_text())["clustered40"]["proxy_cost"]
+    return sum(costs[:3]) / 3, sum(costs[-3:]) / 3, best
+
+
+def test_training_reaches_what_it_reaches_on_one_machine(cluster: Cluster, tmp_path: Path) -> None:
+    """The last test: it needs the cluster for itself."""
+    for node in ("one", "two"):
+        if not cluster.lives(node):
+            cluster.start(node, cpus=NODE_CPUS)
+    reached = {}
+    for name, where in (("hosts", {**RUNTIME, "address": cluster.address}), ("machine", {"shards": 2, "caches": 2})):
+        config = toy(tmp_path / name, iterations=20, runtime={**where, "envs_per_actor": 16}, episodes=48)
+        config["design"] = ["clustered40"]
+        with cluster.run(config) if name == "hosts" else RayRun(config, environment={"XLA_FLAGS": ""}) as run:
+            assert run.end(timeout=LONG) == 0, run.output()
+        reached[name] = _trained(tmp_path / name)
+    assert all(last < first for first, last, _ in reached.values()), reached
+    assert reached["hosts"][1] == pytest.approx(reached["machine"][1], rel=0.05), reached
+    assert reached["hosts"][2] == pytest.approx(reached["machine"][2], rel=0.05), reached

@@ -1,0 +1,177 @@
+"""A Ray cluster whose nodes are hosts of their own: network namespaces with an address and a cable each.
+
+Needs root and iproute2. What all nodes share is this machine's disk, processors and process numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import psutil
+
+from placement.runtimes.ray import processes
+from tests.support.ray_run import LONG, ROOT, RayRun
+
+HEAD = "head"
+PORT = 6379
+OBJECT_STORE = 80_000_000  # bytes, the least that Ray takes
+
+
+def _links() -> ModuleType:
+    """benchmarks/links.py, which makes the hosts; it is no package."""
+    spec = importlib.util.spec_from_file_location("links", ROOT / "benchmarks" / "links.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["links"] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+links = _links()
+
+
+def missing() -> str:
+    """Why hosts cannot be made here; empty = they can."""
+    absent = [program for program in ("ip", "tc") if shutil.which(program) is None]
+    if absent or os.geteuid():
+        return "needs root and iproute2"
+    tried = subprocess.run(["ip", "netns", "add", name := f"probe-{os.getpid()}"], capture_output=True, check=False)
+    if tried.returncode == 0:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    return "" if tried.returncode == 0 else "the kernel makes no network namespaces"
+
+
+class Cluster:
+    """Nodes on hosts; made by `make_cluster`.
+
+    Attributes:
+        network: of the hosts.
+        address: of the head, `host:port`.
+    """
+
+    def __init__(self, network: Any, folder: Path, variables: Mapping[str, str]) -> None:
+        self.network = network
+        self.address = f"{network.hosts[HEAD].address}:{PORT}"
+        self._folder, self._token = Path("/tmp") / f"hosts-{secrets.token_hex(4)}", secrets.token_hex(16)
+        self._said = folder
+        self._variables = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": self._token,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "XLA_FLAGS": "",
+            **variables,
+        }
+        self._nodes: dict[str, psutil.Process] = {}
+        for host in network.hosts.values():  # Ray finds a machine's own address by asking for the way to the internet
+            way = ["ip", "-n", host.namespace, "route", "add", "default", "dev", "eth0"]
+            subprocess.run(way, check=True, capture_output=True, timeout=LONG)
+
+    def start(self, host: str, *, cpus: int, gpus: int = 0) -> None:
+        """Starts a node; the head first. Returns once it has joined."""
+        where = self.network.hosts[host].address
+        options = ["--block", f"--node-ip-address={where}", f"--num-cpus={cpus}", f"--num-gpus={gpus}"]
+        options += [f"--object-store-memory={OBJECT_STORE}", "--disable-usage-stats"]
+        if host == HEAD:
+            options += ["--head", f"--port={PORT}", "--include-dashboard=false", f"--temp-dir={self._folder}"]
+        else:
+            options += [f"--address={self.address}"]
+        with (self._said / f"{host}.txt").open("a") as said:
+            started = self.network.start(
+                host,
+                ["python", "-m", "ray.scripts.scripts", "start", *options],
+                env=self._variables,
+                stdout=said,
+                stderr=said,
+            )
+        self._nodes[host] = psutil.Process(started.pid)
+        before = time.monotonic()
+        while "Ray runtime started" not in self.said(host)[-5000:] and "joined" not in self.said(host):
+            assert started.poll() is None and time.monotonic() < before + LONG, self.said(host)
+            time.sleep(0.1)
+
+    def said(self, host: str) -> str:
+        """What a node's command printed."""
+        return (self._said / f"{host}.txt").read_text(encoding="utf-8")
+
+    def processes(self, host: str) -> list[psutil.Process]:
+        """All processes of a node."""
+        node = self._nodes[host]
+        return [node, *processes.descendants(node.pid)]
+
+    def lives(self, host: str) -> bool:
+        """Whether a node is there."""
+        return processes.alive(self._nodes[host])
+
+    def kill(self, host: str) -> None:
+        """Kills all processes of a node at once."""
+        all_of_it = self.processes(host)
+        for process in all_of_it:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+        processes.end_all(all_of_it, timeout=0.0)
+
+    def run(self, config: Mapping[str, Any], *, makers: Mapping[str, str] | None = None) -> RayRun:
+        """A run whose command is given on the head."""
+        return RayRun(config, makers=makers, environment=self._variables, prefix=self._on(HEAD))
+
+    def program(self, host: str, text: str, *arguments: str, token: str | None = None, timeout: float = LONG) -> str:
+        """What a program of Python prints on a host; `token`: the cluster's, as somebody there believes."""
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        variables |= {"PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled" if token is None else "token"}
+        variables |= {"RAY_AUTH_TOKEN": token or "", "HOME": str(self._said)}
+        done = subprocess.run(
+            [*self._on(host), sys.executable, "-c", text, *arguments],
+            env=variables,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def listeners(self, host: str) -> list[tuple[str, int]]:
+        """(address, port) of every TCP socket that listens on a host."""
+        said = subprocess.run(
+            [*self._on(host), "ss", "-H", "-l", "-t", "-n"], capture_output=True, text=True, timeout=LONG, check=True
+        ).stdout
+        found = [line.split()[3].rpartition(":") for line in said.splitlines()]
+        return [(address, int(port)) for address, _, port in found]
+
+    def _on(self, host: str) -> Sequence[str]:
+        return ["ip", "netns", "exec", self.network.hosts[host].namespace]
+
+    def stop(self) -> None:
+        """Kills all nodes."""
+        for host in self._nodes:
+            self.kill(host)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def make_cluster(hosts: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """A cluster without nodes.
+
+    Args:
+        hosts: by name, the head's among them.
+        folder: for what the nodes print.
+        variables: environment of the nodes' processes, beside this process's.
+    """
+    with links.make_network(dict.fromkeys(hosts)) as network, contextlib.ExitStack() as ending:
+        cluster = Cluster(network, folder, variables or {})
+        ending.callback(cluster.stop)
+        yield cluster
