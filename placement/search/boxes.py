@@ -83,6 +83,31 @@ class Boxes(NamedTuple):
             np.abs(self.y[first] - self.y[second]) - (self.height[first] + self.height[second]) / 2,
         )
 
+    def overlaps(self, pairs: np.ndarray, needed: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Whether the boxes of each pair are nearer on both axes than is `needed`, bool of the pairs' number."""
+        gap_x, gap_y = self.gaps(pairs)
+        return (gap_x < needed[0] - TOLERANCE) & (gap_y < needed[1] - TOLERANCE)
+
+    def part(self, movers: np.ndarray, centres: tuple[np.ndarray, np.ndarray]) -> Boxes:
+        """Some of the movable boxes, int [K], all others as obstacles at their `centres` (float64 [M] each)."""
+        now = self.moved_to(*centres)
+        others = np.setdiff1d(np.arange(len(self.x)), movers)
+        every = np.concatenate([movers, others])
+        x, y = (np.concatenate([start[movers], at[others]]) for start, at in ((self.x, now.x), (self.y, now.y)))
+        return Boxes(
+            x,
+            y,
+            self.width[every],
+            self.height[every],
+            len(movers),
+            self.low[:, movers],
+            self.high[:, movers],
+            self.halo[:, every],
+            self.spacing[:, every],
+            self.concerns[np.ix_(movers, every)],
+            self.has_regions,
+        )
+
     def needed(self, first: np.ndarray | int, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The gaps across and up that boxes are to keep, on one axis at least; float64 of the indices' shape."""
         across, up = (

@@ -14,7 +14,9 @@ from scipy.sparse import coo_array
 from placement.search.boxes import TOLERANCE, Boxes
 
 ROUNDS = 30
-"""Of letting boxes that overlap be apart on the other axis."""
+"""Of holding boxes apart that overlap."""
+NEAR = 0.25
+"""Of the longest side: boxes that lack no more than this to what they keep are held apart from the start."""
 MOST_FLIPS = 4
 """Times that a pair of boxes changes the axis on which it is to be apart."""
 PRICE = 1e3
@@ -25,13 +27,30 @@ Centres = tuple[np.ndarray, np.ndarray]
 
 
 def tightened(boxes: Boxes, centres: Centres) -> Centres:
-    """The least total displacement while every two boxes at `centres` stay apart on the axis on which they are."""
+    """The least total displacement while boxes at `centres` stay apart on the axis on which they are.
+
+    Only boxes that would meet otherwise are held: first those that are near each other, then those that met.
+    """
     now, pairs = boxes.moved_to(*centres), boxes.pairs()
-    needed = boxes.needed(*pairs)
-    can_x, can_y = (gap >= least - 2 * TOLERANCE for gap, least in zip(now.gaps(pairs), needed, strict=True))
+    needed_x, needed_y = boxes.needed(*pairs)
+    gap_x, gap_y = now.gaps(pairs)
+    can_x, can_y = gap_x >= needed_x - 2 * TOLERANCE, gap_y >= needed_y - 2 * TOLERANCE
     wish_x, wish_y = boxes.gaps(pairs)  # apart on the axis on which they were to begin with, if they now are
-    solved = _both_axes(boxes, now, pairs, can_x & (~can_y | (wish_x >= wish_y)), soft=False)
-    return centres if solved is None else solved
+    on_x = can_x & (~can_y | (wish_x >= wish_y))
+    held = np.where(on_x, gap_x - needed_x, gap_y - needed_y) < _near(boxes)
+    for _ in range(ROUNDS):
+        solved = _both_axes(boxes, now, pairs[:, held], on_x[held], soft=False)
+        if solved is None:
+            return centres
+        met = boxes.moved_to(*solved).overlaps(pairs, (needed_x, needed_y))
+        if not met.any():
+            return solved
+        held |= met
+    return centres
+
+
+def _near(boxes: Boxes) -> float:
+    return NEAR * max(boxes.width[: boxes.movable].max(), boxes.height[: boxes.movable].max())
 
 
 def in_order(boxes: Boxes) -> Centres | None:
@@ -46,17 +65,17 @@ def in_order(boxes: Boxes) -> Centres | None:
     begin = boxes.moved_to(*boxes.within_limits()) if boxes.has_regions else boxes
     wish_x, wish_y = begin.gaps(pairs)
     on_x = wish_x >= wish_y
-    near = 0.25 * max(boxes.width.max(), boxes.height.max())
-    active = np.maximum(wish_x, wish_y) < np.maximum(needed_x, needed_y) + near
+    active = np.maximum(wish_x, wish_y) < np.maximum(needed_x, needed_y) + _near(boxes)
     flips = np.zeros(len(on_x), dtype=np.int32)
     for _ in range(ROUNDS):
         solved = _both_axes(boxes, begin, pairs[:, active], on_x[active], soft=True)
         if solved is None:
             return None
-        gap_x, gap_y = boxes.moved_to(*solved).gaps(pairs)
-        overlap = (gap_x < needed_x - TOLERANCE) & (gap_y < needed_y - TOLERANCE)
+        now = boxes.moved_to(*solved)
+        overlap = now.overlaps(pairs, (needed_x, needed_y))
         if not overlap.any():
             return solved
+        gap_x, gap_y = now.gaps(pairs)
         broken = overlap & active & (flips < MOST_FLIPS)
         on_x[broken] = ~on_x[broken]
         flips[broken] += 1

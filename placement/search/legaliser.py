@@ -1,7 +1,8 @@
 """From any placement to a legal one, each hard macro as near as can be to where it was.
 
 The orders of macros that are tried (`least_displacement`) are that of the given placement, changed where it leaves no
-room, and those of placing each macro on the nearest free place in turn. Axis legend: as in `boxes`.
+room, and those of placing each macro on the nearest free place in turn. Where none of them leaves room, an order is
+searched for that does. Axis legend: as in `boxes`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from placement.netlist.feasibility import turned_as_allowed
 from placement.search.boxes import TOLERANCE, Boxes, boxes_of, joined_grid, snapped
 from placement.search.least_displacement import Centres, in_order, tightened
 
-ATTEMPTS = 300
+ATTEMPTS = 600
 """Of putting some macros back in another order."""
 MOST_TAKEN_UP = 8
 """Macros at once."""
+COMPARISONS = 10**9
+"""Of two boxes, in the search for an order that leaves room: a few seconds."""
+MOST_AROUND = 24
+"""Macros next to those that make room for them."""
 
 
 class NoRoom(DesignError):
@@ -93,7 +98,26 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
         placed = _nearest(boxes, order)
         found.append(None if placed is None else tightened(boxes, placed))
     best = min((one for one in found if one is not None), key=lambda one: boxes.displacement(*one).sum(), default=None)
+    if best is None:
+        best = _packed(boxes)
     return None if best is None else _improved(boxes, best)
+
+
+def _packed(boxes: Boxes) -> Centres | None:
+    """An order of the boxes in which all find room, near that in which they are; None where none was found."""
+    movable, every = boxes.movable, np.arange(len(boxes.x))
+    concerns = np.zeros((len(every), len(every)), dtype=bool)
+    concerns[:movable] = boxes.concerns
+    concerns[:, :movable] = boxes.concerns.T
+    limits, apart = [], []
+    needed = boxes.needed(every[:, None], every)
+    for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
+        limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
+        apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
+    found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, 0)
+    if found is None:
+        return None
+    return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:
@@ -113,8 +137,20 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
             taken = np.concatenate([[centre], taken[taken != centre]])
         placed = _nearest(boxes, taken, centres)
         if placed is not None and boxes.displacement(*placed).sum() < moved.sum() - TOLERANCE:
-            centres = tightened(boxes, placed)
-    return centres
+            centres = _tightened_around(boxes, placed, taken)
+    return tightened(boxes, centres)
+
+
+def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
+    """`tightened` for some boxes and those next to them, the others standing."""
+    away = np.min(
+        [np.abs(centres[0] - centres[0][one]) + np.abs(centres[1] - centres[1][one]) for one in taken], axis=0
+    )
+    movers = np.argsort(away, kind="stable")[: len(taken) + MOST_AROUND]
+    tight = tightened(boxes.part(movers, centres), (centres[0][movers], centres[1][movers]))
+    x, y = (axis.copy() for axis in centres)
+    x[movers], y[movers] = tight
+    return x, y
 
 
 def fits(
@@ -168,15 +204,7 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> 
     standing = np.ones(len(now.x), dtype=bool)
     standing[order] = False
     for index in order:
-        at = np.flatnonzero(standing & boxes.concerns[index])
-        needed = boxes.needed(index, at)
-        candidates = [
-            _candidates(start[index], current[at], (size[at] + size[index]) / 2 + needed[axis], low[index], high[index])
-            for axis, ((start, size), (current, _), low, high) in enumerate(
-                zip(boxes.axes, now.axes, boxes.low, boxes.high, strict=True)
-            )
-        ]
-        found = _first_free(boxes, now, index, at, candidates)
+        found = _nearest_free(boxes, now, index, np.flatnonzero(standing & boxes.concerns[index]))
         if found is None:
             return None
         now.x[index], now.y[index] = found
@@ -184,27 +212,10 @@ def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> 
     return now.x[: boxes.movable], now.y[: boxes.movable]
 
 
-def _candidates(start: float, at: np.ndarray, reach: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Centres on an axis: where it was, at its limits, and touching each standing box; the nearest to `start` first."""
-    places = np.concatenate([[min(max(start, low), high), low, high], at - reach, at + reach])
-    places = places[(places >= low - TOLERANCE) & (places <= high + TOLERANCE)]
-    places = np.unique(places)
-    return places[np.argsort(np.abs(places - start), kind="stable")]
-
-
-def _first_free(
-    boxes: Boxes, now: Boxes, index: int, at: np.ndarray, candidates: list[np.ndarray]
-) -> tuple[float, float] | None:
-    """The place nearest to where a box was, of all pairs of candidate coordinates, that the boxes `at` leave free."""
-    across, up = candidates
-    if not len(across) or not len(up):
-        return None
-    meets_x, meets_y = (
-        np.abs(places[:, None] - centres[at]) - (size[at] + size[index]) / 2 - needed < -TOLERANCE
-        for places, (centres, size), needed in zip(candidates, now.axes, boxes.needed(index, at), strict=True)
+def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple[float, float] | None:
+    """The free place nearest to where a box was, the boxes `at` (int [·]) standing where they are `now`."""
+    reach_x, reach_y = (
+        (size[at] + size[index]) / 2 + gap for (_, size), gap in zip(now.axes, boxes.needed(index, at), strict=True)
     )
-    taken = meets_x.astype(np.float32) @ meets_y.astype(np.float32).T > 0
-    distance = np.abs(across - boxes.x[index])[:, None] + np.abs(up - boxes.y[index])[None, :]
-    distance[taken] = np.inf
-    i, j = np.unravel_index(int(np.argmin(distance)), distance.shape)
-    return None if not np.isfinite(distance[i, j]) else (float(across[i]), float(up[j]))
+    start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
+    return _native.nearest_place(start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)

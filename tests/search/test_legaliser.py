@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from placement.engine.costs import legality
 from placement.netlist.constraints import SnapGrid
+from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search import legaliser
 from placement.search.boxes import boxes_of
 from placement.search.legaliser import NoRoom, fits, legalise
+from tests.support.dense import dense_design, strewn
 from tests.support.designs import random_design, random_placement, square_canvas
 
 
@@ -143,3 +145,30 @@ def test_a_blockage_that_is_a_sliver_is_none():
     sliver = np.array([[x, y - 1, x + 5e-7, y + 1]])
     thin = dataclasses.replace(design, constraints=dataclasses.replace(design.constraints, blockages=sliver))
     assert np.array_equal(legalise(thin, design.initial).x, legalise(design, design.initial).x)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("macros", "sigma"), [(10, 30.0), (25, 100.0), (60, 100.0)])
+def test_a_canvas_that_is_nearly_full_is_filled_again(macros: int, sigma: float, seed: int) -> None:
+    design = dense_design(seed, macros=macros)
+    assert fits(design, design.initial)
+    legal = legalise(design, strewn(design, sigma, seed=seed))
+    assert fits(design, legal)
+    moved = np.abs(legal.x - design.initial.x) + np.abs(legal.y - design.initial.y)
+    assert moved.max() > 1.0, "nothing was to be done"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fixed_macros_and_halos_are_kept_to_where_it_is_nearly_full(seed: int) -> None:
+    design = dense_design(2 * seed + 1, macros=20, utilization=0.8)
+    fixed = design.initial.fixed.copy()
+    fixed[design.placing_order[[2, 9]]] = True
+    halo = np.where((design.netlist.kind == NodeKind.HARD)[:, None], 1.5, 0.0) * np.ones(2)
+    constraints = dataclasses.replace(design.constraints, halo=halo)
+    initial = dataclasses.replace(design.initial, fixed=fixed)
+    design = dataclasses.replace(design, initial=initial, constraints=constraints)
+    assert fits(design, design.initial), "each piece has more than 1.5 µm around it"
+    legal = legalise(design, strewn(design, 80.0, seed=seed))
+    assert fits(design, legal)
+    standing = np.flatnonzero(fixed)
+    assert legal.x[standing].tolist() == design.initial.x[standing].tolist()

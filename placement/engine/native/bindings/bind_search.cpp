@@ -1,4 +1,6 @@
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "search/annealer.hpp"
+#include "search/nearest_place.hpp"
+#include "search/sequence_pair.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
 
@@ -89,6 +93,38 @@ void bind_search(nb::module_& m) {
         return room.all_fit();
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("spacing"), nb::arg("blockages"));
+  m.def(
+      "nearest_place",
+      [](const std::array<double, 2>& start, const std::array<double, 2>& low, const std::array<double, 2>& high,
+         Vector x, Vector y, Vector reach_x, Vector reach_y) {
+        const std::size_t count = x.shape(0);
+        if (y.shape(0) != count || reach_x.shape(0) != count || reach_y.shape(0) != count) {
+          throw nb::value_error("x, y, reach_x and reach_y must have one length");
+        }
+        return nearest_place(start, low, high, {count, x.data(), y.data(), reach_x.data(), reach_y.data()});
+      },
+      nb::arg("start"), nb::arg("low"), nb::arg("high"), nb::arg("x"), nb::arg("y"), nb::arg("reach_x"),
+      nb::arg("reach_y"));
+  m.def(
+      "pack_boxes",
+      [](std::vector<double> low_x, std::vector<double> high_x, std::vector<double> low_y, std::vector<double> high_y,
+         Vector apart_x, Vector apart_y, const std::vector<double>& x, const std::vector<double>& y,
+         std::int64_t comparisons, std::uint64_t seed) {
+        const std::size_t count = low_x.size();
+        for (const std::size_t size : {high_x.size(), low_y.size(), high_y.size(), x.size(), y.size()}) {
+          if (size != count) throw nb::value_error("limits and centres must have one length");
+        }
+        if (apart_x.shape(0) != count * count || apart_y.shape(0) != count * count) {
+          throw nb::value_error("apart_x and apart_y must have a value for every two boxes");
+        }
+        const PackingProblem problem{std::move(low_x), std::move(high_x), std::move(low_y), std::move(high_y),
+                                     {apart_x.data(), apart_x.data() + count * count},
+                                     {apart_y.data(), apart_y.data() + count * count}};
+        nb::gil_scoped_release released;
+        return pack(problem, x, y, comparisons, seed);
+      },
+      nb::arg("low_x"), nb::arg("high_x"), nb::arg("low_y"), nb::arg("high_y"), nb::arg("apart_x"), nb::arg("apart_y"),
+      nb::arg("x"), nb::arg("y"), nb::arg("comparisons"), nb::arg("seed"));
   nb::class_<BoundAnnealer>(m, "Annealer", "Simulated annealing on the exact cost; one per thread.")
       .def(
           "__init__",
