@@ -71,6 +71,7 @@ class Cluster:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self._token,
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_health_check_failure_threshold": "20",  # else a node that was cut off for half a minute is given up
             "XLA_FLAGS": "",
             **variables,
         }
@@ -79,8 +80,14 @@ class Cluster:
             way = ["ip", "-n", host.namespace, "route", "add", "default", "dev", "eth0"]
             subprocess.run(way, check=True, capture_output=True, timeout=LONG)
 
-    def start(self, host: str, *, cpus: int, gpus: int = 0) -> None:
-        """Starts a node; the head first. Returns once it has joined."""
+    def start(self, host: str, *, cpus: int, gpus: int = 0, own: Path | None = None) -> None:
+        """Starts a node; the head first. Returns once it has joined.
+
+        Args:
+            host: its name.
+            cpus, gpus: processors that it offers.
+            own: a folder that is another, empty one on this host, as on a disk of its own.
+        """
         where = self.network.hosts[host].address
         options = ["--block", f"--node-ip-address={where}", f"--num-cpus={cpus}", f"--num-gpus={gpus}"]
         options += [f"--object-store-memory={OBJECT_STORE}", "--disable-usage-stats"]
@@ -88,10 +95,15 @@ class Cluster:
             options += ["--head", f"--port={PORT}", "--include-dashboard=false", f"--temp-dir={self._folder}"]
         else:
             options += [f"--address={self.address}"]
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
+        if own is not None:
+            own.mkdir(parents=True, exist_ok=True)
+            mount = 'mount -t tmpfs -o size=100m own "$0" && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", mount, str(own), *command]
         with (self._said / f"{host}.txt").open("a") as said:
             started = self.network.start(
                 host,
-                ["python", "-m", "ray.scripts.scripts", "start", *options],
+                command,
                 env=self._variables,
                 stdout=said,
                 stderr=said,

@@ -171,7 +171,8 @@ class RayRun:
 
     def _last_words(self) -> str:
         """For an error: few enough that a log which keeps only its end still names the test."""
-        return "the run's last words:\n" + "".join(self.output().splitlines(keepends=True)[-LAST_WORDS:])
+        seen = {name: (one["ready"], one["host"], one["address"]) for name, one in self.seen.items()}
+        return f"seen: {seen}; the run's last words:\n" + "".join(self.output().splitlines(keepends=True)[-LAST_WORDS:])
 
     def _read(self) -> None:
         assert self.process.stdout is not None

@@ -38,6 +38,19 @@ def test_token_authentication_is_on(manifest: dict[str, Any]) -> None:
     assert manifest["spec"]["rayClusterSpec"]["authOptions"]["mode"] == "token"
 
 
+@pytest.mark.parametrize("version", ["1.31", "1.37"])
+def test_kubernetes_takes_the_pods(manifest: dict[str, Any], version: str) -> None:
+    kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    cluster = manifest["spec"]["rayClusterSpec"]
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, **group["template"]}
+        kubernetes_validate.validate(pod, version, strict=True)
+        pod["spec"]["containers"][0]["imagePullPolicies"] = "Always"
+        with pytest.raises(kubernetes_validate.ValidationError):
+            kubernetes_validate.validate(pod, version, strict=True)
+        del pod["spec"]["containers"][0]["imagePullPolicies"]
+
+
 def test_there_is_room_for_every_process(manifest: dict[str, Any], config: TrainConfig) -> None:
     cpus, memory = {}, {}
     for group in manifest["spec"]["rayClusterSpec"]["workerGroupSpecs"]:
