@@ -1,0 +1,196 @@
+"""How times and memory grow with the design: a table, a plot on logarithmic axes, and the exponents.
+
+    python benchmarks/bench_scale.py OUT [--sizes 60 120 250 500 1000] [--search 10 70] [--cost chip]
+
+Designs of so many hard macros and six times as many soft macros are generated. Of each, in a process of its own and on
+one core, in CPU seconds: reading its files, a full cost, a move of the incremental cost, a step of an environment
+without the episode's end, the soft placers, the legaliser (macros strewn by 60 µm), an episode; then the peak memory
+until then, and the cost that a search has after some CPU seconds. Written to OUT: scale.csv, scale.md, scale.png.
+The exponent of a row is the slope of the line through the logarithms over that of the number of macros.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from bench_step import episode
+
+from placement.config import CostConfig, EnvConfig
+from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.incremental import IncrementalCost
+from placement.engine.pool import make_pool
+from placement.engine.rendering import EpisodeRenderer
+from placement.engine.soft import place_soft_macros
+from placement.netlist.design import Design
+from placement.netlist.formats.plc import write_placement
+from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.generators.clustered import clustered
+from placement.netlist.load import load
+from placement.search.config import AnnealConfig, Budget
+from placement.search.legaliser import legalise
+from placement.search.search import search
+from tests.support.dense import strewn
+
+SIZES = (60, 120, 250, 500, 1000)
+SOFT_FOR_EACH = 6
+LEAST_SECONDS = 0.5
+"""CPU seconds that a short thing is repeated for."""
+TIMES = ("read", "full cost", "move", "step", "analytic_fast", "force_directed", "legalise", "episode")
+"""The rows that have an exponent."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="hard macros")
+    parser.add_argument("--search", type=float, nargs="*", default=(10.0, 70.0), help="CPU seconds, rising")
+    parser.add_argument("--cost", choices=("chip", "proxy"), default="chip")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measured(arguments.one, arguments.search, arguments.cost)))
+        return
+    rows = []
+    for size in arguments.sizes:
+        words = [str(arguments.out), "--one", str(size), "--cost", arguments.cost]
+        words += ["--search", *map(str, arguments.search)]
+        ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+        rows.append(json.loads(ran.stdout.splitlines()[-1]))
+        print(" · ".join(f"{name} {value:.3g}" for name, value in rows[-1].items()), flush=True)
+    write(arguments.out, rows)
+
+
+def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[str, float]:
+    """All figures of one size."""
+    made = clustered(seed=0, hard=macros, soft=SOFT_FOR_EACH * macros, ports=120, name=f"clustered{macros}")
+    weights = CostConfig(name=cost_name).weights()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_netlist(folder / "netlist.pb.txt", made.netlist)
+        write_placement(folder / "initial.plc", made, made.initial)
+        row: dict[str, float] = {"macros": macros, "read": seconds_of(lambda: load(str(folder)))}
+        design = load(str(folder))
+    row |= {"nodes": design.netlist.num_nodes, "nets": design.netlist.num_nets, "gcells": _gcells(design)}
+    row["full cost"] = seconds_of(lambda: proxy_cost(design, weights=weights))
+    row["move"] = move_seconds(design, weights)
+    row["step"] = step_seconds(design)
+    for placer in ("analytic_fast", "force_directed"):
+        row[placer] = seconds_of(lambda placer=placer: place_soft_macros(design, design.initial, placer))
+    spread = strewn(design, 60.0, seed=0)
+    row["legalise"] = seconds_of(lambda: legalise(design, spread), least=0.0)
+    row["episode"] = episode_seconds(design, cost_name)
+    row["peak memory, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    for seconds in search_seconds:
+        found = search(design, config=AnnealConfig(), budget=Budget(seconds=seconds), weights=weights, seed=0)
+        row[f"cost after {seconds:g} CPU-s"] = found.costs.proxy_cost
+    return row
+
+
+def seconds_of(call: Callable[[], Any], *, least: float = LEAST_SECONDS) -> float:
+    """CPU seconds of one call, the mean of as many as take `least` seconds."""
+    begun, calls = time.process_time(), 0
+    while not calls or time.process_time() - begun < least:
+        call()
+        calls += 1
+    return (time.process_time() - begun) / calls
+
+
+def move_seconds(design: Design, weights: CostWeights) -> float:
+    """Of a move of a random walk in C++, one in ten kept."""
+    cost, moves, seed = IncrementalCost(design, weights=weights), 2000, iter(range(10**9))
+    return seconds_of(lambda: cost._native.random_walk(moves, next(seed), 0.1)) / moves
+
+
+def step_seconds(design: Design) -> float:
+    """Of a step with its observation, inside the engine."""
+    actions = episode(design, 0)[None]
+    renderer = EpisodeRenderer([design])
+    out = renderer.arrays(*actions.shape)
+    return seconds_of(lambda: renderer.render([0], actions, [actions.size], out=out)) / actions.size
+
+
+def episode_seconds(design: Design, cost_name: str) -> float:
+    """Of an episode of the pool on one thread, its soft macros placed and its cost worked out."""
+    pool = make_pool(design, 1, num_threads=1, config=EnvConfig(cost=CostConfig(name=cost_name)))
+    actions = episode(design, 0)
+
+    def play() -> None:
+        pool.reset()
+        for action in actions:
+            pool.step([action])
+
+    return seconds_of(play)
+
+
+def _gcells(design: Design) -> int:
+    return design.canvas.rows * design.canvas.columns
+
+
+def exponent(rows: list[dict[str, float]], name: str) -> float:
+    """Of the power law in the number of macros that fits a row best."""
+    x, y = (np.log([row[key] for row in rows]) for key in ("macros", name))
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def write(out: Path, rows: list[dict[str, float]]) -> None:
+    """Writes the table and the plot."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "scale.csv").open("w", newline="") as stream:
+        table = csv.DictWriter(stream, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    slopes = {name: exponent(rows, name) for name in (*TIMES, "peak memory, MiB")} if len(rows) > 1 else {}
+    sizes = " | ".join(f"{row['macros']:,.0f} macros" for row in rows)
+    lines = [f"| | {sizes} | exponent |", "|---" * (len(rows) + 2) + "|"]
+    for name in rows[0]:
+        if name != "macros":
+            slope = f"{slopes[name]:.2f}" if name in slopes else ""
+            figures = " | ".join(shown(name, row[name]) for row in rows)
+            lines.append(f"| {name} | {figures} | {slope} |")
+    (out / "scale.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+    draw(out / "scale.png", rows, slopes)
+
+
+def shown(name: str, value: float) -> str:
+    """A figure with its unit."""
+    if name in TIMES:
+        unit = next((unit for unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if value >= unit[0]), (1e-6, "µs"))
+        return f"{value / unit[0]:.3g} {unit[1]}"
+    return f"{value:.4f}" if name.startswith("cost after") else f"{value:,.0f}"
+
+
+def draw(path: Path, rows: list[dict[str, float]], slopes: dict[str, float]) -> None:
+    """Times over macros on logarithmic axes."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+    sizes = [row["macros"] for row in rows]
+    for name, marker in zip(TIMES, "os^vD<>p", strict=True):
+        label = f"{name} ({slopes[name]:.2f})" if name in slopes else name
+        axes.loglog(sizes, [row[name] for row in rows], marker=marker, label=label)
+    axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes], minor=False)
+    axes.minorticks_off()
+    axes.set(xlabel="hard macros (six times as many soft macros)", ylabel="CPU seconds")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(title="(exponent)", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.savefig(path, dpi=120)
+    assert math.isfinite(sum(slopes.values()))
+
+
+if __name__ == "__main__":
+    main()
