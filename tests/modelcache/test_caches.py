@@ -102,7 +102,7 @@ def test_with_the_token_snapshots_go_down_the_tree(make: Make) -> None:
     assert root.strangers == 0
 
 
-@pytest.mark.parametrize("token", [None, TOKEN[:-1], new_token()])
+@pytest.mark.parametrize("token", [None, TOKEN[:-1], new_token()], ids=["none", "cut", "another"])
 def test_without_the_token_nothing_is_learned(make: Make, token: str | None) -> None:
     root = make("cache", token=TOKEN)
     _publish(root, 3)

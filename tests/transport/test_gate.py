@@ -86,7 +86,7 @@ def test_with_the_token_all_bytes_pass_both_ways(gate: Gate) -> None:
     assert (gate.passed, gate.refused) == (1, 0)
 
 
-@pytest.mark.parametrize("token", [new_token(), TOKEN[:-1], TOKEN.upper()])
+@pytest.mark.parametrize("token", [new_token(), TOKEN[:-1], TOKEN.upper()], ids=["another", "cut", "upper case"])
 def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
     with _connect(Tunnels(token).dial(gate.address)) as connection:
         assert _read(connection, 1) == b""
