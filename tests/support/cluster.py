@@ -101,6 +101,7 @@ class Cluster:
             mount = 'mount -t tmpfs -o size=100m own "$0" && exec "$@"'
             command = ["unshare", "--mount", "sh", "-c", mount, str(own), *command]
         with (self._said / f"{host}.txt").open("a") as said:
+            begin = len(self.said(host))  # what an earlier start said is above
             started = self.network.start(
                 host,
                 command,
@@ -110,13 +111,13 @@ class Cluster:
             )
         self._nodes[host] = psutil.Process(started.pid)
         before = time.monotonic()
-        while "Ray runtime started" not in self.said(host)[-5000:] and "joined" not in self.said(host):
+        while not any(sign in self.said(host)[begin:] for sign in ("Ray runtime started", "joined")):
             assert started.poll() is None and time.monotonic() < before + LONG, self.said(host)
             time.sleep(0.1)
 
     def said(self, host: str) -> str:
-        """What a node's command printed."""
-        return (self._said / f"{host}.txt").read_text(encoding="utf-8")
+        """What a node's command printed, also at earlier starts."""
+        return (self._said / f"{host}.txt").read_text(encoding="utf-8", errors="replace")
 
     def processes(self, host: str) -> list[psutil.Process]:
         """All processes of a node."""
