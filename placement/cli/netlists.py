@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from placement.config import ConfigError
+from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
@@ -62,9 +65,15 @@ class FlatConfig(ShippedConfig):
     macros: int
     ports: int
     macro_pins: int
+    bank: int
+    bank_cells: float
+    size_spread: float
+    macro_aspect: float
+    core_aspect: float
     macro_utilization: float
     cell_utilization: float
     rent_exponent: float
+    halo: float
     seed: int
 
 
@@ -114,8 +123,11 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
     values = _options(config)
-    name, seed = values.pop("name"), values.pop("seed")
-    imported = import_design(flat_on_floorplan(name, FlatOptions(**values), seed=seed))
+    name, seed, halo = values.pop("name"), values.pop("seed"), values.pop("halo")
+    if not 0 <= halo < math.inf:
+        raise ConfigError(f"halo={halo}: must be at least 0 µm")
+    kept = ConstraintSettings(halo=(halo, halo))
+    imported = import_design(flat_on_floorplan(name, FlatOptions(**values), seed=seed), constraints=kept)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Made-up flat designs: standard cells with Rent-like locality, macros around the edge, ports on it.
+"""Made-up flat designs: standard cells with Rent-like locality, macros in banks, ports on the edge.
 
 Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 """
@@ -28,8 +28,13 @@ class FlatOptions:
     """What a flat design looks like.
 
     Attributes:
-        cells, macros, ports: how many; macros at most as fit once around the edge.
+        cells, macros, ports: how many.
         macro_pins: of each macro, half of them outputs.
+        bank: macros of one shape that talk to the same cells, as the memories of one cache do.
+        bank_cells: part of the cells that banks talk to; the others have no macro near them.
+        size_spread: area of the largest macro over that of the smallest.
+        macro_aspect: height over width of macros, or its inverse, is at most this.
+        core_aspect: height of the core over its width.
         macro_utilization: part of the core that macros cover.
         cell_utilization: part of what the macros leave that cells cover.
         rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows.
@@ -39,17 +44,29 @@ class FlatOptions:
     macros: int = 8
     ports: int = 40
     macro_pins: int = 40
+    bank: int = 1
+    bank_cells: float = 1.0
+    size_spread: float = 1.0
+    macro_aspect: float = 1.0
+    core_aspect: float = 1.0
     macro_utilization: float = 0.4
     cell_utilization: float = 0.4
     rent_exponent: float = 0.65
 
     def __post_init__(self) -> None:
-        for field, least in (("cells", 16), ("macros", 0), ("ports", 1), ("macro_pins", 2)):
+        for field, least in (("cells", 16), ("macros", 0), ("ports", 1), ("macro_pins", 2), ("bank", 1)):
             if getattr(self, field) < least:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least {least}")
         for field in ("macro_utilization", "cell_utilization"):
             if not 0 < getattr(self, field) <= 0.8:
                 raise DesignError(f"{field}: {getattr(self, field)} must be above 0 and at most 0.8")
+        for field in ("size_spread", "macro_aspect"):
+            if not 1 <= getattr(self, field) <= 100:
+                raise DesignError(f"{field}: {getattr(self, field)} must be from 1 to 100")
+        if not 0.1 <= self.core_aspect <= 10:
+            raise DesignError(f"core_aspect: {self.core_aspect} must be from 0.1 to 10")
+        if not 0 < self.bank_cells <= 1:
+            raise DesignError(f"bank_cells: {self.bank_cells} must be above 0 and at most 1")
         if not 0 < self.rent_exponent < 1:
             raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
 
@@ -74,7 +91,8 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
 
     Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
     P(level ≥ l) = 2^(−(1−p)·l), so that the nets that leave a subtree of B leaves number about Bᵖ. Macros stand on a
-    grid of slots, those nearest to the edge first; each talks to one subtree.
+    grid of slots, those nearest to the edge first, or in rows where they differ; a bank of them talks to one stretch of
+    the leaves.
 
     Raises:
         DesignError: the options make no sense.
@@ -84,14 +102,16 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
     width = rng.choice(_WIDTHS, options.cells, p=_WIDTH_SHARES)
     free = float(width.sum()) * ROW_HEIGHT / options.cell_utilization
     side = float(np.sqrt(free / (1 - options.macro_utilization * (options.macros > 0))))
-    macro_x, macro_y, macro_side = _macro_places(options, side)
+    core_width, core_height = side / np.sqrt(options.core_aspect), side * np.sqrt(options.core_aspect)
+    macro_width, macro_height = _macro_sizes(options, side, rng)
+    macro_x, macro_y = _macro_places(options, macro_width, macro_height, core_width, core_height)
     # Swapped: anticlockwise from the lower left corner.
-    port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, side, side), options.ports).T
+    port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, core_height, core_width), options.ports).T
     parts = (options.macros, options.ports, options.cells)
-    node_width = np.concatenate([np.full(options.macros, macro_side), np.zeros(options.ports), width])
-    node_height = np.where(np.arange(sum(parts)) < sum(parts[:2]), node_width, ROW_HEIGHT)
+    node_width = np.concatenate([macro_width, np.zeros(options.ports), width])
+    node_height = np.concatenate([macro_height, np.zeros(options.ports), np.full(options.cells, ROW_HEIGHT)])
     kind = np.repeat([NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], parts).astype(np.int8)
-    pins = _pins(options, macro_side)
+    pins = _pins(options, macro_width, macro_height)
     nets = _nets(options, rng)
     nodes = sum(parts)
     return FlatDraft(
@@ -119,27 +139,79 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
             placed=kind != NodeKind.CELL,
             fixed=kind != NodeKind.CELL,
         ),
-        side,
-        side,
+        core_width,
+        core_height,
     )
 
 
-def _macro_places(options: FlatOptions, side: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Centres (float64 [H] each) and side of the square macros in a core of `side` µm."""
+def _macro_sizes(options: FlatOptions, side: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Widths and heights, float64 [H] each, of macros that cover their part of `side`² µm²; a bank's are alike."""
+    banks = -(-options.macros // options.bank)
+    area, aspect = np.ones(banks), np.ones(banks)
+    if options.size_spread > 1:
+        area = np.exp(rng.uniform(0, np.log(options.size_spread), banks))
+    if options.macro_aspect > 1:
+        aspect = np.exp(rng.uniform(-np.log(options.macro_aspect), np.log(options.macro_aspect), banks))
+    of_bank = np.arange(options.macros) // options.bank
+    area, aspect = area[of_bank], aspect[of_bank]
+    area = area * (side**2 * options.macro_utilization / max(area.sum(), 1.0))
+    return np.sqrt(area / aspect), np.sqrt(area * aspect)
+
+
+def _macro_places(
+    options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray, width: float, height: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Centres, float64 [H] each, of macros that do not overlap in a core of `width` × `height` µm."""
     if not options.macros:
-        return np.zeros(0), np.zeros(0), 0.0
+        return np.zeros(0), np.zeros(0)
+    if width == height and np.ptp(macro_width) == np.ptp(macro_height) == 0 and macro_width[0] == macro_height[0]:
+        return _on_slots(options, macro_width[0], width)
+    return _in_rows(options, macro_width, macro_height, width, height)
+
+
+def _on_slots(options: FlatOptions, macro: float, side: float) -> tuple[np.ndarray, np.ndarray]:
+    """Squares of `macro` µm on a grid of slots, those nearest to the edge first."""
     slots = int(np.ceil(np.sqrt(options.macros)))
-    macro = side * float(np.sqrt(options.macro_utilization / options.macros))
     if macro > side / slots:
         raise DesignError(f"{options.macros} square macros do not fit at a utilization of {options.macro_utilization}")
     at = (np.arange(slots) + 0.5) * side / slots
     x, y = (grid.ravel() for grid in np.meshgrid(at, at))
     from_edge = np.minimum(np.minimum(x, side - x), np.minimum(y, side - y))
     chosen = np.argsort(from_edge, kind="stable")[: options.macros]
-    return x[chosen], y[chosen], macro
+    return x[chosen], y[chosen]
 
 
-def _pins(options: FlatOptions, macro_side: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _in_rows(
+    options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray, width: float, height: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The highest first, each row as full as it gets, the rows evenly apart."""
+    x, y = np.zeros(options.macros), np.zeros(options.macros)
+    rows: list[list[int]] = []
+    room = 0.0
+    for macro in np.argsort(-macro_height, kind="stable"):
+        if not rows or macro_width[macro] > room:
+            rows.append([])
+            room = width
+        rows[-1].append(int(macro))
+        room -= macro_width[macro]
+    gap = (height - sum(macro_height[row[0]] for row in rows)) / len(rows)
+    if gap < 0 or macro_width.max() > width:
+        raise DesignError(
+            f"{options.macros} macros do not fit in rows at macro_utilization {options.macro_utilization}: give less "
+            "of it, of size_spread or of macro_aspect"
+        )
+    low = 0.0
+    for row in rows:
+        ends = np.cumsum(macro_width[row])
+        x[row] = ends - macro_width[row] / 2 + (width - ends[-1]) / len(row) * (np.arange(len(row)) + 0.5)
+        y[row] = low + macro_height[row] / 2
+        low += macro_height[row[0]] + gap
+    return x, y
+
+
+def _pins(
+    options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Node, dx and dy of every pin: the macros' on their left sides, then one per port and per cell."""
     node = np.concatenate(
         [
@@ -149,10 +221,9 @@ def _pins(options: FlatOptions, macro_side: float) -> tuple[np.ndarray, np.ndarr
     )
     dx, dy = np.zeros(len(node)), np.zeros(len(node))
     on_macros = options.macros * options.macro_pins
-    dx[:on_macros] = -macro_side / 2
-    dy[:on_macros] = (
-        np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros) * macro_side
-    )
+    dx[:on_macros] = np.repeat(-macro_width / 2, options.macro_pins)
+    along = np.tile((np.arange(options.macro_pins) + 0.5) / options.macro_pins - 0.5, options.macros)
+    dy[:on_macros] = along * np.repeat(macro_height, options.macro_pins)
     return node, dx, dy
 
 
@@ -168,9 +239,11 @@ def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:
         sinks.append([first_cell + int(other) for other in near if other != cell])
     nets: list[np.ndarray] = []
     outputs = options.macro_pins // 2
-    region = max(options.cells // max(options.macros, 1), 1)
+    banks = -(-options.macros // options.bank)
+    apart = max(options.cells // max(banks, 1), 1)
+    region = max(round(apart * options.bank_cells), 1)
     for macro in range(options.macros):
-        first = min(macro * region, options.cells - 1)
+        first = min(macro // options.bank * apart, options.cells - 1)
         near = first + rng.integers(0, min(region, options.cells - first), options.macro_pins)
         for pin in range(options.macro_pins):
             own = macro * options.macro_pins + pin

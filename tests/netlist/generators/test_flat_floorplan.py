@@ -9,6 +9,7 @@ import pytest
 
 from placement.engine.costs import legality
 from placement.netlist.design import NodeKind
+from placement.netlist.errors import DesignError
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
@@ -48,3 +49,61 @@ def test_one_seed_one_design() -> None:
     first, same, other = (flat_on_floorplan("made", OPTIONS, seed=seed).netlist for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.net_pins, same.net_pins)
     assert not np.array_equal(first.net_start, other.net_start)
+
+
+def test_macros_of_a_bank_are_alike_and_talk_to_the_same_cells() -> None:
+    options = FlatOptions(
+        cells=1200, macros=9, ports=8, macro_pins=12, bank=3, bank_cells=0.25, size_spread=4, macro_aspect=2,
+        core_aspect=1.5, macro_utilization=0.3,
+    )  # fmt: skip
+    flat = flat_on_floorplan("made", options, seed=3)
+    netlist, core = flat.netlist, flat.floorplan.core
+    hard = netlist.hard
+    sizes = np.stack([netlist.width[hard], netlist.height[hard]], axis=1).reshape(3, 3, 2)
+    assert (np.ptp(sizes, axis=1) == 0).all()
+    areas = sizes[:, 0].prod(axis=1)
+    assert 1 < areas.max() / areas.min() <= 4
+    assert sizes[:, 0, 1].max() / sizes[:, 0, 0].min() > 1
+    ratios = sizes[:, 0, 1] / sizes[:, 0, 0]
+    assert ((ratios >= 0.5) & (ratios <= 2)).all()
+    assert core.height / core.width == pytest.approx(1.5, rel=0.02)
+    assert 3 * areas.sum() / (core.width * core.height) == pytest.approx(0.3, rel=0.05)
+    # Bank 1 talks to cells 400 to 499, and to no others.
+    owner = netlist.pin_node
+    first_cell = int(np.flatnonzero(netlist.kind == NodeKind.CELL)[0])
+    for net in np.split(netlist.net_pins, netlist.net_start[1:-1]):
+        nodes = owner[net]
+        if nodes[0] in hard[3:6]:
+            assert 400 <= nodes[1] - first_cell < 500
+        for macro in nodes[1:][np.isin(nodes[1:], hard[3:6])]:
+            assert 400 <= nodes[0] - first_cell < 500, macro
+
+
+def test_made_macros_stand_apart_on_the_core() -> None:
+    options = FlatOptions(cells=900, macros=11, size_spread=3, macro_aspect=2, core_aspect=0.7, macro_utilization=0.4)
+    flat = flat_on_floorplan("made", options, seed=5)
+    hard, core = flat.netlist.hard, flat.floorplan.core
+    half = np.stack([flat.netlist.width[hard], flat.netlist.height[hard]], axis=1) / 2
+    at = np.stack([flat.placement.x[hard], flat.placement.y[hard]], axis=1)
+    assert (at - half > -1e-6).all() and (at + half < [core.width + 1e-6, core.height + 1e-6]).all()
+    apart = (np.abs(at[:, None] - at) - half[:, None] - half).max(axis=2)
+    assert (apart[~np.eye(len(hard), dtype=bool)] > -1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size_spread": 0.5}, "size_spread: 0.5 must be from 1 to 100"),
+        ({"bank": 0}, "bank: 0 must be at least 1"),
+        ({"bank_cells": 0.0}, "bank_cells: 0.0 must be above 0"),
+        ({"core_aspect": 20.0}, "core_aspect: 20.0 must be from 0.1 to 10"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes: dict[str, float], message: str) -> None:
+    with pytest.raises(DesignError, match=message):
+        FlatOptions(**changes)  # type: ignore[arg-type]
+
+
+def test_macros_that_fit_in_no_rows_are_refused() -> None:
+    with pytest.raises(DesignError, match="do not fit in rows at macro_utilization"):
+        flat_on_floorplan("made", FlatOptions(cells=900, macros=3, macro_aspect=50, macro_utilization=0.8), seed=1)
