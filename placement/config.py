@@ -163,7 +163,7 @@ class EnvConfig(Settings, group="env."):
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
     soft_placer: str = "analytic_fast"
     order: Literal["area", "connected"] = "area"
-    action_scale: Annotated[int, Rule("in [1, 16]", lambda value: 1 <= value <= 16)] = 1
+    action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
 
 
 @dataclasses.dataclass(frozen=True)

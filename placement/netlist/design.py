@@ -382,8 +382,20 @@ class Design:
                 raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
 
     def with_action_scale(self, scale: int) -> Design:
-        """The design with another grid of actions; itself where it has that already."""
+        """The design with another grid of actions, 0: `own_action_scale`; itself where it has that already."""
+        scale = scale or self.own_action_scale
         return self if scale == self.action_scale else dataclasses.replace(self, action_scale=scale)
+
+    @functools.cached_property
+    def own_action_scale(self) -> int:
+        """That with which half of the movable macros, halos and all, span about two actions or more: 1 to 4."""
+        macros, canvas = self.placing_order, self.canvas
+        if not len(macros):
+            return 1
+        across, up = (2 * side[macros] for side in self.constraints.sides(self.initial.orientation))
+        columns = (self.netlist.width[macros] + across) * canvas.columns / canvas.width
+        rows = (self.netlist.height[macros] + up) * canvas.rows / canvas.height
+        return int(np.clip(round(2 / float(np.median(np.minimum(columns, rows)))), 1, 4))
 
     @functools.cached_property
     def action_canvas(self) -> Canvas:

@@ -78,7 +78,28 @@ def test_state_and_policy_count_the_finer_grid() -> None:
 
 
 def test_a_grid_that_is_too_fine_is_refused() -> None:
-    with pytest.raises(DesignError, match="action_scale: 0"):
-        random_design(0).with_action_scale(0)
+    with pytest.raises(DesignError, match="action_scale: -1"):
+        random_design(0).with_action_scale(-1)
     with pytest.raises(DesignError, match="too fine"):
         random_design(0).with_action_scale(100_000)
+
+
+@pytest.mark.parametrize(("cells_across", "scale"), [(0.95, 2), (0.7, 3), (0.1, 4), (1.5, 1), (4.0, 1)])
+def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float, scale: int) -> None:
+    drawn = random_design(0)
+    many = dataclasses.replace(drawn.canvas, columns=40, rows=50)
+    design = dataclasses.replace(drawn, canvas=many)
+    netlist, canvas = design.netlist, design.canvas
+    macros = design.placing_order
+    halo = np.zeros((netlist.num_nodes, 2))
+    halo[macros] = 0.1 * canvas.width / canvas.columns
+    width, height = netlist.width.copy(), netlist.height.copy()
+    width[macros] = (cells_across - 0.2) * canvas.width / canvas.columns if cells_across > 0.2 else 1e-3
+    height[macros] = 5 * canvas.height / canvas.rows
+    constraints = dataclasses.replace(design.constraints, halo=halo)
+    made = dataclasses.replace(
+        design, netlist=dataclasses.replace(netlist, width=width, height=height), constraints=constraints
+    )
+    assert made.with_action_scale(0).action_scale == scale
+    assert as_played(made, EnvConfig(action_scale=0)).action_canvas.columns == scale * canvas.columns
+    assert make_pool(made, 1, config=EnvConfig(action_scale=0)).spec.columns == scale * canvas.columns
