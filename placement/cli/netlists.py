@@ -12,7 +12,7 @@ from rich.console import Console
 from placement.config import ConfigError
 from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.flat import FlatOptions
+from placement.netlist.generators.flat import FlatOptions, drawn_options
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
@@ -74,6 +74,7 @@ class FlatConfig(ShippedConfig):
     cell_utilization: float
     rent_exponent: float
     halo: float
+    varied: bool
     seed: int
 
 
@@ -123,11 +124,12 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
     values = _options(config)
-    name, seed, halo = values.pop("name"), values.pop("seed"), values.pop("halo")
+    name, seed, halo, varied = (values.pop(key) for key in ("name", "seed", "halo", "varied"))
     if not 0 <= halo < math.inf:
         raise ConfigError(f"halo={halo}: must be at least 0 µm")
-    kept = ConstraintSettings(halo=(halo, halo))
-    imported = import_design(flat_on_floorplan(name, FlatOptions(**values), seed=seed), constraints=kept)
+    options, halo = drawn_options(seed) if varied else (FlatOptions(**values), halo)
+    flat = flat_on_floorplan(name, options, seed=seed)
+    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)))
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

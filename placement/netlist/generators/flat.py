@@ -71,6 +71,36 @@ class FlatOptions:
             raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
 
 
+def drawn_options(seed: int) -> tuple[FlatOptions, float]:
+    """Options of a made design, and the halo of its macros in µm, drawn to differ from seed to seed.
+
+    20 to 110 macros, 150 to 500 cells for each (5,000 to 30,000 in all), banks of 1 to 16, and so on. Nothing is taken
+    from a real design.
+    """
+    rng = np.random.default_rng([17, seed])
+    macros = round(float(np.exp(rng.uniform(np.log(20), np.log(110)))))
+    bank = min(int(rng.choice([1, 2, 4, 8, 16])), max(macros // 2, 1))
+    cells = int(np.clip(macros * rng.uniform(150, 500), 5000, 30000))
+    options = FlatOptions(
+        cells=cells,
+        macros=macros,
+        macro_pins=int(rng.integers(30, 120)),
+        ports=int(rng.integers(100, 400)),
+        bank=bank,
+        macro_utilization=round(rng.uniform(0.35, 0.6), 2),
+        cell_utilization=round(rng.uniform(0.3, 0.45), 2),
+        rent_exponent=round(rng.uniform(0.55, 0.7), 2),
+        bank_cells=round(rng.uniform(0.2, 1), 2),
+        core_aspect=round(float(np.exp(rng.uniform(-0.4, 0.4))), 2),
+    )
+    halo = float(rng.integers(0, 5))
+    if rng.random() < 0.6:
+        options = dataclasses.replace(options, size_spread=round(rng.uniform(1, 4), 2))
+    if rng.random() < 0.6:
+        options = dataclasses.replace(options, macro_aspect=round(rng.uniform(1, 2.5), 2))
+    return options, halo
+
+
 class FlatDraft(NamedTuple):
     """A flat netlist on a bare core, without rows or layers (`flat_on_floorplan` adds them).
 

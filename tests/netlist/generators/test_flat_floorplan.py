@@ -11,7 +11,7 @@ from placement.engine.costs import legality
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_file import FLAT_NAME, read_flat
-from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions
+from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions, drawn_options, flat_draft
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.importing import import_design, read_clusters, write_design
 from placement.netlist.load import load
@@ -107,3 +107,13 @@ def test_options_that_make_no_sense_are_refused(changes: dict[str, float], messa
 def test_macros_that_fit_in_no_rows_are_refused() -> None:
     with pytest.raises(DesignError, match="do not fit in rows at macro_utilization"):
         flat_on_floorplan("made", FlatOptions(cells=900, macros=3, macro_aspect=50, macro_utilization=0.8), seed=1)
+
+
+def test_drawn_options_differ_from_seed_to_seed_and_can_be_made() -> None:
+    drawn = [drawn_options(seed) for seed in range(1, 9)]
+    assert drawn == [drawn_options(seed) for seed in range(1, 9)]
+    assert len({options.macros for options, _ in drawn}) > 4
+    assert len({options.bank for options, _ in drawn}) > 2
+    smallest = min((options for options, _ in drawn), key=lambda options: options.cells)
+    made = flat_draft(smallest, seed=1)
+    assert len(made.netlist.hard) == smallest.macros
