@@ -74,9 +74,13 @@ class BestTracker:
 
     def mean_cost(self) -> float:
         """The designs' best proxy costs' mean (of the designs that have one); NaN while there is none."""
-        with self._lock:
-            costs = [best.costs.proxy_cost for best in self._best.values()]
+        costs = self.costs()
         return sum(costs) / len(costs) if costs else math.nan
+
+    def costs(self) -> list[float]:
+        """The best costs of the designs that have one, in the designs' order."""
+        with self._lock:
+            return [self._best[design].costs.proxy_cost for design in sorted(self._best)]
 
     def write(self, folder: Path, *, iteration: int) -> None:
         """Writes what is better than at the last call: `best.plc` (`best-<design>.plc` of several) and `best.json`.

@@ -59,8 +59,8 @@ def complete(loop: LearnerLoop, *, flips: bool) -> RunResult:
     if interrupted:
         note(f"stopped after iteration {ended.iterations} with a checkpoint: the same command goes on from there")
     name = loop.parts.best.weights.name
-    for file in ended.best_files:
-        note(f"best placement: {file} ({name} cost {ended.best_cost:.4f})")
+    for file, cost in zip(ended.best_files, loop.parts.best.costs(), strict=True):
+        note(f"best placement: {file} ({name} cost {cost:.4f})")
     for path, flipped in loop.parts.best.write_flipped(ended.run_dir) if flips and not interrupted else ():
         cost = flipped.costs.proxy_cost
         note(f"the same, {flipped.flipped} macros flipped: {path} ({name} cost {cost:.4f})")
