@@ -1,0 +1,142 @@
+"""What a policy's placements of designs that it has not seen are worth, beside searches.
+
+    python benchmarks/bench_base_policy.py OUT DESIGN … --policy base [--samples 64] [--search 10 70] [--seed 0]
+
+DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
+Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), and by searches of
+so many CPU seconds with the chip cost and the same seed. Then all cells are placed around the macros, spread as routing
+needs them, and the routing is estimated. A line of OUT/worth.csv each; what is there already is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from placement.flat.check import flat_check
+from placement.flat.from_clusters import cells_in_clusters, core_of
+from placement.flat.routable import spread_cells
+from placement.flat.routing import RoutingResources, route_estimate
+from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.formats.plc import read_placement
+from placement.netlist.importing import read_clusters
+from placement.netlist.load import load
+from placement.training.compilation import keep_compilations
+
+_FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
+_DEADLINE = 3600.0  # seconds for one placer
+
+
+def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tuple[Path, float]:
+    """The placement's file, and the CPU seconds that the command took, compilation and loading included."""
+    if placer.startswith("search"):
+        settings = ["search", f"time={placer.removeprefix('search ')}", "plots=false"]
+    else:
+        settings = ["sample", f"checkpoint={args.policy}", f"samples={args.samples}", "plots=false"]
+    command = [sys.executable, "-m", "placement.cli.main", *settings]
+    begun = _children()
+    finished = subprocess.run(
+        [*command, f"design={design}", f"seed={args.seed}", f"out={out}"],
+        capture_output=True,
+        text=True,
+        timeout=_DEADLINE,
+        check=False,
+    )
+    if finished.returncode:
+        raise SystemExit(f"{' '.join(settings)}: {finished.stderr.strip()}")
+    return out / "placement.plc", _children() - begun
+
+
+def _children() -> float:
+    """CPU seconds of all processes that were started and have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def worth(folder: Path, path: Path) -> tuple[float, float, float]:
+    """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
+    design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
+    placement = read_placement(path, design.netlist, located=design.initial)[1]
+    core = core_of(flat, design)
+    start = cells_in_clusters(flat, cluster, design.netlist, placement)
+    found = flat_check(flat.netlist, start, core)
+    spread = spread_cells(flat.netlist, start, core, dense=found.wirelength)
+    route = route_estimate(flat.netlist, spread.placement, core, RoutingResources.of(design.canvas))
+    return found.wirelength, route.routed_wirelength, route.overflow
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """What is in a worth.csv."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def show(rows: list[dict[str, Any]], placers: list[str]) -> None:
+    """Routed wirelengths in the first placer's, and how often that is no longer."""
+    table = Table("design", *(f"{name}, mm" for name in placers), title="routed wirelength (flat wirelength)")
+    shorter = dict.fromkeys(placers[1:], 0)
+    designs = dict.fromkeys(row["design"] for row in rows)
+    for design in designs:
+        own = {row["placer"]: row for row in rows if row["design"] == design}
+        if any(name not in own for name in placers):
+            continue
+        routed = {name: float(own[name]["routed_wirelength"]) for name in placers}
+        flat = {name: float(own[name]["flat_wirelength"]) for name in placers}
+        table.add_row(design, *(f"{routed[name] / 1000:.1f} ({flat[name] / 1000:.1f})" for name in placers))
+        for name in placers[1:]:
+            shorter[name] += routed[placers[0]] <= routed[name]
+    console = Console()
+    console.print(table)
+    for name, count in shorter.items():
+        console.print(f"{placers[0]} no longer than {name}: {count} of {table.row_count}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("designs", type=Path, nargs="+")
+    parser.add_argument("--policy", default="base", help="run folder, or the shipped policy's name")
+    parser.add_argument("--label", help="of the policy in the table; default: its folder's name")
+    parser.add_argument("--samples", type=int, default=64)
+    parser.add_argument("--search", type=float, nargs="*", default=[10.0], help="CPU seconds of searches")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    keep_compilations()
+    label = args.label or Path(args.policy).name
+    placers, file = [label, *(f"search {seconds:g}" for seconds in args.search)], args.out / "worth.csv"
+    for design in args.designs:
+        for placer in placers:
+            done = {(row["design"], row["placer"], row["seed"]) for row in lines(file)}
+            if (design.name, placer, str(args.seed)) in done:
+                continue
+            path, seconds = placed(
+                design, args.out / f"{design.name}-{placer}-{args.seed}".replace(" ", ""), placer, args
+            )
+            begun = time.process_time()
+            values = worth(design, path)
+            fresh = not file.exists()
+            with file.open("a", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream)
+                if fresh:
+                    writer.writerow(_FIELDS)
+                writer.writerow((design.name, placer, args.seed, *(f"{value:.8g}" for value in (*values, seconds))))
+            lengths = f"{values[0]:,.0f} µm flat, {values[1]:,.0f} µm routed, overflow {values[2]:.2%}"
+            took = f"{seconds:.1f} CPU-s; checked in {time.process_time() - begun:.1f} CPU-s"
+            print(f"{design.name}, {placer}: {lengths}, {took}", flush=True)
+    show([row for row in lines(file) if row["seed"] == str(args.seed)], placers)
+
+
+if __name__ == "__main__":
+    main()
