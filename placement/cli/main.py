@@ -27,6 +27,7 @@ _COMMANDS = (
     Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
     Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
     Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
+    Command("judge data", "placement.judge.generation:make_data", "judge_data", words=("out",)),
     Command("plan", "placement.cli.plan:plan", "plan"),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}

@@ -1,0 +1,183 @@
+"""`macro-placement judge data`: designs, placements of them, and what the flat check says of each."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, Sample, is_design, write_sample, write_table
+from placement.judge.made_designs import make_design
+from placement.judge.recipes import make_placement, recipes
+from placement.judge.settings import DataConfig
+from placement.judge.truth import FlatTruth
+from placement.netlist.errors import DesignError
+from placement.netlist.importing import write_design
+from placement.netlist.load import find, load
+from placement.training.interruption import Interruption
+
+POLL_SECONDS = 0.5
+"""Between two looks at the workers."""
+
+
+class Task(NamedTuple):
+    """A design and its samples.
+
+    Attributes:
+        folder: of the design in the data set.
+        given: the design's folder or name, where it is not made.
+        seed: of the design and its recipes.
+        config: of the command.
+    """
+
+    folder: Path
+    given: str | None
+    seed: int
+    config: DataConfig
+
+
+def make_data(config: DataConfig, console: Console) -> None:
+    """Makes a data set, or what is missing of it; a line for each sample.
+
+    Ctrl-C ends it within a second or so; the same command goes on from there.
+
+    Raises:
+        DesignError: a given design cannot be used, or no design could be made.
+        OSError: a file cannot be written.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    out = Path(config.out)
+    out.mkdir(parents=True, exist_ok=True)
+    todo = list(tasks(config))
+    with Interruption() as interruption:
+        stopped = interruption.requested.is_set
+        if config.workers == 1:
+            for number, task in enumerate(todo):
+                if not stopped():
+                    _tell(console, number, len(todo), task, work(task, stopped, console.print))
+        else:
+            _share(todo, config.workers, stopped, console)
+        if stopped():
+            console.print("stopped; the same command goes on from here")
+            raise KeyboardInterrupt
+
+
+def tasks(config: DataConfig) -> Iterator[Task]:
+    """What the command has to do, in its order."""
+    out = Path(config.out)
+    for given in config.designs:
+        yield Task(out / find(given).parent.name, given, config.seed, config)
+    for number in range(config.count if not config.designs else 0):
+        seed = config.seed + number
+        yield Task(out / f"made{seed:05d}", None, seed, config)
+
+
+def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -> int:
+    """Makes what is missing of a design and its samples.
+
+    Args:
+        task: what.
+        stopped: is asked often; once it says True, nothing more is written.
+        show: is told each sample in a line.
+
+    Returns:
+        The number of samples that were made now.
+    """
+    if not is_design(task.folder):
+        _write_design(task)
+    design = load(str(task.folder))
+    made, truth = 0, None
+    for recipe in recipes(task.config.placements, seed=task.seed, spacings=task.config.spacings):
+        if (task.folder / SAMPLES_NAME / f"{recipe.name}.npz").exists():
+            continue
+        if stopped():
+            return made
+        begun = time.process_time()
+        try:
+            placement = make_placement(design, recipe, moves=task.config.moves)
+            searched = time.process_time() - begun
+            truth = truth or FlatTruth(task.folder, design)
+            found = truth.check(placement, stopped=stopped)
+        except DesignError as error:
+            show(f"{task.folder.name} {recipe.name}: left out: {error}")
+            continue
+        if stopped():
+            return made
+        write_sample(task.folder, Sample(recipe.name, placement, found))
+        made += 1
+        show(
+            f"{task.folder.name} {recipe.name}: flat {found.flat_wirelength:.5g} µm, "
+            f"routed {found.routed_wirelength:.5g} µm, overflow {found.overflow:.2%}; "
+            f"{searched:.1f} + {found.seconds:.1f} CPU-s"
+        )
+    write_table(task.folder)
+    return made
+
+
+def _write_design(task: Task) -> None:
+    """The design of a task, made or copied, whole or not at all."""
+    if task.given is None:
+        config = task.config
+        made = make_design(
+            task.folder.name,
+            seed=task.seed,
+            cells=(config.least_cells, config.most_cells),
+            macros=(config.least_macros, config.most_macros),
+        )
+        write_design(task.folder, made)
+        return
+    with tempfile.TemporaryDirectory(prefix=f".{task.folder.name}.", dir=task.folder.parent) as beside:
+        copied = Path(beside) / "design"
+        shutil.copytree(find(task.given).parent, copied, ignore=shutil.ignore_patterns(SAMPLES_NAME, TABLE_NAME))
+        copied.rename(task.folder)
+
+
+def _share(todo: list[Task], workers: int, stopped: Callable[[], bool], console: Console) -> None:
+    """Has processes do the tasks; they end when somebody asks the command to stop."""
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    with concurrent.futures.ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(stop,)) as pool:
+        waiting = {pool.submit(_work_apart, task): task for task in todo}
+        done = 0
+        try:
+            while waiting:
+                finished, _ = concurrent.futures.wait(
+                    waiting, POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
+                )
+                for future in finished:
+                    task = waiting.pop(future)
+                    _tell(console, done, len(todo), task, future.result())
+                    done += 1
+                if stopped():
+                    break
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+_stop: Event | None = None
+
+
+def _begin(stop: Event) -> None:
+    """Of a worker process: Ctrl-C is the parent's, who tells through `stop`."""
+    global _stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _stop = stop
+
+
+def _work_apart(task: Task) -> int:
+    assert _stop is not None
+    return work(task, _stop.is_set, lambda line: None)
+
+
+def _tell(console: Console, number: int, total: int, task: Task, made: int) -> None:
+    console.print(f"design {number + 1} of {total}: {task.folder.name}, {made} samples made", soft_wrap=True)

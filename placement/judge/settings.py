@@ -1,0 +1,33 @@
+"""The settings of `judge data`, `judge train` and `judge rank`; the files in configs/ say what each means."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from placement.config import Amount, ConfigError, Count, Seed, Settings, require
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataConfig(Settings):
+    """Of `judge data`."""
+
+    out: str
+    designs: tuple[str, ...] = ()
+    count: Count = 50
+    placements: Count = 16
+    moves: Count = 100_000
+    spacings: tuple[Amount, ...] = (0.0, 0.0, 2.0, 5.0)
+    least_cells: Count = 3000
+    most_cells: Count = 10_000
+    least_macros: Count = 10
+    most_macros: Count = 60
+    workers: Count = 1
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.spacings:
+            raise ConfigError("spacings=[]: must be at least one number of µm")
+        for least, most in (("least_cells", "most_cells"), ("least_macros", "most_macros")):
+            right = f"at least {least}={getattr(self, least)}"
+            require(getattr(self, most) >= getattr(self, least), most, getattr(self, most), right)

@@ -1,0 +1,155 @@
+"""The data set of a judge: made, resumed, read, refused where it is damaged."""
+
+import dataclasses
+import io
+import threading
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from placement.config import ConfigError
+from placement.engine.costs import legality
+from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, design_folders, read_sample, read_samples
+from placement.judge.generation import make_data, tasks, work
+from placement.judge.made_designs import make_design
+from placement.judge.recipes import make_placement, recipes
+from placement.judge.settings import DataConfig
+from placement.netlist.errors import DesignError
+
+SMALL = {"count": 1, "placements": 3, "moves": 1000, "least_cells": 300, "most_cells": 400} | {
+    "least_macros": 4,
+    "most_macros": 6,
+}
+
+
+def small(out, **changed):
+    return DataConfig(out=str(out), **(SMALL | changed))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    out = tmp_path_factory.mktemp("data")
+    make_data(small(out), Console(quiet=True))
+    return out
+
+
+def bytes_of(out):
+    return {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def test_a_design_has_its_samples_and_a_table(made):
+    (folder,) = design_folders(made)
+    design, samples = read_samples(folder)
+    assert [sample.name[:3] for sample in samples] == ["000", "001", "002"]
+    lines = (folder / TABLE_NAME).read_text().splitlines()
+    assert len(lines) == 4 and lines[1].startswith(samples[0].name)
+    for sample in samples:
+        assert legality(design, sample.placement) == (0, 0)
+        truth = sample.truth
+        assert 0 < truth.flat_wirelength <= truth.spread_wirelength * 1.05
+        assert truth.routed_wirelength > 0.9 * truth.flat_wirelength
+        assert truth.horizontal.shape == truth.vertical.shape
+        assert (truth.horizontal > 0).any()
+    assert len({sample.truth.routed_wirelength for sample in samples}) == 3
+
+
+def test_what_is_missing_is_made_again_and_the_same(made):
+    before = bytes_of(made)
+    (folder,) = design_folders(made)
+    gone = sorted((folder / SAMPLES_NAME).iterdir())[1]
+    old = read_sample(gone, read_samples(folder)[0])
+    gone.unlink()
+    console = Console(record=True, file=io.StringIO())
+    make_data(small(made), console)
+    assert "1 samples made" in console.export_text()
+    new = read_sample(gone, read_samples(folder)[0])
+    assert new.placement == old.placement
+    assert new.truth[:6] == old.truth[:6]
+    others = {path: data for path, data in bytes_of(made).items() if path != gone and path.name != TABLE_NAME}
+    assert all(before[path] == data for path, data in others.items())
+
+
+def test_once_stopped_it_writes_nothing_more(made, tmp_path):
+    (task,) = tasks(small(tmp_path))
+    stopped = threading.Event()
+    shown = []
+
+    def show(line):
+        shown.append(line)
+        stopped.set()
+
+    assert work(task, stopped.is_set, show) == 1
+    assert len(list((task.folder / SAMPLES_NAME).iterdir())) == 1
+    assert not (task.folder / TABLE_NAME).exists()
+    assert work(task, lambda: True, show) == 0
+
+
+def test_a_sample_that_is_cut_is_refused(made):
+    (folder,) = design_folders(made)
+    design, _ = read_samples(folder)
+    path = folder / SAMPLES_NAME / "cut.npz"
+    whole = sorted((folder / SAMPLES_NAME).iterdir())[0].read_bytes()
+    try:
+        for length in (0, 100, len(whole) - 10):
+            path.write_bytes(whole[:length])
+            with pytest.raises(DesignError, match=r"cut\.npz: no sample, or a damaged one"):
+                read_sample(path, design)
+    finally:
+        path.unlink()
+
+
+def test_a_sample_of_another_design_is_refused(made):
+    (folder,) = design_folders(made)
+    other = make_design("other", seed=5, cells=(300, 400), macros=(4, 6)).design
+    with pytest.raises(DesignError, match=r"npz: .*; is it of another design"):
+        read_sample(sorted((folder / SAMPLES_NAME).iterdir())[0], other)
+
+
+def test_given_designs_are_copied(made, tmp_path):
+    (folder,) = design_folders(made)
+    make_data(small(tmp_path / "copied", designs=(str(folder),), placements=1), Console(quiet=True))
+    (copied,) = design_folders(tmp_path / "copied")
+    assert copied.name == folder.name
+    assert len(read_samples(copied)[1]) == 1  # its own samples, not those of the folder it came from
+
+
+def test_processes_share_the_designs(tmp_path):
+    console = Console(record=True, file=io.StringIO())
+    make_data(small(tmp_path, count=2, placements=1, workers=2, seed=7), console)
+    assert [len(read_samples(folder)[1]) for folder in design_folders(tmp_path)] == [1, 1]
+    assert console.export_text().count("1 samples made") == 2
+
+
+def test_a_folder_without_designs_is_refused(tmp_path):
+    with pytest.raises(DesignError, match="no data set"):
+        design_folders(tmp_path)
+    with pytest.raises(DesignError, match="no data set"):
+        design_folders(tmp_path / "nothing")
+
+
+def test_recipes_are_drawn_from_the_seed():
+    first, again, other = (list(recipes(12, seed=seed, spacings=(0.0, 3.0))) for seed in (1, 1, 2))
+    assert first == again != other
+    assert len({recipe.name for recipe in first}) == 12
+    assert sum(recipe.weights is None for recipe in first) == 2
+    assert {recipe.spacing for recipe in first} == {0.0, 3.0}
+
+
+def test_spacing_that_leaves_no_room_is_left_out():
+    design = make_design("crowded", seed=5, cells=(300, 400), macros=(4, 6)).design
+    recipe = next(recipes(5, seed=0))._replace(start="packed", spacing=1e4)
+    assert legality(design, make_placement(design, recipe, moves=1000)) == (0, 0)
+
+
+def test_designs_are_drawn_from_the_seed():
+    one, same, other = (make_design("made", seed=seed, cells=(300, 400), macros=(4, 9)).design for seed in (3, 3, 4))
+    assert np.array_equal(one.netlist.width, same.netlist.width)
+    assert dataclasses.asdict(one.canvas) == dataclasses.asdict(same.canvas)
+    assert one.canvas.width != other.canvas.width
+    assert one.canvas.routes_horizontal != other.canvas.routes_horizontal
+
+
+def test_ranges_the_wrong_way_round_are_refused():
+    with pytest.raises(ConfigError, match="most_cells=10"):
+        DataConfig(out="x", most_cells=10)
