@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.evaluation.flat_evaluation import SETTINGS, FlatFound, FlatJudge
-from placement.flat.routable import DENSITY, STRAPS
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.load import find
+from placement.netlist.straps import DENSITY, STRAPS
 from placement.report.metrics import FlatMetrics
 
 METRICS_NAME, DRAWN_NAME = "flat.json", "cells.npz"

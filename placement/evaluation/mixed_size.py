@@ -16,9 +16,9 @@ from placement.flat.among_cells import among_cells, macros_of
 from placement.flat.from_clusters import core_of, macros_from_flat
 from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
-from placement.flat.routable import DENSITY
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
+from placement.netlist.straps import DENSITY
 from placement.search.config import AnnealConfig, Budget
 from placement.search.flips import flip_macros
 from placement.search.search import SearchResult, Watch, search

@@ -54,7 +54,10 @@ def among_cells(flat: FlatDesign, design: Design, placed: Placement) -> Design:
         fixed=fixed,
     )
     constraints = _constraints(design.constraints, flat.netlist.num_nodes, hard, there)
-    return Design(design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints)
+    # No straps: the cells stand where they are, some of them beside macros.
+    return Design(
+        design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, straps=0.0
+    )
 
 
 def macros_of(flat: FlatDesign, design: Design, placement: Placement, found: Placement) -> Placement:

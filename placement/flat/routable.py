@@ -19,19 +19,10 @@ from placement.flat.global_placement import PlacerSettings, Progress, grid_for
 from placement.flat.problem import fixed_rectangles, flat_problem
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
-
-DENSITY = 0.7
-"""Share of the free room that cells may fill: what OpenROAD's placer takes where it is told nothing."""
-
-STRAPS = 10.0
-"""µm around a macro that power straps take, as a public contest's flow has it; about seven rows of NanGate45 cells."""
+from placement.netlist.straps import DENSITY, straps_between
 
 FULLEST = 0.9
 """Cells need at most this share of the room that they get; in less the density rises, then the straps get less."""
-
-ROOMY = 0.7
-"""The straps leave cells that need at most this share of the room at `DENSITY`: in a design fuller than that they would
-decide the wirelength, and no flow would take so much."""
 
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
@@ -114,22 +105,15 @@ def _spread(
 
 
 def straps_of(netlist: Netlist, core: Core) -> float:
-    """µm around each macro that are for power straps: `STRAPS`, or half, or none of it where the design is too full.
-
-    The same for all placements of a design, so that they compare: what would be left if macros stood side by side, as
-    far apart as the straps are wide, has to hold the cells at `DENSITY`.
+    """`straps_between` the macros of the flat netlist.
 
     Args:
         netlist: the flat one.
         core: where cells may stand.
     """
-    cells = netlist.kind == NodeKind.CELL
-    need = float((netlist.width[cells] * netlist.height[cells]).sum()) / (ROOMY * DENSITY)
-    width, height = netlist.width[netlist.hard], netlist.height[netlist.hard]
-    for straps in (STRAPS, STRAPS / 2):
-        if core.width * core.height - float(((width + straps) * (height + straps)).sum()) >= need:
-            return straps
-    return 0.0
+    cells, hard = netlist.kind == NodeKind.CELL, netlist.hard
+    area = float((netlist.width[cells] * netlist.height[cells]).sum())
+    return straps_between(netlist.width[hard], netlist.height[hard], core=core.width * core.height, cells=area)
 
 
 def _rooms(netlist: Netlist, placement: Placement, core: Core, widest: float) -> Iterator[tuple[Core, float]]:

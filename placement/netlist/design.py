@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 
 import numpy as np
 
 from placement.netlist.constraints import NO_CONSTRAINTS, Constraints
 from placement.netlist.errors import DesignError
+from placement.netlist.straps import CELL_SHARE, straps_between
 
 
 class NodeKind(enum.IntEnum):
@@ -319,6 +321,7 @@ class Design:
         constraints: what the macros must keep to; default: nothing.
         action_scale: how many times finer than the gcells the grid is, along each side, on whose cells' centres an
             episode puts macros.
+        straps: µm around hard macros that cells keep free, as the chip cost counts them; None: as `straps_between`.
 
     Example:
         >>> design = placement.load("toy6")
@@ -339,6 +342,7 @@ class Design:
     order: tuple[int, ...] | None = None
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
+    straps: float | None = None
 
     def __post_init__(self) -> None:
         netlist, canvas = self.netlist, self.canvas
@@ -366,6 +370,8 @@ class Design:
             raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
         if self.action_scale < 1:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
+        if self.straps is not None and not 0 <= self.straps < math.inf:
+            raise DesignError(f"straps: {self.straps} must be at least 0 µm")
         _ = self.action_canvas  # refuses a grid that is too fine
         self._check_constraints()
 
@@ -380,6 +386,20 @@ class Design:
             other = region.nodes[netlist.kind[region.nodes] != NodeKind.HARD]
             if len(other):
                 raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
+
+    @functools.cached_property
+    def own_straps(self) -> float:
+        """`straps`; where that is None, what the design has room for, by the areas of its soft and hard macros."""
+        if self.straps is not None:
+            return self.straps
+        netlist = self.netlist
+        cells = CELL_SHARE * float((netlist.width[netlist.soft] * netlist.height[netlist.soft]).sum())
+        if not cells:
+            return 0.0
+        hard = netlist.hard
+        return straps_between(
+            netlist.width[hard], netlist.height[hard], core=self.canvas.width * self.canvas.height, cells=cells
+        )
 
     def with_action_scale(self, scale: int) -> Design:
         """The design with another grid of actions, 0: `own_action_scale`; itself where it has that already."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind, Orientation
+from placement.netlist.errors import DesignError
 from placement.search.annealer import Annealer
 from placement.search.config import AnnealConfig
 from tests.support.chip_oracle import chip_costs
@@ -22,19 +23,33 @@ from tests.support.designs import Net, Node, build, random_design, random_placem
 CHIP = CostWeights(1.0, 0.7, 0.3, "chip")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), spill=st.sampled_from((0.0, 0.4)))
-def test_the_engine_agrees_with_the_definition(design_seed: int, seed: int, spill: float) -> None:
+def _with_room_kept(design_seed: int, straps: float | None, halo: float) -> Design:
+    """A random design whose hard macros have halos, some twice as wide across, and straps."""
     design = random_design(design_seed)
+    halos = np.zeros((design.netlist.num_nodes, 2))
+    halos[design.netlist.hard] = halo
+    halos[design.netlist.hard[::2], 0] *= 2
+    return dataclasses.replace(design, straps=straps, constraints=dataclasses.replace(design.constraints, halo=halos))
+
+
+KEPT = {"straps": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2))}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), spill=st.sampled_from((0.0, 0.4)), **KEPT)
+def test_the_engine_agrees_with_the_definition(
+    design_seed: int, seed: int, spill: float, straps: float | None, halo: float
+) -> None:
+    design = _with_room_kept(design_seed, straps, halo)
     placement = random_placement(design, seed, spill=spill)
     expected = chip_costs(design, placement, CHIP[:3])
     assert proxy_cost(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6))
-def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int) -> None:
-    design = random_design(design_seed)
+@given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), **KEPT)
+def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int, straps: float | None, halo: float) -> None:
+    design = _with_room_kept(design_seed, straps, halo)
     generator = np.random.default_rng(seed)
     cost = IncrementalCost(design, random_placement(design, seed), weights=CHIP)
     macros = np.flatnonzero(np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~design.initial.fixed)
@@ -68,6 +83,40 @@ def test_clusters_upon_each_other_cost_the_way_apart() -> None:
     assert costs[0] > costs[1] > 1e-6 > costs[2]
     # One gcell's area goes one gcell's side: 100 µm² · 10 µm · 2 pins / 200 µm², over 80 µm.
     assert costs[0] == pytest.approx(10.0 / 80.0)
+
+
+@pytest.mark.parametrize(
+    ("straps", "halo", "free"), [(0.0, 0.0, 10.0), (3.0, 0.0, 7.0), (3.0, 4.0, 6.0), (0.0, 4.0, 6.0)]
+)
+def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> None:
+    """A cluster fills a gcell beside a macro; of its area what stands nearer to the macro than it may must go."""
+    side = math.sqrt(200.0)  # at half utilisation
+    nodes = [
+        Node("m", NodeKind.HARD, 5.0, 20.0, 10.0, 40.0),
+        Node("a", NodeKind.SOFT, 15.0, 15.0, side, side),
+        Node("b", NodeKind.SOFT, 35.0, 15.0, side, side),
+    ]
+    design = build("beside", square_canvas(4, 4), nodes, [Net([("a", 0.0, 0.0), ("b", 0.0, 0.0)])])
+    halos = np.zeros((3, 2))
+    halos[0] = halo
+    constraints = dataclasses.replace(design.constraints, halo=halos)
+    design = dataclasses.replace(design, straps=straps, constraints=constraints)
+    # Of 100 µm² the rest goes 10 µm, to the next gcell · 2 pins / 200 µm², over 80 µm.
+    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 10.0 / 80.0)
+
+
+def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
+    def straps(cells: float) -> float:
+        side = math.sqrt(2 * cells)  # at half utilisation
+        nodes = [Node("m", NodeKind.HARD, 20.0, 20.0, 10.0, 10.0), Node("a", NodeKind.SOFT, 15.0, 15.0, side, side)]
+        design = build("room", square_canvas(4, 4), nodes, [Net([("a", 0.0, 0.0), ("m", 0.0, 0.0)])])
+        assert design.own_straps == dataclasses.replace(design, straps=design.own_straps).own_straps
+        return design.own_straps
+
+    # Of 1,600 µm² a macro with straps of 10 µm leaves 1,200, with 5 µm 1,375, of which cells take 49% at the most.
+    assert [straps(area) for area in (580.0, 600.0, 670.0, 690.0)] == [10.0, 5.0, 5.0, 0.0]
+    with pytest.raises(DesignError, match="straps: -1"):
+        dataclasses.replace(random_design(0), straps=-1.0)
 
 
 def test_stacked_clusters_go_apart() -> None:

@@ -13,10 +13,11 @@ from placement.flat import routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import DENSITY, STRAPS, spread_cells, straps_of
+from placement.flat.routable import spread_cells, straps_of
 from placement.netlist.design import NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
+from placement.netlist.straps import DENSITY, STRAPS
 
 SETTINGS = PlacerSettings(growth=1.05)
 

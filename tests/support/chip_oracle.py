@@ -39,9 +39,8 @@ def chip_costs(
     extent = (canvas.width + canvas.height) * total_weight
     length = wirelength(netlist, placement)
     binned = dataclasses.replace(design, canvas=bins(design))
-    room = room_length(
-        binned, cover(binned, placement, NodeKind.HARD), cover(binned, placement, NodeKind.SOFT, CELL_SHARE**0.5)
-    )
+    soft = cover(binned, placement, NodeKind.SOFT, CELL_SHARE**0.5)
+    room = room_length(binned, cover(binned, placement, NodeKind.HARD, straps=straps(design)), soft)
     excess = wire_excess(design, placement)
     parts = [value / extent if extent > 0 else 0.0 for value in (length, room, excess)]
     return OracleCosts(length, *parts, math.fsum(weight * part for weight, part in zip(weights, parts, strict=True)))
@@ -58,8 +57,24 @@ def bins(design: Design) -> Canvas:
     return dataclasses.replace(canvas, columns=canvas.columns * count, rows=canvas.rows * count)
 
 
-def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1.0) -> Map:
-    """Share of each gcell's area that macros of a kind cover, summed, their sides scaled about their centres."""
+def straps(design: Design) -> float:
+    """µm around hard macros that cells keep free: of 10, 5, 0 the first with which they need 70% at density 0.7."""
+    if design.straps is not None:
+        return design.straps
+    canvas, netlist = design.canvas, design.netlist
+    cells = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
+    for width in (10.0, 5.0):
+        taken = math.fsum((float(netlist.width[n]) + width) * (float(netlist.height[n]) + width) for n in netlist.hard)
+        if cells > 0 and (canvas.width * canvas.height - taken) * 0.7 * 0.7 >= cells:
+            return width
+    return 0.0
+
+
+def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1.0, straps: float | None = None) -> Map:
+    """Share of each gcell's area that macros of a kind cover, summed, their sides scaled about their centres.
+
+    With `straps` what cells keep free around a macro is covered, too: so many µm, or its halo where that is more.
+    """
     canvas, netlist = design.canvas, design.netlist
     area = canvas.cell_width * canvas.cell_height
     result = []
@@ -67,6 +82,11 @@ def cover(design: Design, placement: Placement, kind: NodeKind, scale: float = 1
         line = []
         for column in range(canvas.columns):
             boxes = [_scaled(macro_sides(netlist, placement, int(node)), scale) for node in netlist.indices(kind)]
+            if straps is not None:
+                boxes = [
+                    _kept_free(design, placement, int(node), box, straps)
+                    for node, box in zip(netlist.indices(kind), boxes, strict=True)
+                ]
             shared = [shared_sides(canvas, box, (column, row)) for box in boxes]
             line.append(math.fsum(across * up for across, up in shared) / area)
         result.append(line)
@@ -77,6 +97,15 @@ def _scaled(sides: tuple[float, float, float, float], scale: float) -> tuple[flo
     left, bottom, right, top = sides
     x, y, width, height = (left + right) / 2, (bottom + top) / 2, scale * (right - left) / 2, scale * (top - bottom) / 2
     return x - width, y - height, x + width, y + height
+
+
+def _kept_free(
+    design: Design, placement: Placement, node: int, sides: tuple[float, float, float, float], straps: float
+) -> tuple[float, float, float, float]:
+    left, bottom, right, top = sides
+    across, up = (float(side[node]) for side in design.constraints.sides(placement.orientation))
+    x, y = max(straps, across), max(straps, up)
+    return left - x, bottom - y, right + x, top + y
 
 
 def room_length(design: Design, hard: Map, soft: Map) -> float:

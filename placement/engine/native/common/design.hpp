@@ -108,6 +108,7 @@ class SharedNets {
 struct Design {
   Canvas canvas;
   int action_scale = 1;  // cells of the grid of actions along each side of a gcell
+  double straps = 0;     // µm around hard macros that cells keep free
   Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;

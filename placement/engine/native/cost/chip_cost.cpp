@@ -41,7 +41,11 @@ double most_bins(const Design& design) {
   const Canvas bins = with_bins(design);
   double area = cell_area(design);
   for (int node = 0; node < design.nodes(); ++node) {
-    if (design.kind_of(node) == Kind::hard) area += design.node_width[node] * design.node_height[node];
+    if (design.kind_of(node) != Kind::hard) continue;
+    const Constraints& kept = design.constraints;
+    const double halo = kept.halos ? std::max(kept.halo_x[node], kept.halo_y[node]) : 0.0;
+    const double more = 2 * ChipCost::clear_of(design, halo);
+    area += (design.node_width[node] + more) * (design.node_height[node] + more);
   }
   return area / (bins.cell_width() * bins.cell_height());
 }

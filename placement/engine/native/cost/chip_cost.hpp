@@ -2,6 +2,8 @@
 // length as the wirelength's cost, so that their weights say what a µm of each is worth.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "common/design.hpp"
@@ -16,11 +18,16 @@ class ChipCost {
   ChipCost(const Design& design, const CompactNets& nets);
 
   void clear();
-  // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y.
-  void add_macro(double x, double y, double width, double height, bool hard, double sign) {
-    const double scale = hard ? 1.0 : soft_side_;
-    room_.add(x, y, scale * width, scale * height, hard, sign);
-    if (hard) wires_.block(x, y, width, height, sign);
+  // Adds (sign 1) or takes away (sign −1) a macro centred at x, y.
+  void add_macro(const Design& design, int node, double x, double y, std::int8_t orientation, double sign) {
+    const double width = design.width_of(node, orientation), height = design.height_of(node, orientation);
+    if (design.kind_of(node) != Kind::hard) {
+      room_.add(x, y, soft_side_ * width, soft_side_ * height, false, sign);
+      return;
+    }
+    room_.add(x, y, width + 2 * clear_of(design, design.constraints.halo_across(node, orientation)),
+              height + 2 * clear_of(design, design.constraints.halo_up(node, orientation)), true, sign);
+    wires_.block(x, y, width, height, sign);
   }
   WireSpread& wires() { return wires_; }
   const WireSpread& wires() const { return wires_; }
@@ -29,6 +36,9 @@ class ChipCost {
   double density_cost() { return room_.way() * per_way_; }
   // Wire beyond the usable tracks.
   double congestion_cost() { return wires_.excess() * per_wirelength_; }
+
+  // µm from a hard macro that cells keep: power straps stand there, or a halo is asked for.
+  static double clear_of(const Design& design, double halo) { return std::max(design.straps, halo); }
 
  private:
   CellRoom room_;

@@ -54,8 +54,7 @@ Costs CostEvaluator::evaluate_chip(const double* x, const double* y, const std::
   if (!chip_) chip_ = std::make_unique<ChipCost>(*design_, *nets_);
   chip_->clear();
   for (const int node : macros_) {
-    chip_->add_macro(x[node], y[node], design_->width_of(node, orientation[node]),
-                     design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
+    chip_->add_macro(*design_, node, x[node], y[node], orientation[node], 1.0);
   }
   Costs costs;
   for (int net = 0; net < nets_->nets(); ++net) {

@@ -214,12 +214,12 @@ void IncrementalCost::put(const NodeMove& move) {
 }
 
 CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
-  const double width = design_->width_of(at.node, at.orientation), height = design_->height_of(at.node, at.orientation);
-  const bool hard = design_->kind_of(at.node) == Kind::hard;
   if (chip_) {
-    chip_->add_macro(at.x, at.y, width, height, hard, sign);
+    chip_->add_macro(*design_, at.node, at.x, at.y, at.orientation, sign);
     return {};
   }
+  const double width = design_->width_of(at.node, at.orientation), height = design_->height_of(at.node, at.orientation);
+  const bool hard = design_->kind_of(at.node) == Kind::hard;
   return cover_.add(at.x, at.y, width, height, hard, sign);
 }
 
