@@ -10,7 +10,6 @@ and over the quarter with the shortest wires.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +19,7 @@ from placement.config import CostConfig
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.soft import place_soft_macros
 from placement.judge.dataset import read_samples
-from placement.netlist.design import Design, Placement
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import search
-from placement.search.starts import Start
+from placement.search.settle import settle_soft_macros
 
 _CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
 
@@ -40,28 +36,16 @@ def rank(args: argparse.Namespace) -> None:
     columns: dict[str, np.ndarray] = {}
     for weights in (CostConfig().weights(), *_CHIP):
         name = f"{weights.name} {weights.wirelength:g} {weights.density:g} {weights.congestion:g}"
-        settled = [settle(design, one, weights, args.settle) if args.settle else one for one in placements]
+        settled = [
+            settle_soft_macros(design, one, weights=weights, moves=args.settle) if args.settle else one
+            for one in placements
+        ]
         costs = [proxy_cost(design, one, weights=weights) for one in settled]
         columns[name] = np.array([cost.proxy_cost for cost in costs])
         for part in ("wirelength_cost", "density_cost", "congestion_cost"):
             columns[f"  {part}"] = np.array([getattr(cost, part) for cost in costs])
         _print_ranks(columns, truth)
         columns.clear()
-
-
-def settle(design: Design, placement: Placement, weights: CostWeights, moves: int) -> Placement:
-    """A placement with its soft macros placed for a cost, the hard ones where they stand."""
-    placement = place_soft_macros(design, placement, "analytic")
-    fixed = placement.fixed.copy()
-    fixed[design.netlist.hard] = True
-    held = dataclasses.replace(placement, fixed=fixed)
-    return search(
-        dataclasses.replace(design, initial=held),
-        [Start("given", held)],
-        config=AnnealConfig(hot=0.1),
-        budget=Budget(moves=moves),
-        weights=weights,
-    ).placement
 
 
 def _print_ranks(columns: dict[str, np.ndarray], truth: dict[str, np.ndarray]) -> None:

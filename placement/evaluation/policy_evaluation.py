@@ -22,6 +22,7 @@ from placement.evaluation.policy_results import (
     no_placement,
     policy_results,
     results_table,
+    settled_result,
     write_results_of,
 )
 from placement.evaluation.settings import CheckpointSettings, SampleConfig, SampledCost
@@ -35,6 +36,7 @@ from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.training.evaluator import Evaluation, Evaluator
 from placement.training.run_record import read_settings
+from placement.training.shipped_policies import policy_folder
 from placement.training.trained_run import read_newest
 
 
@@ -85,7 +87,7 @@ def load_policy(config: CheckpointSettings, design: Design | None = None) -> Tra
     """
     assert config.checkpoint is not None
     logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
-    run = Path(config.checkpoint)
+    run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
     given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
     design = as_played(ready(given), trained.env)
@@ -113,7 +115,11 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
-    lines = policy_results(evaluations, policy.search(config.beam, config.beam_value_weight))
+    beam = policy.search(config.beam, config.beam_value_weight)
+    lines = policy_results(evaluations, beam)
+    settled = settled_result([*evaluations, *beam], config.settled, design, weights)
+    if settled is not None:
+        lines.append(settled)
     best = cheapest(lines, design)
     if config.flips:
         lines.append(flipped_result(lines, design, weights))

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from placement.engine.costs import Costs, CostWeights
+from placement.engine.costs import Costs, CostWeights, proxy_cost
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.report.tables import make_table
 from placement.search.flips import flip_macros
+from placement.search.settle import settle_soft_macros
 from placement.training.evaluator import Evaluation
 
 COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
@@ -68,6 +69,21 @@ def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Those that placed every macro, the cheapest first."""
     found = [(one.costs.proxy_cost, number) for number, one in enumerate(evaluations) if one.costs is not None]
     return [evaluations[number] for _, number in sorted(found)]
+
+
+def settled_result(
+    evaluations: Sequence[Evaluation], count: int, design: Design, weights: CostWeights
+) -> PolicyResult | None:
+    """The cheapest of the `count` cheapest placements once their soft macros are annealed; None if there is none."""
+    found = []
+    for evaluation in finished(evaluations)[:count]:
+        assert evaluation.placement is not None
+        placement = settle_soft_macros(design, evaluation.placement, weights=weights)
+        found.append((proxy_cost(design, placement, weights=weights), placement))
+    if not found:
+        return None
+    costs, placement = min(found, key=lambda one: one[0].proxy_cost)
+    return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
 
 
 def flipped_result(lines: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:

@@ -116,6 +116,7 @@ class SampleConfig(CheckpointSettings):
     cost: SampledCost = TRAINED_COST
     beam: OrNone = 0
     beam_value_weight: Amount = 1.0
+    settled: OrNone = 8
     flips: bool = True
     plots: bool | None = True
     animation: bool | None = None

@@ -1,0 +1,48 @@
+"""Soft macros annealed where hard ones stand: what those cost once their cells are well placed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
+from placement.engine.soft import place_soft_macros
+from placement.netlist.design import Design, Placement
+from placement.search.config import AnnealConfig, Budget
+from placement.search.search import search
+from placement.search.starts import Start
+
+MOVES = 20_000
+"""With more of them costs rank made placements no better (docs/experiments, the chip cost)."""
+
+_COOL = AnnealConfig(hot=0.1)
+
+
+def settle_soft_macros(
+    design: Design, placement: Placement, *, weights: CostWeights = DEFAULT_WEIGHTS, moves: int = MOVES, seed: int = 0
+) -> Placement:
+    """`placement` with its soft macros placed by `analytic` and then annealed; hard macros stand where they stood.
+
+    Args:
+        design: whose macros.
+        placement: of all nodes.
+        weights: of the cost that is lowered.
+        moves: of soft macros.
+        seed: of the moves.
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`.
+    """
+    fixed = placement.fixed.copy()
+    fixed[design.netlist.hard] = True
+    if fixed[design.netlist.soft].all():
+        return placement
+    held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
+    found = search(
+        dataclasses.replace(design, initial=held),
+        [Start("given", held)],
+        config=_COOL,
+        budget=Budget(moves=moves),
+        weights=weights,
+        seed=seed,
+    )
+    return dataclasses.replace(found.placement, fixed=placement.fixed)
