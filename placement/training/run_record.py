@@ -29,6 +29,7 @@ PACKAGES = (
     *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
 )
 SETTINGS_NAME = "config.yaml"
+VERSIONS_NAME = "versions.json"
 GIT_SECONDS = 5.0
 LOCK_POLL_SECONDS = 0.1
 # What may be changed when a run is resumed: how long, how fast and where, not what is learned.
@@ -64,7 +65,7 @@ def write_record(folder: Path, config: TrainConfig) -> None:
     """Writes `config.yaml` and `versions.json`."""
     settings = OmegaConf.to_yaml(OmegaConf.create(plain(config)))
     write_whole(folder / SETTINGS_NAME, settings)
-    path = folder / "versions.json"
+    path = folder / VERSIONS_NAME
     starts = []
     if path.exists():
         with contextlib.suppress(json.JSONDecodeError, KeyError, TypeError):

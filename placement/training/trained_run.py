@@ -15,6 +15,7 @@ from placement.policy.agent import build_policy
 from placement.training.checkpoint import CheckpointError
 from placement.training.run_record import read_settings
 from placement.training.saving import has_checkpoint, read_parameters
+from placement.training.shipped_policies import policy_folder
 
 
 class Parameters(NamedTuple):
@@ -71,4 +72,4 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
     """
     if config.initial_policy is None or has_checkpoint(Path(config.run_dir)):
         return None
-    return read_newest(Path(config.initial_policy), config.policy, key="initial_policy")
+    return read_newest(policy_folder(config.initial_policy, key="initial_policy"), config.policy, key="initial_policy")

@@ -98,11 +98,12 @@ def run(
     from placement.training.designs import load_designs
     from placement.training.interruption import Interrupted, Interruption
     from placement.training.progress import make_progress
+    from placement.training.shipped_policies import policy_folder
 
     host_assignment.require_shares(config)
     load_designs(config)  # refuses what cannot be used before anything starts
     if config.initial_policy is not None:  # the learner reads the rest of it
-        run_record.read_settings(Path(config.initial_policy), key="initial_policy")
+        run_record.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
     folder = Path(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with run_record.locked(folder), Interruption() as interruption:
