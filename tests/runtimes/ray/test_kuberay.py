@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from omegaconf import OmegaConf
 from placement.config import TrainConfig, build
 
 ROOT = Path(__file__).resolve().parents[3]
+CRD = "PLACEMENT_KUBERAY_CRD"
 MEMORY_LEFT = 0.7  # of a pod's, which Ray gives to tasks; the rest is for its object store
 
 
@@ -49,6 +52,56 @@ def test_kubernetes_takes_the_pods(manifest: dict[str, Any], version: str) -> No
         with pytest.raises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(pod, version, strict=True)
         del pod["spec"]["containers"][0]["imagePullPolicies"]
+
+
+def _closed(schema: Any) -> Any:
+    """A CRD's schema as JSON schema in which, as with the server's strict validation, no object has unknown fields."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    open_ends = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    if isinstance(schema.get("properties"), dict) and not open_ends:
+        closed["additionalProperties"] = False
+    if schema.get("nullable") is True:
+        closed["type"] = [schema["type"], "null"]
+    return closed
+
+
+def _job_schema(crd: dict[str, Any], version: str) -> dict[str, Any]:
+    """Of a RayJob's `spec`, which a RayCronJob has as `jobTemplate`."""
+    [found] = [one for one in crd["spec"]["versions"] if one["name"] == version]
+    spec = found["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    kind = crd["spec"]["names"]["kind"]
+    assert kind in ("RayJob", "RayCronJob"), f"{CRD} is of {kind}, not of RayJob"
+    return _closed(spec if kind == "RayJob" else spec["properties"]["jobTemplate"])
+
+
+@pytest.mark.skipif(CRD not in os.environ, reason=f"{CRD} names no file: KubeRay's ray.io_rayjobs.yaml")
+def test_kuberay_takes_the_manifest(manifest: dict[str, Any]) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    group, version = manifest["apiVersion"].split("/")
+    crd = yaml.safe_load(Path(os.environ[CRD]).read_text())
+    assert crd["spec"]["group"] == group
+    schema = _job_schema(crd, version)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(manifest["spec"], schema, cls=jsonschema.Draft202012Validator)
+    for path, wrong in (
+        (("backofLimit",), 3),
+        (("backoffLimit",), "3"),
+        (("rayClusterSpec", "authOptions", "mode"), "tokens"),
+        (("rayClusterSpec", "workerGroupSpecs", 0, "rayStartParams"), {"num-cpus": 0}),
+        (("rayClusterSpec", "workerGroupSpecs", 0, "minReplica"), 1),
+    ):
+        broken = copy.deepcopy(manifest["spec"])
+        *above, last = path
+        inside: Any = broken
+        for name in above:
+            inside = inside[name]
+        inside[last] = wrong
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema, cls=jsonschema.Draft202012Validator)
 
 
 def test_there_is_room_for_every_process(manifest: dict[str, Any], config: TrainConfig) -> None:
