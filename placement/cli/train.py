@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +37,16 @@ def train(config: TrainConfig) -> float:
     for name in config.design:
         find(name)
     # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
+    from placement.training.object_storage.store import StorageError
+    from placement.training.stored_run import stored
     from placement.training.trackers import TrackingError
     from placement.training.tracking import tracked
 
     try:
-        with tracked(config):
+        with stored(config), tracked(config):
             return _trained(config)
+    except StorageError as error:
+        raise Refusal(f"run_dir: {error}", status=1) from None
     except TrackingError as error:
         raise Refusal(f"tracking={config.tracking.name}: {error}") from None
 
@@ -76,8 +81,11 @@ def _run(config: TrainConfig) -> RunResult:
     """Trains on the runtime that the configuration names."""
     if config.runtime.name == "ray":
         from placement.runtimes.ray import driver
+        from placement.training.stored_run import refresh
 
-        return driver.run(config)
+        result = driver.run(config)
+        refresh(config)  # of a learner on another node
+        return dataclasses.replace(result, run_dir=run_folder.working_folder(config.run_dir))
     from placement.runtimes import local
 
     return local.run(config)

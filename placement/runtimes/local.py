@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from placement.config import TrainConfig
 from placement.engine.pool import make_pool
@@ -29,6 +28,7 @@ from placement.training.interruption import Interruption
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.progress import TrainingProgress, make_progress
 from placement.training.run import complete, restore
+from placement.training.run_folder import working_folder
 from placement.training.run_result import RunResult
 from placement.training.saving import Saver
 from placement.training.seeds import SeedRole, role_key, role_seed
@@ -51,7 +51,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
         Diverged: the network came to values that are not finite; the newest checkpoint is the last good one.
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
-    designs, folder = load_designs(config), Path(config.run_dir)
+    designs, folder = load_designs(config), working_folder(config.run_dir)
     initial = initial_parameters(config)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     keep_compilations()
@@ -75,7 +75,7 @@ def _train(
     interruption: Interruption,
     initial: Parameters | None,
 ) -> RunResult:
-    folder, seed = Path(config.run_dir), role_seed(config.seed, SeedRole.LEARNER)
+    folder, seed = working_folder(config.run_dir), role_seed(config.seed, SeedRole.LEARNER)
     # The learner, as the newest checkpoint left it.
     agent, best = Agent(config.policy, designs), BestTracker(designs, config.env.cost.weights())
     learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())

@@ -23,6 +23,14 @@ def default(values: Mapping[str, Any]) -> str:
     return str(Path("runs") / design_label(values["design"]) / f"seed{values['seed']}-{digest}")
 
 
+def working_folder(run_dir: str) -> Path:
+    """Where a run's processes write: `run_dir`, or ``runs/remote/s3/BUCKET/PATH`` for ``s3://BUCKET/PATH``."""
+    scheme, separator, path = run_dir.partition("://")
+    if not separator:
+        return Path(run_dir)
+    return Path("runs", "remote", scheme, *(part for part in path.split("/") if part not in ("", ".", "..")))
+
+
 def design_label(design: object) -> str:
     """A folder name for one design (its name, or its file's or folder's name) or several (joined by +)."""
     items = design if isinstance(design, (list, tuple)) else [design]

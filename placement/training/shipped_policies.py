@@ -6,19 +6,24 @@ from pathlib import Path
 
 from placement.config import ConfigError
 from placement.netlist.load import data_folder
+from placement.training.object_storage.store import is_address
 from placement.training.run_record import SETTINGS_NAME
+from placement.training.stored_run import fetched
 
 
 def policy_folder(run: str | Path, *, key: str) -> Path:
     """The run folder that a setting means: a folder of the user's own, or a shipped policy's by its name.
 
     Args:
-        run: a path, or a name as `base`. What is there under that path comes first.
+        run: a path, or a name as `base`, or an address of object storage, whose run is copied for this program. What
+            is there under that path comes first.
         key: the setting, for messages.
 
     Raises:
-        ConfigError: there is neither.
+        ConfigError: there is none.
     """
+    if is_address(str(run)):
+        return fetched(str(run), key=key)
     path = Path(run)
     if path.exists():
         return path

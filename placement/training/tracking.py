@@ -17,7 +17,7 @@ from typing import Any
 from placement.config import TrainConfig
 from placement.netlist.files import write_whole
 from placement.training.metrics import FILE_NAME, read_rows
-from placement.training.run_folder import design_label
+from placement.training.run_folder import design_label, working_folder
 from placement.training.run_record import plain
 from placement.training.trackers import Tracker, TrackingError, make_tracker
 
@@ -42,7 +42,7 @@ def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker)
     if config.tracking.name == "none":
         yield
         return
-    folder = Path(config.run_dir)
+    folder = working_folder(config.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     follower = Follower(config, folder, make)
     follower.start()

@@ -13,6 +13,7 @@ from flax import nnx
 from placement.config import ConfigError, PolicyConfig, TrainConfig
 from placement.policy.agent import build_policy
 from placement.training.checkpoint import CheckpointError
+from placement.training.run_folder import working_folder
 from placement.training.run_record import read_settings
 from placement.training.saving import has_checkpoint, read_parameters
 from placement.training.shipped_policies import policy_folder
@@ -70,6 +71,6 @@ def initial_parameters(config: TrainConfig) -> Parameters | None:
     Raises:
         ConfigError: as `read_newest`.
     """
-    if config.initial_policy is None or has_checkpoint(Path(config.run_dir)):
+    if config.initial_policy is None or has_checkpoint(working_folder(config.run_dir)):
         return None
     return read_newest(policy_folder(config.initial_policy, key="initial_policy"), config.policy, key="initial_policy")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.training.checkpoint import Checkpoints
+from tests.support.object_server import object_server
 
 pytestmark = pytest.mark.cluster
 LONG = 400.0
@@ -45,10 +46,10 @@ print("interrupted" if result.interrupted else "complete", result.iterations, fl
 class Process:
     """A training process whose lines are read one by one, with a deadline."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, folder: Path = REPOSITORY, environment: Mapping[str, str] | None = None) -> None:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        self.process = subprocess.Popen([sys.executable, *command], cwd=REPOSITORY, env=environment, **pipes)
+        variables = {**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})}
+        self.process = subprocess.Popen([sys.executable, *command], cwd=folder, env=variables, **pipes)
         self._deadline = threading.Timer(LONG, self.process.kill)  # ends the lines, too
         self._deadline.start()
         self.output: list[str] = []
@@ -144,3 +145,29 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     assert process.end() == 0, "".join(process.output)
     _check_whole(tmp_path, 6)
     assert float(_rows(tmp_path)[-1]["learner_samples"]) > 0
+
+
+def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
+    with object_server(tmp_path) as server:
+        settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
+        command = (str(REPOSITORY / "train.py"), "--config-name", "test", *settings)
+        folders = [tmp_path / name for name in ("one", "other", "third")]
+        for folder in folders:
+            folder.mkdir()
+        first = Process(*command, folder=folders[0], environment=server.environment)
+        first.until("iteration 20/")
+        # A second one waits to see whether the first one is alive.
+        second = Process(*command, folder=folders[2], environment=server.environment)
+        second.until("to see whether process")
+        first.send(signal.SIGKILL)
+        assert first.end() == -signal.SIGKILL
+        assert second.end() == 0, "".join(second.output)
+        text = "".join(second.output)
+        assert "files fetched into runs/remote/s3/bucket/mine" in text and "goes on after iteration" in text
+        _check_whole(folders[2] / "runs/remote/s3/bucket/mine", 60)
+        # A run that is done is fetched whole, too.
+        last = Process(*command, folder=folders[1], environment=server.environment)
+        assert last.end() == 0, "".join(last.output)
+        assert "iteration" not in "".join(line for line in last.output if line.startswith("iteration"))
+        _check_whole(folders[1] / "runs/remote/s3/bucket/mine", 60)
+        assert (folders[1] / "runs/remote/s3/bucket/mine/report.html").is_file()

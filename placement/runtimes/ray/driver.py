@@ -11,7 +11,6 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
@@ -24,6 +23,7 @@ from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
 from placement.runtimes.ray.process_table import processes_table
 from placement.runtimes.ray.role_process import MAX_CALLS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
+from placement.training.run_folder import working_folder
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
 from placement.transport.addresses import accepts, is_loopback
@@ -104,7 +104,7 @@ def run(
     load_designs(config)  # refuses what cannot be used before anything starts
     if config.initial_policy is not None:  # the learner reads the rest of it
         run_record.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
-    folder = Path(config.run_dir)
+    folder = working_folder(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with run_record.locked(folder), Interruption() as interruption:
         run_record.write_record(folder, config)
@@ -320,7 +320,7 @@ class Driver:
         self._progress.note(STOPPING)
         self._tell("stop")
         if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or nobody answers
-            return RunResult(Path(self._config.run_dir), interrupted=True)
+            return RunResult(working_folder(self._config.run_dir), interrupted=True)
         said = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
         try:
@@ -338,7 +338,7 @@ class Driver:
         if so_far is not None:
             iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
             self._progress.note(f"{iterations}: the same command goes on from there")
-        return so_far or RunResult(Path(self._config.run_dir), interrupted=True)
+        return so_far or RunResult(working_folder(self._config.run_dir), interrupted=True)
 
     def _end_all(self) -> None:
         """Tells all to stop, then ends them whether they have or not."""

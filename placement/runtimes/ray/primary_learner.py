@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from placement.modelcache.cache import ModelCache
 from placement.modelcache.layout import Layout
@@ -29,8 +28,10 @@ from placement.training.expert import Expert
 from placement.training.interruption import Interruption
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.run import restore
+from placement.training.run_folder import working_folder
 from placement.training.saving import Saver
 from placement.training.seeds import SeedRole, role_key
+from placement.training.stored_run import published
 from placement.training.supervisor import Supervisor
 from placement.training.trained_run import initial_parameters
 
@@ -47,9 +48,10 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
         CheckpointError: its checkpoints cannot be used.
     """
-    config, coordinator, folder = host.config, host.coordinator, Path(host.config.run_dir)
+    config, coordinator, folder = host.config, host.coordinator, working_folder(host.config.run_dir)
     designs = load_designs(config)
     with contextlib.ExitStack() as opening:
+        opening.enter_context(published(config, note=coordinator.note))
         opening.enter_context(checked_room(folder))
         opening.enter_context(run_record.locked(folder, name=LOCK_NAME, timeout=LOCK_SECONDS))
         saver = opening.enter_context(Saver(folder, run_record.identity(config, designs)))

@@ -14,6 +14,7 @@ from placement.config import RoleConfig, TrainConfig
 from placement.runtimes.ray.coordinator import COORDINATOR
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Who
+from placement.training.run_folder import working_folder
 from placement.transport.tunnel import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
@@ -66,7 +67,7 @@ class RoleProcess:
 
     def folder(self, name: str) -> Path:
         """This process's own folder `name` in the run folder."""
-        return Path(self.config.run_dir).absolute() / name / str(self.who.number)
+        return working_folder(self.config.run_dir).absolute() / name / str(self.who.number)
 
     def network(self) -> NetworkAccess:
         """How this process serves others, and reaches them."""
