@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
-from placement.config import Amount, ConfigError, Count, Seed, Settings, require
+from placement.config import Amount, ConfigError, Count, Positive, Rule, Seed, Settings, one_of, require
+from placement.engine.soft import SOFT_PLACERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,3 +33,29 @@ class DataConfig(Settings):
         for least, most in (("least_cells", "most_cells"), ("least_macros", "most_macros")):
             right = f"at least {least}={getattr(self, least)}"
             require(getattr(self, most) >= getattr(self, least), most, getattr(self, most), right)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JudgeTrainConfig(Settings):
+    """Of `judge train`."""
+
+    data: str
+    out: str = "judge.npz"
+    members: Annotated[int, Rule("at least 2", lambda value: value >= 2)] = 5
+    epochs: Count = 30
+    width: Count = 16
+    learning_rate: Positive = 3e-3
+    weight_decay: Amount = 1e-3
+    holdout: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.2
+    soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic_fast"
+    verbose: bool = False
+    seed: Seed = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RankConfig(Settings):
+    """Of `judge rank`."""
+
+    data: str
+    judge: str = "judge.npz"
+    all: bool = False

@@ -14,7 +14,14 @@ from placement.cli.main import COMMANDS, main
 from placement.config import TrainConfig, build
 from placement.netlist.load import data_folder
 
-REQUIRED = {"design": "toy6", "bookshelf": "chip.aux", "checkpoint": "run", "axis": "x", "out": "here"}
+REQUIRED = {
+    "data": "judge/data",
+    "design": "toy6",
+    "bookshelf": "chip.aux",
+    "checkpoint": "run",
+    "axis": "x",
+    "out": "here",
+}
 
 
 def settings_of(name: str):

@@ -1,0 +1,160 @@
+"""The trained judge: several networks, what they say together, and how sure they are; and its file.
+
+Axis legend: B placements of one design, Q parts.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from flax import nnx
+
+from placement.judge.examples import Scaling, view_of
+from placement.judge.geometry import Viewer
+from placement.judge.network import JudgeNetwork, Prediction, View, with_parameters
+from placement.netlist.design import Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.flat_file import DAMAGED_NPZ
+
+FORM = 1
+
+
+class Member(NamedTuple):
+    """One network: its weights by name, and its width."""
+
+    parameters: dict[str, np.ndarray]
+    width: int
+
+    def predict(self, view: View) -> Prediction:
+        """What it says of placements."""
+        network = with_parameters(JudgeNetwork(self.width, rngs=nnx.Rngs(0)), self.parameters)
+        return _predict(network, view)
+
+
+@nnx.jit
+def _predict(network: JudgeNetwork, view: View) -> Prediction:
+    return network(view)
+
+
+class Judgement(NamedTuple):
+    """What an ensemble says of placements of one design.
+
+    Attributes:
+        wirelength: float64 [B], log of the routed wirelength, up to a number that all share: differences count.
+        deviation: float64 [B], of these, as far as it is known.
+        overflow: float64 [B], share of the demand above capacity.
+    """
+
+    wirelength: np.ndarray
+    deviation: np.ndarray
+    overflow: np.ndarray
+
+
+class Ensemble(NamedTuple):
+    """A trained judge.
+
+    Attributes:
+        members: the networks.
+        scaling: of the parts.
+        ridge: float64 [Q], the weights of the linear judge of the same data.
+        factor: the deviation of a prediction over that between the members.
+        designs: that it was trained on.
+        soft_placer: that gives the soft macros their places.
+        seed: of the training.
+    """
+
+    members: tuple[Member, ...]
+    scaling: Scaling
+    ridge: np.ndarray
+    factor: float
+    designs: tuple[str, ...]
+    soft_placer: str
+    seed: int
+
+    def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
+        """What it says of the hard macros' places in placements of the viewer's design.
+
+        Raises:
+            DesignError: a placement is of another number of nodes, or lacks a macro.
+        """
+        return self.judge_view(view_of(viewer, viewer.see(placements), self.scaling))
+
+    def judge_view(self, view: View) -> Judgement:
+        """The same of what was seen already."""
+        said = [member.predict(view) for member in self.members]
+        wirelength = np.stack([centred(one.wirelength) for one in said]).astype(np.float64)
+        overflow = np.mean([np.maximum(one.overflow, 0.0) for one in said], axis=0)
+        return Judgement(wirelength.mean(0), self.factor * wirelength.std(0), overflow**2)
+
+
+def centred(values: jax.Array | np.ndarray) -> np.ndarray:
+    """[B]: less their mean."""
+    array = np.asarray(values)
+    return array - array.mean()
+
+
+def save(path: Path, ensemble: Ensemble) -> None:
+    """Writes a judge to a `.npz` file, whole or not at all; raises OSError."""
+    header = {
+        "form": FORM,
+        "widths": [member.width for member in ensemble.members],
+        "factor": ensemble.factor,
+        "designs": ensemble.designs,
+        "soft_placer": ensemble.soft_placer,
+        "seed": ensemble.seed,
+    }
+    arrays = {
+        f"{number}:{name}": array
+        for number, member in enumerate(ensemble.members)
+        for name, array in member.parameters.items()
+    }
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        header=np.frombuffer(json.dumps(header).encode(), np.uint8),
+        mean=ensemble.scaling.mean,
+        deviation=ensemble.scaling.deviation,
+        ridge=ensemble.ridge,
+        **arrays,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, out.getvalue())
+
+
+def read(path: Path) -> Ensemble:
+    """The judge in a file that `save` wrote.
+
+    Raises:
+        DesignError: the file cannot be read, is damaged, or is of another form.
+    """
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays["header"].tobytes())
+        if header["form"] != FORM:
+            raise DesignError(f"is of form {header['form']}; this version reads form {FORM}: train it again")
+        members = []
+        for number, width in enumerate(header["widths"]):
+            own = {name.partition(":")[2]: array for name, array in arrays.items() if name.startswith(f"{number}:")}
+            with_parameters(JudgeNetwork(width, rngs=nnx.Rngs(0)), own)  # refuses those of another network
+            members.append(Member(own, width))
+        return Ensemble(
+            members=tuple(members),
+            scaling=Scaling(arrays["mean"], arrays["deviation"]),
+            ridge=arrays["ridge"],
+            factor=float(header["factor"]),
+            designs=tuple(header["designs"]),
+            soft_placer=header["soft_placer"],
+            seed=int(header["seed"]),
+        )
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (*DAMAGED_NPZ, TypeError) as error:
+        raise DesignError(f"{path}: no judge, or a damaged one: {error}") from None

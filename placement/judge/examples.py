@@ -1,0 +1,131 @@
+"""What the judge learns from, in memory: a design's placements as the network takes them, and what the check said.
+
+Axis legend: B placements of one design, E nets (padded), G cells of a map across and up, Q parts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.engine.costs import proxy_cost
+from placement.judge.dataset import read_samples
+from placement.judge.geometry import CELLS, Geometry, Viewer
+from placement.judge.network import View
+
+NET_BUCKET = 1024
+"""E is rounded up to a multiple of this, so that compilations stay few."""
+
+
+class Scaling(NamedTuple):
+    """How the parts are standardised: float32 [Q] each."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+
+
+class Targets(NamedTuple):
+    """What the flat check said of a design's placements.
+
+    Attributes:
+        wirelength: float32 [B], log of the routed wirelength over the canvas's half perimeter times the nets' weight.
+        overflow: float32 [B], square root of the share of the demand above capacity.
+        maps: float32 [B, G, G, 2], log(1 + demand over capacity).
+    """
+
+    wirelength: np.ndarray
+    overflow: np.ndarray
+    maps: np.ndarray
+
+
+class Example(NamedTuple):
+    """A design's placements.
+
+    Attributes:
+        name: of the design.
+        viewer: who saw them.
+        geometry: what was seen.
+        targets: what is to be predicted.
+        chip, proxy: float64 [B], the costs, soft macros placed by `viewer`.
+        flat: float64 [B], µm, the flat wirelength.
+    """
+
+    name: str
+    viewer: Viewer
+    geometry: Geometry
+    targets: Targets
+    chip: np.ndarray
+    proxy: np.ndarray
+    flat: np.ndarray
+
+
+def read_example(folder: Path, *, soft_placer: str) -> Example | None:
+    """The samples of a design whose cells spread as they should; None where they are fewer than two.
+
+    Raises:
+        DesignError: a file cannot be used.
+    """
+    design, samples = read_samples(folder)
+    samples = [sample for sample in samples if sample.truth.converged]
+    if len(samples) < 2:
+        return None
+    viewer = Viewer(design, soft_placer=soft_placer)
+    placements = [sample.placement for sample in samples]
+    scale = viewer.scale * float(design.netlist.net_weight.sum())
+    truth = [sample.truth for sample in samples]
+    settled = [viewer.settled(placement) for placement in placements]
+    maps = np.stack([np.stack([resized(one.horizontal), resized(one.vertical)], axis=-1) for one in truth])
+    return Example(
+        name=folder.name,
+        viewer=viewer,
+        geometry=viewer.see(placements),
+        targets=Targets(
+            wirelength=np.log([one.routed_wirelength / scale for one in truth]).astype(np.float32),
+            overflow=np.sqrt([one.overflow for one in truth]).astype(np.float32),
+            maps=np.log1p(maps).astype(np.float32),
+        ),
+        chip=np.array([proxy_cost(design, one, weights=viewer.CHIP).proxy_cost for one in settled]),
+        proxy=np.array([proxy_cost(design, one, weights=viewer.PROXY).proxy_cost for one in settled]),
+        flat=np.array([one.flat_wirelength for one in truth]),
+    )
+
+
+def resized(values: np.ndarray) -> np.ndarray:
+    """float64 [X, Y] → [G, G]: the mean of what lies under each cell."""
+    across, up = (_shares(size) for size in values.shape)
+    return across @ values.astype(np.float64) @ up.T
+
+
+def _shares(size: int) -> np.ndarray:
+    """[G, size]: rows of shares that sum to 1."""
+    low = np.arange(CELLS)[:, None] * size / CELLS
+    covered = np.clip(np.minimum(low + size / CELLS, np.arange(size) + 1) - np.maximum(low, np.arange(size)), 0, None)
+    return covered / covered.sum(1, keepdims=True)
+
+
+def scaling_of(examples: list[Example]) -> Scaling:
+    """Of the parts of all placements."""
+    parts = np.concatenate([example.geometry.parts for example in examples])
+    return Scaling(parts.mean(0), np.maximum(parts.std(0), 1e-6))
+
+
+def view_of(viewer: Viewer, geometry: Geometry, scaling: Scaling) -> View:
+    """Placements as the network takes them, the nets padded."""
+    nets = len(viewer.weight)
+    padding = -nets % NET_BUCKET
+
+    def padded(array: np.ndarray, axis: int, value: float = 0.0) -> np.ndarray:
+        widths = [(0, padding if number == axis else 0) for number in range(array.ndim)]
+        return np.pad(array, widths, constant_values=value).astype(np.float32)
+
+    return View(
+        maps=geometry.maps,
+        boxes=padded(geometry.boxes, 1),
+        lengths=padded(geometry.lengths, 1),
+        parts=((geometry.parts - scaling.mean) / scaling.deviation).astype(np.float32),
+        weight=padded(viewer.weight, 0),
+        degree=padded(viewer.degree, 0, 1.0),
+        aspect=(viewer.size / viewer.scale).astype(np.float32),
+    )

@@ -1,0 +1,149 @@
+"""`macro-placement judge train`: an ensemble of networks, each of which is kept from some of the designs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+from flax import nnx
+from rich.console import Console
+
+from placement.config import ConfigError
+from placement.judge.dataset import design_folders
+from placement.judge.ensemble import Ensemble, Member, centred, save
+from placement.judge.examples import Example, Scaling, read_example, scaling_of, view_of
+from placement.judge.geometry import MAPS
+from placement.judge.losses import judge_loss
+from placement.judge.network import JudgeNetwork, View, parameters_of
+from placement.judge.ridge import fit_ridge
+from placement.judge.settings import JudgeTrainConfig
+from placement.training.compilation import keep_compilations
+from placement.training.interruption import Interruption
+
+
+def train_judge(config: JudgeTrainConfig, console: Console) -> None:
+    """Trains the ensemble and writes it; a line for each member.
+
+    Ctrl-C ends it with nothing written.
+
+    Raises:
+        ConfigError: there are too few designs.
+        DesignError: the data cannot be used.
+        OSError: the file cannot be written.
+        KeyboardInterrupt: on Ctrl-C.
+    """
+    keep_compilations()
+    begun = time.process_time()
+    folders = design_folders(Path(config.data))
+    kept = [folder for number, folder in enumerate(folders) if not held_out(number, config.holdout)]
+    found = [read_example(folder, soft_placer=config.soft_placer) for folder in kept]
+    examples = [example for example in found if example is not None]
+    if len(examples) < config.members:
+        raise ConfigError(
+            f"data={config.data}: {len(examples)} designs to train on, fewer than members={config.members}, each of "
+            "which is kept from some of them"
+        )
+    count = sum(len(example.chip) for example in examples)
+    console.print(
+        f"{len(examples)} designs, {count} placements; {len(folders) - len(kept)} designs held out; "
+        f"read in {time.process_time() - begun:.0f} CPU-s",
+        soft_wrap=True,
+    )
+    scaling = scaling_of(examples)
+    with Interruption() as interruption:
+        members = []
+        for number in range(config.members):
+            with interruption.breakable():
+                members.append(_train_member(number, examples, scaling, config, console))
+    ensemble = Ensemble(
+        members=tuple(members),
+        scaling=scaling,
+        ridge=fit_ridge(examples),
+        factor=_factor(members, examples, scaling),
+        designs=tuple(example.name for example in examples),
+        soft_placer=config.soft_placer,
+        seed=config.seed,
+    )
+    save(Path(config.out), ensemble)
+    console.print(f"{config.out}: {time.process_time() - begun:.0f} CPU-s in all", soft_wrap=True)
+
+
+def held_out(number: int, share: float) -> bool:
+    """Whether the design of that number, by name, is kept from training: evenly spread, the last of each stretch."""
+    return int((number + 1) * share + 1e-9) > int(number * share + 1e-9)
+
+
+def _train_member(
+    number: int, examples: list[Example], scaling: Scaling, config: JudgeTrainConfig, console: Console
+) -> Member:
+    """Trains a network on the designs that are not its fold."""
+    begun = time.process_time()
+    own = [example for at, example in enumerate(examples) if at % config.members != number]
+    network = JudgeNetwork(config.width, rngs=nnx.Rngs(params=jax.random.fold_in(jax.random.key(config.seed), number)))
+    steps = config.epochs * len(own)
+    schedule = optax.cosine_decay_schedule(config.learning_rate, steps)
+    chain = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=config.weight_decay))
+    optimizer = nnx.Optimizer(network, chain, wrt=nnx.Param)
+    generator = np.random.default_rng([config.seed, number])
+    views = [view_of(example.viewer, example.geometry, scaling) for example in own]
+    losses: list[float] = []
+    for epoch in range(config.epochs):
+        total = 0.0
+        for at in generator.permutation(len(own)):
+            view, maps = views[at], own[at].targets.maps
+            if generator.integers(2):
+                view, maps = turned(view), maps.swapaxes(1, 2)[..., ::-1]
+            targets = own[at].targets
+            total += float(_step(network, optimizer, view, (targets.wirelength, targets.overflow, maps)))
+        losses.append(total / len(own))
+        if config.verbose and (epoch + 1) % 5 == 0:
+            console.print(f"member {number + 1}, epoch {epoch + 1}: loss {losses[-1]:.4f}")
+    console.print(
+        f"member {number + 1} of {config.members}: loss {losses[0]:.3f} to {losses[-1]:.3f}, "
+        f"{time.process_time() - begun:.0f} CPU-s",
+        soft_wrap=True,
+    )
+    return Member(parameters_of(network), config.width)
+
+
+@nnx.jit
+def _step(
+    network: JudgeNetwork,
+    optimizer: nnx.Optimizer[JudgeNetwork],
+    view: View,
+    targets: tuple[jax.Array, jax.Array, jax.Array],
+) -> jax.Array:
+    loss, gradients = nnx.value_and_grad(_loss)(network, view, targets)
+    optimizer.update(network, gradients)
+    return loss
+
+
+def _loss(network: JudgeNetwork, view: View, targets: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+    return judge_loss(network(view), *targets)
+
+
+def turned(view: View) -> View:
+    """The placements with the axes exchanged, horizontal tracks and vertical ones, too."""
+    order = [*range(len(MAPS) - 2), len(MAPS) - 1, len(MAPS) - 2]
+    return view._replace(
+        maps=view.maps.swapaxes(1, 2)[..., order],
+        boxes=view.boxes[..., [1, 0, 3, 2]],
+        lengths=view.lengths[..., ::-1],
+        aspect=view.aspect[::-1],
+    )
+
+
+def _factor(members: Sequence[Member], examples: list[Example], scaling: Scaling) -> float:
+    """By how much the members differ less than they err: on each design, the error of the member kept from it."""
+    errors, spreads = [], []
+    for at, example in enumerate(examples):
+        view = view_of(example.viewer, example.geometry, scaling)
+        said = np.stack([centred(member.predict(view)[0]) for member in members])
+        errors.append(said[at % len(members)] - centred(example.targets.wirelength))
+        spreads.append(said.std(axis=0))
+    error, spread = np.concatenate(errors), np.concatenate(spreads)
+    return float(np.sqrt((error**2).mean() / max((spread**2).mean(), 1e-12)))

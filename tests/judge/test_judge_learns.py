@@ -1,0 +1,69 @@
+"""From nothing to ranks: `judge data`, `judge train`, `judge rank` on small designs."""
+
+import numpy as np
+import pytest
+from flax import nnx
+
+from placement.cli.main import main
+from placement.judge.dataset import design_folders
+from placement.judge.ensemble import read
+from placement.judge.examples import read_example, view_of
+from placement.judge.losses import judge_loss
+from placement.judge.network import JudgeNetwork, with_parameters
+from placement.judge.ridge import fit_ridge
+
+SMALL = "--count 3 --placements 3 --moves 1000 --least_cells 200 --most_cells 250 --least_macros 3 --most_macros 4"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    out = tmp_path_factory.mktemp("judge") / "data"
+    assert main(["judge", "data", str(out), *SMALL.split()]) == 0
+    return out
+
+
+def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
+    judge = tmp_path / "judge.npz"
+    words = ["--out", str(judge), "--members", "2", "--epochs", "12", "--width", "4", "--holdout", "0.34"]
+    assert main(["judge", "train", str(data), *words]) == 0
+    said = capsys.readouterr().out
+    assert "2 designs, 6 placements; 1 designs held out" in said
+    ensemble = read(judge)
+    folders = design_folders(data)
+    assert list(ensemble.designs) == [folder.name for folder in folders[:2]]
+    example = read_example(folders[1], soft_placer="analytic_fast")
+    view, targets = view_of(example.viewer, example.geometry, ensemble.scaling), example.targets
+    first = JudgeNetwork(4, rngs=nnx.Rngs(0))
+    trained = with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), ensemble.members[0].parameters)
+    before, after = (float(judge_loss(network(view), *targets)) for network in (first, trained))
+    assert after < 0.9 * before
+    assert main(["judge", "rank", str(data), "--judge", str(judge)]) == 0
+    said = capsys.readouterr().out
+    assert f"{folders[2].name}: judge" in said and f"{folders[0].name}: judge" not in said
+    assert "mean τ of 1 designs" in said
+    assert main(["judge", "rank", str(data), "--judge", str(judge), "--all", "true"]) == 0
+    assert f"{folders[0].name}: judge" in capsys.readouterr().out
+
+
+def test_too_few_designs_are_refused(data, capsys):
+    assert main(["judge", "train", str(data), "--members", "5"]) == 2
+    assert "3 designs to train on, fewer than members=5" in capsys.readouterr().err
+
+
+def test_nothing_left_to_rank_is_said(data, tmp_path, capsys):
+    judge = tmp_path / "judge.npz"
+    assert main(f"judge train {data} --out {judge} --members 2 --epochs 1 --width 2 --holdout 0".split()) == 0
+    assert main(f"judge rank {data} --judge {judge}".split()) == 2
+    assert "trained on all of its designs" in capsys.readouterr().err
+
+
+def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
+    examples = [read_example(folder, soft_placer="analytic_fast") for folder in design_folders(data)]
+    made = []
+    for number, example in enumerate(examples):
+        wirelength = example.geometry.parts @ np.array([0.5, 0, 0, 0, 0, 0, 0, 1.0, 0]) + number  # a level of its own
+        made.append(example._replace(targets=example.targets._replace(wirelength=wirelength)))
+    for example in made:
+        said = example.geometry.parts @ fit_ridge(made)
+        truth = example.targets.wirelength
+        assert np.corrcoef(said, truth)[0, 1] > 0.98

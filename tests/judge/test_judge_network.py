@@ -1,0 +1,237 @@
+"""The judge's network: what must change nothing, what its parts compute, and its loss by hand."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from placement.engine.costs import proxy_cost
+from placement.judge.ensemble import Ensemble, Member, read, save
+from placement.judge.examples import Scaling, resized, view_of
+from placement.judge.geometry import CELLS, PARTS, Viewer
+from placement.judge.losses import TEMPERATURE, pair_loss
+from placement.judge.made_designs import make_design
+from placement.judge.network import JudgeNetwork, box_means, parameters_of, with_parameters
+from placement.judge.recipes import make_placement, recipes
+from placement.judge.training import held_out, turned
+from placement.netlist.design import Canvas, Design
+from placement.netlist.errors import DesignError
+from placement.netlist.mirrored import mirrored
+
+SCALING = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
+
+
+@pytest.fixture(scope="module")
+def design():
+    return make_design("made", seed=5, cells=(300, 400), macros=(4, 6)).design
+
+
+@pytest.fixture(scope="module")
+def placements(design):
+    return [make_placement(design, recipe, moves=1000) for recipe in recipes(4, seed=1)]
+
+
+def network(seed=0):
+    """One whose last layers are not 0, as at the beginning of training."""
+    made = JudgeNetwork(8, rngs=nnx.Rngs(seed))
+    generator = np.random.default_rng(seed)
+    return with_parameters(
+        made,
+        {name: generator.normal(0, 0.2, array.shape).astype(np.float32) for name, array in parameters_of(made).items()},
+    )
+
+
+def seen(design, placements):
+    viewer = Viewer(design)
+    return view_of(viewer, viewer.see(placements), SCALING)
+
+
+def test_maps_hold_what_macros_cover(design, placements):
+    viewer = Viewer(design)
+    geometry = viewer.see(placements)
+    netlist, canvas = design.netlist, design.canvas
+    macros = (netlist.width * netlist.height)[netlist.hard].sum() / (canvas.width * canvas.height)
+    assert geometry.maps[..., 0].mean((1, 2)) == pytest.approx(macros, rel=1e-4)
+    assert (geometry.maps[..., 1] >= geometry.maps[..., 0] - 1e-6).all()
+    cells = viewer.cell_area / (canvas.width * canvas.height)
+    assert (geometry.maps[..., 2].mean((1, 2)) <= cells * 1.001).all()
+    assert (geometry.maps[..., 2].mean((1, 2)) > 0.6 * cells).all()
+
+
+def test_boxes_hold_their_pins(design, placements):
+    viewer = Viewer(design)
+    settled = viewer.settled(placements[0])
+    lengths = viewer.see(placements[:1]).lengths[0].sum(-1) * viewer.scale
+    weight = design.netlist.net_weight
+    assert (lengths * viewer.weight).sum() * weight[viewer._nets].sum() == pytest.approx(
+        proxy_cost(design, settled).wirelength, rel=1e-4
+    )
+
+
+def test_only_hard_macros_are_read(design, placements):
+    soft = design.netlist.soft
+    one = placements[0]
+    moved = one.moved(soft, np.full(len(soft), 1.0), np.full(len(soft), 2.0))
+    first, second = Viewer(design).see([one]), Viewer(design).see([moved])
+    assert all(np.array_equal(left, right) for left, right in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("factor", [0.25, 4.0])
+def test_scale_changes_nothing_but_the_room_for_straps(design, placements, factor, monkeypatch):
+    design = dataclasses.replace(design, straps=0.0)
+    monkeypatch.setattr(Viewer, "settled", lambda self, placement: placement)
+    netlist, canvas = design.netlist, design.canvas
+    larger = Design(
+        name="larger",
+        netlist=dataclasses.replace(
+            netlist,
+            **{field: getattr(netlist, field) * factor for field in ("width", "height", "pin_dx", "pin_dy")},
+        ),
+        canvas=Canvas(
+            **(
+                dataclasses.asdict(canvas)
+                | {field: getattr(canvas, field) * factor for field in ("width", "height", "overlap_threshold")}
+                | {
+                    field: getattr(canvas, field) / factor
+                    for field in (
+                        "routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical"
+                    )
+                }
+            )
+        ),
+        initial=scaled(design.initial, factor),
+        straps=0.0,
+    )  # fmt: skip
+    own = network()(seen(design, placements)).wirelength
+    theirs = network()(seen(larger, [scaled(one, factor) for one in placements])).wirelength
+    assert np.allclose(own, theirs, atol=1e-4)
+    assert np.std(own) > 0.02
+
+
+def scaled(placement, factor):
+    return dataclasses.replace(placement, x=placement.x * factor, y=placement.y * factor)
+
+
+def test_the_order_of_nets_changes_nothing(design, placements):
+    view = seen(design, placements)
+    order = np.random.default_rng(0).permutation(len(view.weight))
+    mixed = view._replace(
+        boxes=view.boxes[:, order],
+        lengths=view.lengths[:, order],
+        weight=view.weight[order],
+        degree=view.degree[order],
+    )
+    for own, other in zip(network()(view), network()(mixed), strict=True):
+        assert np.allclose(own, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_mirror_image_is_worth_as_much(design, placements, axis):
+    view = seen(design, placements)
+    low, high = axis - 1, axis + 1
+    boxes = view.boxes.copy()
+    boxes[..., low], boxes[..., high] = 1 - view.boxes[..., high], 1 - view.boxes[..., low]
+    image = view._replace(maps=np.flip(view.maps, axis), boxes=boxes)
+    own, other = network()(view), network()(image)
+    assert np.allclose(own.wirelength, other.wirelength, atol=1e-3)
+    assert np.allclose(own.maps, np.flip(other.maps, axis), atol=1e-4)
+
+
+def test_what_is_seen_of_a_mirrored_design_is_mirrored(design, placements):
+    image = mirrored(design, "x")
+    one = design.initial
+    assert np.isfinite(one.x).all()
+    width = design.canvas.width
+    own = Viewer(design)._maps_of_macros(*(np.stack([getattr(one, name)]) for name in ("x", "y", "orientation")))[0]
+    there = Viewer(image)._maps_of_macros(
+        *(np.stack([getattr(image.initial, name)]) for name in ("x", "y", "orientation"))
+    )[0]
+    assert width == image.canvas.width
+    flipped = [np.flip(own, 1), np.flip(own, 2)]
+    assert any(np.allclose(there, other, atol=1e-5) for other in flipped)
+
+
+def test_turned_twice_is_as_before(design, placements):
+    view = seen(design, placements)
+    again = turned(turned(view))
+    assert all(np.array_equal(left, right) for left, right in zip(view, again, strict=True))
+    assert not np.array_equal(turned(view).maps, view.maps)
+
+
+def test_padding_counts_for_nothing(design, placements, monkeypatch):
+    own = network()(seen(design, placements))
+    monkeypatch.setattr("placement.judge.examples.NET_BUCKET", 4096)
+    wide = seen(design, placements)
+    assert len(wide.weight) == 4096
+    assert np.allclose(own.wirelength, network()(wide).wirelength, atol=1e-4)
+
+
+def test_box_means_by_hand():
+    cells = jnp.arange(16.0).reshape(1, 4, 4, 1)
+    boxes = jnp.array([[[0.0, 0.0, 0.5, 0.25], [0.3, 0.3, 0.3, 0.3], [0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]])
+    # columns 0 and 1 of row 0: (0 + 4) / 2; the cell (1, 1); all; the last cell
+    assert box_means(cells, boxes)[0, :, 0].tolist() == [2.0, 5.0, 7.5, 15.0]
+
+
+def test_pair_loss_by_hand():
+    actual = jnp.array([0.0, 2 * TEMPERATURE, 0.5 * TEMPERATURE])
+    predicted = jnp.array([0.0, TEMPERATURE, TEMPERATURE])
+    pairs = [(1.0, 1.0), (0.5, 1.0), (1.0, 0.0)]  # weight, and difference in the right direction
+    expected = sum(weight * np.log1p(np.exp(-gap)) for weight, gap in pairs) / 2.5
+    assert float(pair_loss(predicted, actual)) == pytest.approx(expected, rel=1e-5)
+    assert float(pair_loss(-predicted, actual)) > expected
+    assert float(pair_loss(predicted, jnp.zeros(3))) == 0.0
+
+
+def test_pair_loss_does_not_see_a_level():
+    actual, predicted = jax.random.normal(jax.random.key(0), (2, 8)) * 0.1
+    assert float(pair_loss(predicted + 5, actual)) == pytest.approx(float(pair_loss(predicted, actual)), rel=1e-3)
+
+
+def test_resized_keeps_the_mean():
+    values = np.random.default_rng(0).random((13, 50))
+    assert resized(values).shape == (CELLS, CELLS)
+    assert resized(values).mean() == pytest.approx(values.mean(), rel=1e-9)
+    assert resized(np.full((7, 9), 2.5)) == pytest.approx(2.5)
+
+
+def test_a_fifth_is_held_out():
+    assert [number for number in range(20) if held_out(number, 0.2)] == [4, 9, 14, 19]
+    assert not any(held_out(number, 0.0) for number in range(20))
+
+
+def ensemble():
+    members = tuple(Member(parameters_of(network(seed)), 8) for seed in range(2))
+    return Ensemble(members, SCALING, np.arange(len(PARTS), dtype=float), 1.5, ("a", "b"), "analytic_fast", 3)
+
+
+def test_a_judge_is_written_and_read(design, placements, tmp_path):
+    save(tmp_path / "judge.npz", ensemble())
+    found = read(tmp_path / "judge.npz")
+    viewer = Viewer(design)
+    own, other = ensemble().judge(viewer, placements), found.judge(viewer, placements)
+    assert all(np.array_equal(left, right) for left, right in zip(own, other, strict=True))
+    assert found.designs == ("a", "b")
+    assert np.array_equal(found.ridge, ensemble().ridge)
+    assert own.wirelength.mean() == pytest.approx(0, abs=1e-6)
+    assert (own.deviation > 0).all()
+
+
+def test_a_judge_that_is_cut_is_refused(tmp_path):
+    path = tmp_path / "judge.npz"
+    save(path, ensemble())
+    whole = path.read_bytes()
+    for length in (0, 200, len(whole) - 5):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DesignError, match=r"judge\.npz: no judge, or a damaged one"):
+            read(path)
+    with pytest.raises(DesignError, match="cannot be read"):
+        read(tmp_path / "nothing.npz")
+
+
+def test_weights_of_another_network_are_refused():
+    with pytest.raises(ValueError, match="another network"):
+        with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), parameters_of(network()))
