@@ -11,10 +11,12 @@ from placement.search.config import AnnealConfig, Budget
 from placement.search.search import search
 from placement.search.starts import Start
 
-MOVES = 20_000
-"""With more of them costs rank made placements no better (docs/experiments, the chip cost)."""
+MOVES = 100_000
+"""A cost ranks made placements better the longer soft macros are annealed for it; beyond these, little is gained for
+the time (docs/experiments, the judge)."""
 
-_COOL = AnnealConfig(hot=0.1)
+_ROUNDS = 50
+_HOT = 0.1
 
 
 def settle_soft_macros(
@@ -40,7 +42,7 @@ def settle_soft_macros(
     found = search(
         dataclasses.replace(design, initial=held),
         [Start("given", held)],
-        config=_COOL,
+        config=AnnealConfig(hot=_HOT, round_moves=max(1, moves // _ROUNDS)),
         budget=Budget(moves=moves),
         weights=weights,
         seed=seed,

@@ -31,6 +31,16 @@ def test_it_is_cheaper_and_moves_soft_macros_alone() -> None:
     np.testing.assert_array_equal(settled.x, again.x)
 
 
+def test_rounds_that_cool_are_cheaper_than_one(monkeypatch) -> None:
+    design = load("clustered40")
+    placement = random_placement(design, 3)
+    settled = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
+    monkeypatch.setattr("placement.search.settle._ROUNDS", 1)
+    once = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
+    costs = [proxy_cost(design, one, weights=CHIP).proxy_cost for one in (settled, once)]
+    assert costs[0] < 0.99 * costs[1]
+
+
 def test_without_soft_macros_that_may_move_nothing_changes() -> None:
     design = load("toy6")
     placement = random_placement(design, 3)
