@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,23 @@ def test_kuberay_takes_the_manifest(manifest: dict[str, Any]) -> None:
         inside[last] = wrong
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(broken, schema, cls=jsonschema.Draft202012Validator)
+
+
+def _pins(name: str) -> dict[str, str]:
+    """Version of each package in a lock file."""
+    lines = (ROOT / name).read_text().splitlines()
+    words = [line.split()[0] for line in lines if line[:1].strip() and not line.startswith("#")]
+    return {re.sub(r"\[.*\]$", "", package): version for package, version in (word.split("==") for word in words)}
+
+
+def test_the_image_has_what_jobs_need_at_the_pinned_versions() -> None:
+    assert "-r requirements-kuberay.lock" in (ROOT / "Dockerfile").read_text()
+    pinned, jobs = _pins("requirements.lock"), _pins("requirements-kuberay.lock")
+    assert {"aiohttp", "aiohttp-cors", "opencensus", "virtualenv"} <= jobs.keys(), "the dashboard's"
+    assert pinned["ray"] == jobs["ray"]
+    assert {name: jobs[name] for name in pinned.keys() & jobs.keys()} == {
+        name: pinned[name] for name in pinned.keys() & jobs.keys()
+    }
 
 
 def test_there_is_room_for_every_process(manifest: dict[str, Any], config: TrainConfig) -> None:
