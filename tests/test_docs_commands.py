@@ -40,7 +40,7 @@ def parsed(line: str) -> tuple[str, list[str]]:
     name, arguments = " ".join(words[:length]), words[length:]
     if "-m" in arguments:
         arguments = [re.sub(r"=([^,\[]+),.*", r"=\1", word) for word in arguments if word != "-m"]
-        arguments = [word for word in arguments if not word.startswith("hydra/launcher")]
+        arguments = [word for word in arguments if not word.startswith(("hydra/launcher", "hydra.", "+hydra."))]
     return name, arguments
 
 

@@ -1,7 +1,8 @@
 """Hydra sweeps: each job has its own process and run folder; a table of all jobs ends the sweep.
 
 With any launcher of Hydra, a job starts the same command anew with the job's overrides, so that no job inherits
-another's memory, compilations or crash. The same command goes on with a sweep that was stopped: complete runs are not
+another's memory, compilations or crash. It does so in the folder where the sweep's command was given, whatever folder
+the launcher's own processes are in. The same command goes on with a sweep that was stopped: complete runs are not
 repeated.
 """
 
@@ -50,17 +51,18 @@ def run_job(config: TrainConfig, program: Sequence[str]) -> float:
     command = [sys.executable, *program, "--config-name", str(job.job.config_name), *overrides]
     command.append(f"run_dir={quoted(config.run_dir)}")
     print(f"job {job.job.num}: {' '.join(overrides)} → {config.run_dir}", flush=True)
-    code = _run(command)
-    row = _row(list(overrides), config.run_dir, code)
-    folder = Path(job.sweep.dir)
+    home = Path(job.runtime.cwd)
+    code = _run(command, home)
+    row = {**_row(list(overrides), home / config.run_dir, code), "run_dir": config.run_dir}
+    folder = home / job.sweep.dir
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / f"job-{job.job.num}.json", json.dumps(row))
     return row["best"] if row["best"] is not None else math.nan
 
 
-def _run(command: list[str]) -> int:
-    """The command's exit code; Ctrl-C reaches it through the terminal and is given time to save."""
-    process = subprocess.Popen(command)
+def _run(command: list[str], folder: Path) -> int:
+    """The command's exit code, given in a folder; Ctrl-C reaches it through the terminal and is given time to save."""
+    process = subprocess.Popen(command, cwd=folder)
     try:
         return process.wait()
     except KeyboardInterrupt:
@@ -72,9 +74,9 @@ def _run(command: list[str]) -> int:
         raise
 
 
-def _row(overrides: list[str], run_dir: str, code: int) -> dict[str, Any]:
+def _row(overrides: list[str], run_dir: str | Path, code: int) -> dict[str, Any]:
     """What the table shows of a job, read from its run folder."""
-    row: dict[str, Any] = {"overrides": overrides, "run_dir": run_dir, "code": code, "best": None, "mean": None}
+    row: dict[str, Any] = {"overrides": overrides, "run_dir": str(run_dir), "code": code, "best": None, "mean": None}
     metrics = Path(run_dir) / "metrics.csv"
     rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
     if rows:

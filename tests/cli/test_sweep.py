@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
+from omegaconf import OmegaConf
 from rich.console import Console
 
 from placement.cli import sweep
+from placement.config import TrainConfig
+
+JOB = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[-1].removeprefix("run_dir="))
+folder.mkdir(parents=True)
+(folder / "metrics.csv").write_text("episodes,seconds,proxy_cost_mean,best_so_far\\n8,1.5,0.9,0.7\\n")
+"""
 
 
 def test_rows_come_from_the_metrics_of_each_run(tmp_path):
@@ -28,3 +39,23 @@ def test_rows_come_from_the_metrics_of_each_run(tmp_path):
     assert "design=toy6 seed=1" in text and "0.6000" in text and "0.8000" in text
     assert "–" in text, "a run of dead ends only has no cost"
     assert "failed (exit code 2)" in text
+
+
+def test_a_job_runs_where_the_sweep_was_started(tmp_path, monkeypatch):
+    """Ray's processes on a cluster are in folders of their own."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, elsewhere):
+        folder.mkdir()
+    (home / "job.py").write_text(JOB)
+    hydra = {
+        "overrides": {"task": ["seed=1"]},
+        "job": {"config_name": "config", "num": 3},
+        "runtime": {"cwd": str(home)},
+        "sweep": {"dir": "runs/sweeps"},
+    }
+    monkeypatch.setattr(sweep.HydraConfig, "get", staticmethod(lambda: OmegaConf.create(hydra)))
+    monkeypatch.chdir(elsewhere)
+    assert sweep.run_job(TrainConfig(design=["toy6"], run_dir="runs/one"), ["job.py"]) == 0.7
+    row = json.loads((home / "runs" / "sweeps" / "job-3.json").read_text())
+    assert row["run_dir"] == "runs/one" and row["code"] == 0
+    assert not list(elsewhere.iterdir())
