@@ -24,6 +24,7 @@ HEAD = """# Settings
 """
 _LINE = re.compile(r"^(?P<indent> *)(?P<key>[\w]+):(?: +(?P<value>[^#\s].*?))?(?: *#+ (?P<meaning>.*))?$")
 _INTRODUCTION = re.compile(r"\A(?:#.*\n)+")
+_VARIANTS = ("test", "base")  # of `config`, with other values of its settings
 _UNSEEN = ("defaults", "hydra")
 
 
@@ -83,7 +84,7 @@ def _flat(keys: list[str], value: str) -> Iterator[tuple[list[str], str]]:
 def files() -> list[Path]:
     """The files that have settings, those of `train` first."""
     first = ["config", "env", "policy", "ppo", "replay", "runtime", "tracking", "shared"]
-    names = {path.relative_to(CONFIGS): path for path in CONFIGS.rglob("*.yaml") if path.stem != "test"}
+    names = {path.relative_to(CONFIGS): path for path in CONFIGS.rglob("*.yaml") if path.stem not in _VARIANTS}
     order = sorted(names, key=lambda name: (*_place(name.parts[0].removesuffix(".yaml"), first), name))
     return [names[name] for name in order if settings(names[name])]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.engine import _native
+from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -16,7 +17,13 @@ SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
 """The names of the soft-macro placers, the default first."""
 
 
-def place_soft_macros(design: Design, placement: Placement, placer: str = "force_directed") -> Placement:
+ANNEALED = "annealed"
+"""`analytic_fast`, then moves of single soft macros that lower the cost: slower, and the truest to what follows."""
+
+
+def place_soft_macros(
+    design: Design, placement: Placement, placer: str = "force_directed", *, weights: CostWeights = DEFAULT_WEIGHTS
+) -> Placement:
     """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
 
     The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros stood. To place
@@ -25,7 +32,8 @@ def place_soft_macros(design: Design, placement: Placement, placer: str = "force
     Args:
         design: the design that `placement` is of.
         placement: centres float64 [N], µm; every hard macro and fixed soft macro must be placed.
-        placer: one of `SOFT_PLACERS`.
+        placer: one of `SOFT_PLACERS`, or `ANNEALED`.
+        weights: of the cost that `ANNEALED` lowers.
 
     Raises:
         ValueError: `placer` is not known.
@@ -39,7 +47,7 @@ def place_soft_macros(design: Design, placement: Placement, placer: str = "force
     standing[movable] = True
     if not standing.all():
         raise DesignError(f"node {netlist.names[int(np.flatnonzero(~standing)[0])]!r} is not placed")
-    native = _native.SoftPlacer(placer, native_design(design))
+    native = _native.SoftPlacer(placer, native_design(design), tuple(weights))
     x, y = placement.x.copy(), placement.y.copy()
     native.place(x, y, placement.orientation)
     return placement.moved(movable, x[movable], y[movable])

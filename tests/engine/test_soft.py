@@ -12,13 +12,13 @@ import pytest
 from placement.engine import _native
 from placement.engine.costs import proxy_cost
 from placement.engine.native_design import native_design
-from placement.engine.soft import SOFT_PLACERS, place_soft_macros
+from placement.engine.soft import ANNEALED, SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
 
-every_placer = pytest.mark.parametrize("placer", SOFT_PLACERS)
+every_placer = pytest.mark.parametrize("placer", (*SOFT_PLACERS, ANNEALED))
 
 
 def _movable(design: Design) -> np.ndarray:

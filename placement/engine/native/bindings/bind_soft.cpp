@@ -1,5 +1,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,7 +10,8 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
-#include "soft/soft_placer.hpp"
+#include "bindings/cost_bindings.hpp"
+#include "search/annealed_soft.hpp"
 
 namespace nb = nanobind;
 
@@ -19,8 +21,8 @@ namespace {
 // A placer with the design it was made for, so that array lengths can be checked.
 class CheckedSoftPlacer {
  public:
-  CheckedSoftPlacer(const std::string& name, std::shared_ptr<const Design> design)
-      : design_(design), placer_(make_soft_placer(name, std::move(design))) {}
+  CheckedSoftPlacer(const std::string& name, std::shared_ptr<const Design> design, const Weights& weights)
+      : design_(design), placer_(make_soft_placer(name, std::move(design), weights)) {}
 
   void place(double* x, double* y, const std::int8_t* orientation, std::size_t nodes) {
     if (nodes != static_cast<std::size_t>(design_->nodes())) {
@@ -35,7 +37,7 @@ class CheckedSoftPlacer {
   std::unique_ptr<SoftPlacer> placer_;
 };
 
-using Vector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutputVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 }  // namespace
 
@@ -45,13 +47,14 @@ void bind_soft(nb::module_& m) {
                                 "Places the soft macros of one design; one instance per thread (it owns workspace).")
       .def(
           "__init__",
-          [](CheckedSoftPlacer* self, const std::string& name, std::shared_ptr<Design> design) {
-            new (self) CheckedSoftPlacer(name, std::move(design));
+          [](CheckedSoftPlacer* self, const std::string& name, std::shared_ptr<Design> design,
+             const BoundWeights& weights) {
+            new (self) CheckedSoftPlacer(name, std::move(design), as_weights(weights));
           },
-          nb::arg("name"), nb::arg("design"))
+          nb::arg("name"), nb::arg("design"), nb::arg("weights") = BoundWeights(1, 0.5, 0.5, "proxy"))
       .def(
           "place",
-          [](CheckedSoftPlacer& self, Vector x, Vector y, InputVector<std::int8_t> orientation) {
+          [](CheckedSoftPlacer& self, OutputVector x, OutputVector y, InputVector<std::int8_t> orientation) {
             const std::size_t nodes = x.shape(0);
             if (y.shape(0) != nodes || orientation.shape(0) != nodes) {
               throw std::invalid_argument("place: x, y and orientation must have one value per node each");

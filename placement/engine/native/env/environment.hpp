@@ -15,8 +15,8 @@
 #include "common/random.hpp"
 #include "env/cost_terms.hpp"
 #include "env/observation.hpp"
-#include "soft/soft_placer.hpp"
 #include "env/state.hpp"
+#include "search/annealed_soft.hpp"
 
 namespace placement {
 
@@ -25,7 +25,7 @@ inline constexpr int kCosts = 5;  // wirelength (µm), wirelength, density, cong
 struct EnvironmentConfig {
   Weights weights;
   double dead_end_penalty = -4.0;
-  std::string soft_placer = "force_directed";  // or "none": soft macros stay as in the initial placement
+  std::string soft_placer = "force_directed";  // or "annealed"; or "none": they stay as in the initial placement
   std::vector<WeightedTerm> terms;             // which the reward loses, beside the proxy cost
 };
 
@@ -36,7 +36,7 @@ class EpisodeScorer {
   EpisodeScorer(std::shared_ptr<const Design> design, const EnvironmentConfig& config)
       : design_(design), weights_(config.weights), costs_(design), terms_(design, config.terms) {
     if (config.soft_placer != "none") {
-      soft_placer_ = make_soft_placer(config.soft_placer, design);
+      soft_placer_ = make_soft_placer(config.soft_placer, design, config.weights);
       return;
     }
     for (int node = 0; node < design->nodes(); ++node) {

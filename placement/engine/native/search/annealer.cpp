@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -150,6 +151,11 @@ void Annealer::restart(const double* x, const double* y, const std::int8_t* orie
   require_legal();
   for (int node = 0; node < design_->nodes(); ++node) mark(node);
   keep_if_best();
+}
+
+void Annealer::begin_anew(const double* x, const double* y, const std::int8_t* orientation) {
+  best_cost_ = std::numeric_limits<double>::infinity();
+  restart(x, y, orientation);
 }
 
 bool Annealer::replace_soft(SoftPlacer& placer) {

@@ -48,6 +48,8 @@ class Annealer {
 
   // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);
+  // The same, but the best so far is forgotten.
+  void begin_anew(const double* x, const double* y, const std::int8_t* orientation);
   // Places the soft macros anew; keeps the result only if it is better. Returns whether it is.
   bool replace_soft(SoftPlacer& placer);
 

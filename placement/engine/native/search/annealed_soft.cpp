@@ -1,0 +1,68 @@
+#include "search/annealed_soft.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace placement {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr std::int64_t kMovesEach = 16;  // of a soft macro, on average
+constexpr std::int64_t kMostMoves = 20'000;
+
+std::shared_ptr<const Design> with_hard_macros_fixed(const Design& design) {
+  auto held = std::make_shared<Design>(design);
+  for (int node = 0; node < held->nodes(); ++node) {
+    if (held->kind_of(node) == Kind::hard) held->fixed[node] = 1;
+  }
+  return held;
+}
+
+PerKind soft_mix() {
+  PerKind mix{};
+  mix[static_cast<int>(MoveKind::soft_shift)] = 4;
+  mix[static_cast<int>(MoveKind::soft_step)] = 2;
+  mix[static_cast<int>(MoveKind::soft_median)] = 2;
+  mix[static_cast<int>(MoveKind::soft_pull)] = 2;
+  mix[static_cast<int>(MoveKind::soft_swap)] = 1;
+  mix[static_cast<int>(MoveKind::soft_hot)] = 1;
+  return mix;
+}
+
+}  // namespace
+
+AnnealedSoft::AnnealedSoft(std::shared_ptr<const Design> design, const Weights& weights)
+    : held_(with_hard_macros_fixed(*design)), weights_(weights) {
+  for (int node = 0; node < held_->nodes(); ++node) {
+    if (held_->kind_of(node) == Kind::soft && !held_->fixed[node]) moves_ += kMovesEach;
+  }
+  moves_ = std::min(moves_, kMostMoves);
+  start_ = make_soft_placer("analytic_fast", std::move(design));
+}
+
+void AnnealedSoft::place(double* x, double* y, const std::int8_t* orientation) {
+  start_->place(x, y, orientation);
+  if (moves_ == 0) return;
+  if (annealer_ == nullptr) {
+    annealer_ = std::make_unique<Annealer>(held_, x, y, orientation, weights_, MoveOptions{}, kSeed);
+    annealer_->set_mix(soft_mix(), true);
+    initial_ = annealer_->state();
+  } else {
+    annealer_->begin_anew(x, y, orientation);
+    annealer_->set_state(initial_);
+  }
+  annealer_->run(moves_, 0, 0);
+  for (int node = 0; node < held_->nodes(); ++node) {
+    if (held_->kind_of(node) != Kind::soft || held_->fixed[node]) continue;
+    x[node] = annealer_->best_x()[node];
+    y[node] = annealer_->best_y()[node];
+  }
+}
+
+std::unique_ptr<SoftPlacer> make_soft_placer(const std::string& name, std::shared_ptr<const Design> design,
+                                             const Weights& weights) {
+  if (name == "annealed") return std::make_unique<AnnealedSoft>(std::move(design), weights);
+  return make_soft_placer(name, std::move(design));
+}
+
+}  // namespace placement
