@@ -35,6 +35,7 @@ commands() {
     "train -m --config-name test ppo.iterations=1 seed=1" \
     "evaluate design=toy6 placement=run/best.plc json=true" \
     "sample checkpoint=run samples=2 plots=false" \
+    "sample checkpoint=base design=toy6 samples=2 plots=false" \
     "search design=toy6 moves=10000 anneal.round_moves=5000" \
     "legalise design=toy6 spacing=1" \
     "compare design=toy6 placers=random,anneal time=0.2 seeds=1" \

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placement.engine import _native
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.native_design import native_design
 from placement.engine.soft import ANNEALED, SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
@@ -221,3 +221,16 @@ def test_native_placer_checks_lengths() -> None:
         instance.place(two, three, np.zeros(2, dtype=np.int8))
     with pytest.raises(ValueError, match="3 nodes for a design of 2"):
         instance.place(three, three.copy(), np.zeros(3, dtype=np.int8))
+
+
+def test_annealed_is_cheaper_than_what_it_begins_with_and_repeats() -> None:
+    design = load("clustered40")
+    placement = random_placement(design, 3)
+    weights = CostWeights(1.0, 1.0, 1.0, "chip")
+    annealed = place_soft_macros(design, placement, ANNEALED, weights=weights)
+    begun = place_soft_macros(design, placement, "analytic_fast")
+    costs = [proxy_cost(design, one, weights=weights).proxy_cost for one in (annealed, begun)]
+    assert costs[0] < 0.95 * costs[1]
+    again = place_soft_macros(design, placement, ANNEALED, weights=weights)
+    np.testing.assert_array_equal(annealed.x, again.x)
+    np.testing.assert_array_equal(annealed.y, again.y)
