@@ -57,8 +57,13 @@ def test_a_command_on_a_page_has_settings_that_are_accepted(line):
     name, arguments = parsed(line)
     assert name in COMMANDS
     command = COMMANDS[name]
+    settings = command.config
+    if "--config-name" in arguments:
+        at = arguments.index("--config-name")
+        settings = arguments[at + 1]
+        del arguments[at : at + 2]
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(ROOT / "configs")):
-        composed = hydra.compose(command.config, overrides(arguments, command))
+        composed = hydra.compose(settings, overrides(arguments, command))
     values = OmegaConf.to_container(composed, resolve=True)
     if name == "train":
         build(TrainConfig, {**values, "run_dir": values["run_dir"] or "run"})
