@@ -164,6 +164,7 @@ class EnvConfig(Settings, group="env."):
     soft_placer: str = "analytic_fast"
     order: Literal["area", "connected"] = "area"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
+    off_grid: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,6 +44,9 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
 def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int) -> str:
     """Why a macro may not stand on a gcell inside the canvas."""
     names, constraints = design.netlist.names, design.constraints
+    if verdict == _native.Verdict.off_lines:
+        grid = constraints.grid
+        return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no place there that is free"
     if verdict == _native.Verdict.on_blockage:
         return "it would stand on a placement blockage"
     if verdict == _native.Verdict.near_port:

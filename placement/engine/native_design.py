@@ -39,6 +39,7 @@ def _build(design: Design) -> _native.Design:
         fixed=initial.fixed.astype(np.uint8),
         placing_order=design.placing_order,
         action_scale=design.action_scale,
+        off_grid=design.off_grid,
         straps=design.own_straps,
     )
     if design.constraints.any:

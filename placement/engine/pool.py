@@ -91,7 +91,8 @@ class EnvironmentPool:
     def __init__(self, designs: Sequence[Design], config: PoolConfig) -> None:
         """Use `make_pool`."""
         env = config.env
-        self.designs = tuple(turned_design(design).with_action_scale(env.action_scale) for design in designs)
+        turned = map(turned_design, designs)
+        self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
         with refusing_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],

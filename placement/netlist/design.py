@@ -321,6 +321,8 @@ class Design:
         constraints: what the macros must keep to; default: nothing.
         action_scale: how many times finer than the gcells the grid is, along each side, on whose cells' centres an
             episode puts macros.
+        off_grid: whether an episode may put a macro anywhere in the cell of its action: where it has room, the place
+            nearest to the cell's centre.
         straps: µm around hard macros that cells keep free, as the chip cost counts them; None: as `straps_between`.
 
     Example:
@@ -342,6 +344,7 @@ class Design:
     order: tuple[int, ...] | None = None
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
+    off_grid: bool = False
     straps: float | None = None
 
     def __post_init__(self) -> None:
@@ -401,10 +404,17 @@ class Design:
             netlist.width[hard], netlist.height[hard], core=self.canvas.width * self.canvas.height, cells=cells
         )
 
-    def with_action_scale(self, scale: int) -> Design:
-        """The design with another grid of actions, 0: `own_action_scale`; itself where it has that already."""
+    def with_actions(self, scale: int, *, off_grid: bool = False) -> Design:
+        """The design with other actions; itself where it has those already.
+
+        Args:
+            scale: `action_scale`; 0: `own_action_scale`.
+            off_grid: as the attribute.
+        """
         scale = scale or self.own_action_scale
-        return self if scale == self.action_scale else dataclasses.replace(self, action_scale=scale)
+        if (scale, off_grid) == (self.action_scale, self.off_grid):
+            return self
+        return dataclasses.replace(self, action_scale=scale, off_grid=off_grid)
 
     @functools.cached_property
     def own_action_scale(self) -> int:

@@ -15,7 +15,7 @@ ORDERS = ("area", "connected")
 
 def as_played(design: Design, env: EnvConfig) -> Design:
     """The design with the placing order and the grid of actions that the settings ask for."""
-    return ordered(design, env.order).with_action_scale(env.action_scale)
+    return ordered(design, env.order).with_actions(env.action_scale, off_grid=env.off_grid)
 
 
 def ordered(design: Design, order: str) -> Design:

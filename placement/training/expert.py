@@ -107,12 +107,12 @@ def onto_grid(pool: EnvironmentPool, placement: Placement) -> Episode | None:
     design = pool.designs[design_index]
     canvas, order = design.action_canvas, design.placing_order
     observation, info = pool.reset()
-    across = (np.arange(pool.spec.columns) + 0.5) * canvas.cell_width
-    up = (np.arange(pool.spec.rows) + 0.5) * canvas.cell_height
+    across = _distances(pool.spec.columns, canvas.cell_width, placement.x[order], off_grid=design.off_grid)
+    up = _distances(pool.spec.rows, canvas.cell_height, placement.y[order], off_grid=design.off_grid)
     actions = np.full(steps, -1, np.int32)
-    for step, node in enumerate(order):
+    for step in range(len(order)):
         legal = observation["mask"][0] != 0
-        distance = (up[:, None] - placement.y[node]) ** 2 + (across[None, :] - placement.x[node]) ** 2
+        distance = up[step][:, None] ** 2 + across[step][None, :] ** 2
         actions[step] = int(np.argmin(np.where(legal, distance, np.inf)))
         observation, reward, _, _, info = pool.step(actions[step : step + 1])
         if info["dead_end"][0]:
@@ -124,3 +124,12 @@ def onto_grid(pool: EnvironmentPool, placement: Placement) -> Episode | None:
         reward=np.array(reward[0], np.float32),
         costs=np.array(info["costs"][0], np.float64),
     )
+
+
+def _distances(cells: int, size: float, places: np.ndarray, *, off_grid: bool) -> np.ndarray:
+    """How far each of `places` (float64 [T], µm) is from where each cell of an axis puts a macro, float64 [T, cells].
+
+    Off the grid a cell puts it where there is room, at best at the place itself: the centre then decides among equals.
+    """
+    away = np.abs((np.arange(cells) + 0.5) * size - places[:, None])
+    return np.maximum(away - size / 2, 1e-3 * away) if off_grid else away

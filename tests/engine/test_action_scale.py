@@ -74,14 +74,14 @@ def test_state_and_policy_count_the_finer_grid() -> None:
     cells = (SCALE * design.canvas.rows, SCALE * design.canvas.columns)
     assert PlacementState(design).mask().shape == cells
     assert tuple(graph_inputs(design).grid) == cells
-    assert design.with_action_scale(SCALE) is design
+    assert design.with_actions(SCALE) is design
 
 
 def test_a_grid_that_is_too_fine_is_refused() -> None:
     with pytest.raises(DesignError, match="action_scale: -1"):
-        random_design(0).with_action_scale(-1)
+        random_design(0).with_actions(-1)
     with pytest.raises(DesignError, match="too fine"):
-        random_design(0).with_action_scale(100_000)
+        random_design(0).with_actions(100_000)
 
 
 @pytest.mark.parametrize(("cells_across", "scale"), [(0.95, 2), (0.7, 3), (0.1, 4), (1.5, 1), (4.0, 1)])
@@ -100,6 +100,6 @@ def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float
     made = dataclasses.replace(
         design, netlist=dataclasses.replace(netlist, width=width, height=height), constraints=constraints
     )
-    assert made.with_action_scale(0).action_scale == scale
+    assert made.with_actions(0).action_scale == scale
     assert as_played(made, EnvConfig(action_scale=0)).action_canvas.columns == scale * canvas.columns
     assert make_pool(made, 1, config=EnvConfig(action_scale=0)).spec.columns == scale * canvas.columns

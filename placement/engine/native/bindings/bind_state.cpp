@@ -34,7 +34,8 @@ void bind_state(nb::module_& m) {
       .value("too_close", Verdict::too_close)
       .value("on_blockage", Verdict::on_blockage)
       .value("off_region", Verdict::off_region)
-      .value("near_port", Verdict::near_port);
+      .value("near_port", Verdict::near_port)
+      .value("off_lines", Verdict::off_lines);
 
   nb::class_<PlacementState>(m, "PlacementState", "Macros placed one by one; see placement.engine.state.")
       .def("__init__",

@@ -108,6 +108,7 @@ class SharedNets {
 struct Design {
   Canvas canvas;
   int action_scale = 1;  // cells of the grid of actions along each side of a gcell
+  bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
   double straps = 0;     // µm around hard macros that cells keep free
   Constraints constraints;
   // [N]

@@ -6,6 +6,7 @@
 
 #include "env/cell_ranges.hpp"
 #include "cost/legality.hpp"
+#include "env/off_grid.hpp"
 #include "env/snapshot.hpp"
 
 namespace placement {
@@ -70,15 +71,19 @@ void EpisodePlan::plan_macro(int node) {
   if (!constraints.allows(node, orientation)) {
     throw UnplayableDesign(node, "stands in an orientation that it may not have");
   }
-  const SnapGrid& grid = constraints.grid;
+  macros.push_back(macro);
+  if (!design->off_grid) span_inside(macros.back());
+}
+
+void EpisodePlan::span_inside(MacroToPlace& macro) const {
+  const SnapGrid& grid = design->constraints.grid;
   std::tie(macro.first_column, macro.last_column) =
       inside(snapped(column_x, macro.width, grid.pitch_x, grid.offset_x), macro.width, canvas.width);
   std::tie(macro.first_row, macro.last_row) =
       inside(snapped(row_y, macro.height, grid.pitch_y, grid.offset_y), macro.height, canvas.height);
   if (macro.first_column > macro.last_column || macro.first_row > macro.last_row) {
-    throw GridTooCoarse(node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
+    throw GridTooCoarse(macro.node, "reaches beyond the canvas at the centre of every gcell; another grid is needed");
   }
-  macros.push_back(macro);
 }
 
 void EpisodePlan::plan_nets() {
@@ -159,6 +164,7 @@ void EpisodePlan::plan_shapes() {
     if (same == examples.end()) examples.push_back(&macro);
   }
   shapes = static_cast<int>(examples.size());
+  if (design->off_grid) return check_off_grid(examples);
   if (const SnapGrid& grid = design->constraints.grid; grid.is_set()) {
     for (const MacroToPlace* macro : examples) {
       const auto across = snapped(column_x, macro->width, grid.pitch_x, grid.offset_x);
@@ -169,6 +175,20 @@ void EpisodePlan::plan_shapes() {
   }
   plan_reaches(examples);
   plan_free_cells(examples);
+}
+
+void EpisodePlan::check_off_grid(const std::vector<const MacroToPlace*>& examples) const {
+  if (!design->constraints.any) return;
+  OffGrid room(*this);
+  std::vector<std::uint64_t> cells(static_cast<std::size_t>(canvas.rows) * words);
+  for (const MacroToPlace* macro : examples) {
+    room.begin(*macro);
+    room.forbid_standing(*macro);
+    room.find(cells.data());
+    if (std::all_of(cells.begin(), cells.end(), [](std::uint64_t word) { return word == 0; })) {
+      throw UnplayableDesign(macro->node, "constraints and fixed macros leave it no place");
+    }
+  }
 }
 
 void EpisodePlan::plan_reaches(const std::vector<const MacroToPlace*>& examples) {

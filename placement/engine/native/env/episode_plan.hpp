@@ -57,7 +57,7 @@ struct MacroToPlace {
   std::int32_t first_net, last_net;                            // its incidences: [first_net, last_net)
   double wire_scale;                                           // 1 / ((W + H) · summed weight of all its nets), or 0
   std::int32_t shape;                                          // macros that fit in the same places share it
-  std::int32_t first_column, last_column, first_row, last_row;  // where it lies inside the canvas
+  std::int32_t first_column, last_column, first_row, last_row;  // where it lies inside the canvas; not off the grid
 };
 
 // How many gcells apart, along each axis, two macros on gcell centres still overlap or are too close; -1 where they
@@ -101,8 +101,8 @@ struct EpisodePlan {
   int shapes = 0;                          // S kinds of macros that fit in different places
   std::vector<double> snapped_x, snapped_y;  // [S, C], [S, R] µm, or empty without a snapping grid
   int words;                               // 64-bit words in a row of a set of gcells
-  std::vector<CellReach> reaches;          // [S, S]
-  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells that fixed macros and constraints leave
+  std::vector<CellReach> reaches;          // [S, S]; not off the grid
+  std::vector<std::uint64_t> free_cells;   // [S, R, words] gcells that fixed macros and constraints leave; likewise
   Rounder share;                           // keeps sums of shares exact, so that taking away undoes adding
   std::uint64_t fingerprint;               // of the design
 
@@ -110,8 +110,10 @@ struct EpisodePlan {
   bool stands(int node) const;
   void plan_nets();
   void plan_macro(int node);
+  void span_inside(MacroToPlace& macro) const;
   void plan_standing();
   void plan_shapes();
+  void check_off_grid(const std::vector<const MacroToPlace*>& examples) const;
   void plan_reaches(const std::vector<const MacroToPlace*>& examples);
   void plan_free_cells(const std::vector<const MacroToPlace*>& examples);
 };

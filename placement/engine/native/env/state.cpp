@@ -67,6 +67,7 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   cells_.resize(plan_->macros.size());
   saved_boxes_.resize(plan_->macro_nets.size());
   hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
+  if (plan_->design->off_grid) off_grid_.emplace(*plan_);
   boxes_ = plan_->standing_boxes;
   occupancy_ = plan_->standing_occupancy;
   density_ = plan_->standing_density;
@@ -86,8 +87,13 @@ void PlacementState::reset() {
 
 void PlacementState::place(int row, int column) {
   const MacroToPlace& macro = plan_->macros[step_];
-  const Obstacle placed{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
-                        macro.node};
+  Obstacle placed{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
+                  macro.node};
+  if (off_grid_) {
+    const auto at = *off_grid_->place(row, column);
+    placed.x = at[0];
+    placed.y = at[1];
+  }
   for (int i = macro.first_net; i < macro.last_net; ++i) {
     const MacroNet& pins = plan_->macro_nets[i];
     Box& box = boxes_[pins.net];
@@ -124,6 +130,7 @@ void PlacementState::find_legal() {
     std::fill(legal_.begin(), legal_.end(), 0);
     return;
   }
+  if (off_grid_) return find_legal_off_grid();
   const std::int32_t shape = plan_->macros[step_].shape;
   std::copy_n(plan_->free_cells.data() + shape * legal_.size(), legal_.size(), legal_.data());
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(shape) * plan_->shapes;
@@ -133,6 +140,21 @@ void PlacementState::find_legal() {
     block_cells(legal_.data(), words_, std::max(row - reach.rows, 0), std::min(row + reach.rows, canvas.rows - 1),
                 std::max(column - reach.columns, 0), std::min(column + reach.columns, canvas.columns - 1));
   }
+  for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
+}
+
+void PlacementState::find_legal_off_grid() {
+  const MacroToPlace& macro = plan_->macros[step_];
+  const double threshold = plan_->canvas.overlap_threshold;
+  off_grid_->begin(macro);
+  off_grid_->forbid_standing(macro);
+  for (int t = 0; t < step_; ++t) {
+    const MacroToPlace& other = plan_->macros[t];
+    off_grid_->forbid(placed_[t].x, placed_[t].y,
+                      centre_reach(macro.width, other.width, macro.halo_x + other.halo_x, threshold),
+                      centre_reach(macro.height, other.height, macro.halo_y + other.halo_y, threshold));
+  }
+  off_grid_->find(legal_.data());
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
 }
 
@@ -151,6 +173,7 @@ Verdict PlacementState::judge(int row, int column, int* obstacle) const {
   if (complete()) return Verdict::all_placed;
   if (is_legal(row, column)) return Verdict::legal;
   const MacroToPlace& macro = plan_->macros[step_];
+  if (off_grid_) return off_grid_->reaches(row, column) ? why_not(row, column, obstacle) : Verdict::outside_canvas;
   if (row < macro.first_row || row > macro.last_row || column < macro.first_column || column > macro.last_column) {
     return Verdict::outside_canvas;
   }
@@ -164,8 +187,12 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   const auto box_of = [&design](const Obstacle& at) {
     return hard_box(design, at.node, at.x, at.y, design.initial_orientation[at.node]);
   };
-  const Obstacle here{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height,
-                      macro.node};
+  Obstacle here{plan_->x_of(macro.shape, column), plan_->y_of(macro.shape, row), macro.width, macro.height, macro.node};
+  if (off_grid_) {
+    const auto at = off_grid_->centre(row, column);
+    here.x = at[0];
+    here.y = at[1];
+  }
   const HardBox box = box_of(here);
   const double threshold = design.canvas.overlap_threshold;
   Verdict verdict = Verdict::too_close;
@@ -186,6 +213,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
                                                 : Verdict::near_port;
   });
   if (verdict != Verdict::too_close) return verdict;
+  if (off_grid_) return Verdict::off_lines;  // there is room at the centre, but not on the snapping grid
   // The mask is careful by a pitch of the snapping grid: whatever it takes to be in the way.
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {

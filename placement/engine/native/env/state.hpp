@@ -1,20 +1,22 @@
-// A placement in the making: hard macros are put on gcell centres one by one; what the next one may and should do
+// A placement in the making: hard macros are put on gcell centres, or off the grid, one by one; what the next one may and should do
 // (legal gcells, wire mask, maps) is kept or found in microseconds. Axes as in episode_plan.hpp.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "env/episode_plan.hpp"
+#include "env/off_grid.hpp"
 
 namespace placement {
 
 // Why a macro may not be centred on a gcell.
 enum class Verdict : std::int8_t {
-  legal = 0, out_of_range, outside_canvas, overlaps, all_placed, too_close, on_blockage, off_region, near_port
+  legal = 0, out_of_range, outside_canvas, overlaps, all_placed, too_close, on_blockage, off_region, near_port, off_lines
 };
 
 class PlacementState {
@@ -24,7 +26,8 @@ class PlacementState {
   // Back to nothing placed.
   void reset();
 
-  // Centres the current macro on the gcell, which must be legal (is_legal). No allocation.
+  // Centres the current macro on the gcell, or off the grid puts it where it has room there; the gcell must be legal
+  // (is_legal). No allocation.
   void place(int row, int column);
 
   // Takes the last macro back; the state is then bit for bit what it was before. Needs step() > 0.
@@ -68,6 +71,7 @@ class PlacementState {
  private:
   Verdict why_not(int row, int column, int* obstacle) const;
   void find_legal();
+  void find_legal_off_grid();
   void add_area(const Obstacle& macro, double sign);
   void show(std::size_t cell) {
     shown_[cell] = static_cast<float>(std::min(occupancy_[cell], 1.0));
@@ -86,6 +90,7 @@ class PlacementState {
   std::vector<double> occupancy_, density_;  // [R, C]
   std::vector<float> shown_;                 // [2, R, C]
   mutable std::vector<double> hinges_;  // scratch of wire_mask
+  std::optional<OffGrid> off_grid_;     // of the current macro; none on the grid
 };
 
 }  // namespace placement

@@ -1,0 +1,69 @@
+// Macros anywhere in the cell of their action, not on its centre only: the legal place nearest to the centre. So a macro
+// abuts what stands, and no room is lost between macros whose sides are no multiples of a cell's.
+// Axes: R, C grid of actions; lengths in µm.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "env/episode_plan.hpp"
+
+namespace placement {
+
+// Where a macro may stand in the cells of a grid, given what is in its way. Owns scratch: one per thread.
+class OffGrid {
+ public:
+  // `plan` must outlive it.
+  explicit OffGrid(const EpisodePlan& plan);
+
+  // Begins with a macro of the plan, nothing in its way but the canvas's edges.
+  void begin(const MacroToPlace& macro);
+  // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
+  void forbid(double x, double y, double reach_x, double reach_y);
+  // All that stands before an episode begins, which `macro` must keep off.
+  void forbid_standing(const MacroToPlace& macro);
+
+  // Whether any place in the cell is within the canvas.
+  bool reaches(int row, int column) const {
+    return rows_.low[row] <= rows_.high[row] && columns_.low[column] <= columns_.high[column];
+  }
+  // The point nearest to the cell's centre at which the macro is within the canvas; the cell must have one.
+  std::array<double, 2> centre(int row, int column) const {
+    return {std::clamp(plan_->column_x[column], columns_.low[column], columns_.high[column]),
+            std::clamp(plan_->row_y[row], rows_.low[row], rows_.high[row])};
+  }
+  // Sets bits [R, words] of the cells that hold a place; the other bits are cleared.
+  void find(std::uint64_t* cells);
+  // The place in a cell, nearest to the cell's centre (|Δx| + |Δy|, then the lowest x, then y); none where it has none.
+  std::optional<std::array<double, 2>> place(int row, int column);
+
+ private:
+  // Where the macro's centre may be in each cell of an axis; low > high where it would reach beyond the canvas.
+  struct Axis {
+    std::vector<double> low, high;
+    double first, last;          // the same of the whole canvas
+    double size, pitch, offset;  // of the macro; of the snapping grid, pitch 0: none
+    void begin(const std::vector<double>& centres, double cell, double own, double extent);
+  };
+  struct Forbidden {
+    double x, y, reach_x, reach_y;
+  };
+  void doubt_narrow_cells();
+  std::optional<int> contacts_at(double x, double y) const;
+  void candidates(const Axis& axis, int cell, double centre, bool across, std::vector<double>& out) const;
+
+  const EpisodePlan* plan_;
+  Axis columns_, rows_;
+  std::vector<Forbidden> forbidden_, near_;
+  std::vector<double> xs_, ys_;             // candidates
+  std::vector<std::uint64_t> once_;         // [R, words] cells that a forbidden box reaches into
+  std::vector<std::uint64_t> doubtful_;     // [R, words] cells that only a look at all boxes decides
+};
+
+// How near the centres of two intervals may come on an axis, `gap` µm to lie between them; 0 where that never matters.
+double centre_reach(double own, double other, double gap, double threshold);
+
+}  // namespace placement
