@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import os
-import shutil
 import threading
 from pathlib import Path
 
 from placement.replay.base import ReplayTimeout
+from placement.replay.shard_checkpoints import ShardCheckpoints
 from placement.replay.shard_items import TABLE, make_table
 from placement.replay.validation import Schema
 from placement.transport.deadline import within
@@ -19,8 +20,6 @@ from placement.transport.reverb_server import ReverbServer, start_server
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 INFO_SECONDS = 10
-_COMPLETE = "DONE"
-"""The file that Reverb writes last into a checkpoint's folder."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +65,7 @@ class ReplayShard:
         number: as given.
         address: `host:port` by which others reach it.
         port: TCP port that it listens on.
+        restored: the checkpoint that it started from; None = it began empty.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ReplayShard:
         self.number = number
         self._capacity = capacity
         self._schema = Schema(steps)
-        self._folder = None if checkpoint_folder is None else Path(checkpoint_folder)
+        self._saved = None if checkpoint_folder is None else ShardCheckpoints(Path(checkpoint_folder))
         self._checkpoints = 0
         self._saving = threading.Lock()
         self._gate: Gate | None = None
@@ -100,34 +100,24 @@ class ReplayShard:
         self.address, self.port = self._gate.address, self._gate.port
 
     def _start(self, port: int, bind: str, *, private: bool = False) -> ReverbServer:
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for folder in self._saved(self._folder):
-                if not (folder / _COMPLETE).exists():  # the process was killed meanwhile
-                    shutil.rmtree(folder, ignore_errors=True)
+        saved = self._saved
         while True:
             table = make_table(self._schema, capacity=self._capacity)
+            newest = self.restored = None if saved is None else saved.newest()
             try:
-                return start_server([table], port=port, bind=bind, checkpoint_folder=self._folder, private=private)
+                return start_server(
+                    [table],
+                    port=port,
+                    bind=bind,
+                    checkpoint_folder=None if saved is None else saved.begun,
+                    restore=newest,
+                    private=private,
+                )
             except RuntimeError as error:
-                if not self._put_aside(error):
+                if saved is None or newest is None:
                     raise
-
-    def _put_aside(self, error: RuntimeError) -> bool:
-        """Moves the newest checkpoint, which cannot be read, out of the way; whether there was one."""
-        if self._folder is None or not (checkpoints := self._saved(self._folder)):
-            return False
-        aside = self._folder.with_name(f"{self._folder.name}-damaged")
-        aside.mkdir(exist_ok=True)
-        target = aside / checkpoints[-1].name
-        checkpoints[-1].rename(target)
-        _log.warning("replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, target)
-        return True
-
-    @staticmethod
-    def _saved(folder: Path) -> list[Path]:
-        """Reverb's checkpoints, oldest first: folders named by the time."""
-        return sorted(path for path in folder.glob("????-??-??T??:??:*") if path.is_dir())
+                aside = saved.put_aside(newest)
+                _log.warning("replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, aside)
 
     def size(self) -> int:
         """Episodes held."""
@@ -144,19 +134,19 @@ class ReplayShard:
             ReplayTimeout: it was not saved in time.
             RuntimeError: it could not be saved.
         """
-        if self._folder is None:
+        if (saved := self._saved) is None:
             raise ValueError(f"replay shard {self.number} has no checkpoint folder: give it one when it is made")
         try:
-            saved = within(CHECKPOINT_SECONDS, self._save, name="shard checkpoint")
+            added = within(CHECKPOINT_SECONDS, functools.partial(self._save, saved), name="shard checkpoint")
         except TimeoutError:
-            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint in {self._folder}"
+            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint in {saved.begun}"
             raise ReplayTimeout(message) from None
         self._checkpoints += 1
-        return Path(saved)
+        return added
 
-    def _save(self) -> str:
+    def _save(self, saved: ShardCheckpoints) -> Path:
         with self._saving:
-            return str(self._server.client.checkpoint())
+            return saved.add(Path(self._server.client.checkpoint()))
 
     def statistics(self) -> ShardLoad:
         """How full it is, and what came and went."""

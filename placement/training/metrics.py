@@ -72,7 +72,9 @@ class MetricsWriter:
             self._rewrite(kept)
         (Path(folder) / TENSORBOARD_FOLDER).mkdir(exist_ok=True)
         # Not tensorboardX's `SummaryWriter`: its thread dies of a full disk, and every later call waits for it forever.
-        self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / "events"), f".{iteration}")
+        # Its files are read in the order of their names, which must not hang on the clocks of the machines in turn.
+        name = f"events_{iteration:09d}"
+        self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / name), f".{iteration}")
         self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops what lies past it
 
     def __enter__(self) -> MetricsWriter:

@@ -78,6 +78,7 @@ def start_server(
     port: int = 0,
     bind: str = "127.0.0.1",
     checkpoint_folder: str | os.PathLike[str] | None = None,
+    restore: str | os.PathLike[str] | None = None,
     timeout: float = 60.0,
     private: bool = False,
 ) -> ReverbServer:
@@ -90,6 +91,7 @@ def start_server(
             all interfaces, because the user said so.
         checkpoint_folder: where it saves, and what it starts from if there is a checkpoint; None = a temporary folder,
             removed when it stops.
+        restore: the checkpoint that it starts from where `checkpoint_folder` has none; None = empty.
         timeout: seconds that it may take to start (restoring has been known to hang).
         private: refuse to serve where a loopback address as `bind` cannot keep other machines out.
 
@@ -102,7 +104,7 @@ def start_server(
     folder = str(checkpoint_folder) if temporary is None else temporary.name
     try:
         with _starting, _reserved(port) as reserved:
-            server = ReverbServer(_launch(tables, reserved, folder, timeout), bind, temporary)
+            server = ReverbServer(_launch(tables, reserved, folder, restore, timeout), bind, temporary)
     except BaseException:
         if temporary is not None:
             temporary.cleanup()
@@ -145,9 +147,12 @@ def _reserved(port: int) -> Iterator[int]:
     raise PortTaken(f"no free port was found in {_ATTEMPTS} attempts: too many servers start at once")
 
 
-def _launch(tables: Sequence[reverb.Table], port: int, folder: str, timeout: float) -> reverb.Server:
+def _launch(
+    tables: Sequence[reverb.Table], port: int, folder: str, restore: str | os.PathLike[str] | None, timeout: float
+) -> reverb.Server:
     def launch() -> reverb.Server:
-        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder)
+        fallback = None if restore is None else str(restore)
+        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder, fallback_checkpoint_path=fallback)
         return reverb.Server(list(tables), port=port, checkpointer=checkpointer)
 
     with quiet_standard_error():

@@ -193,7 +193,35 @@ def test_a_damaged_checkpoint_is_put_aside(
     assert again.size() == 0 and not saved.exists()
     if damage == "cut":
         assert "replay shard 0: its checkpoint is damaged" in caplog.text
-        assert (tmp_path / "shard0-damaged" / saved.name).exists()
+        assert (tmp_path / "shard0-damaged" / f"{saved.name}-1").exists()
+
+
+def test_the_newest_checkpoint_counts_though_the_clock_was_put_back(
+    shards: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shard0"
+    (ahead,), addresses = shards(1, checkpoint_folder=folder)
+    client = ahead._server.client
+    with monkeypatch.context() as clock:
+        save = client.checkpoint
+
+        def save_in_the_future() -> str:
+            """As Reverb would name it on a machine whose clock is ahead."""
+            saved = Path(save())
+            return str(saved.rename(saved.with_name("2999-01-01T00:00:00.000000000+00:00")))
+
+        clock.setattr(client, "checkpoint", save_in_the_future)
+        writer(addresses, 0).write(episode(0), timeout=LONG)
+        ahead.checkpoint()
+    ahead.close()
+    (behind,), addresses = shards(1, checkpoint_folder=folder)
+    assert behind.size() == 1
+    writer(addresses, 0).write(episode(1), timeout=LONG)
+    newest = behind.checkpoint()
+    behind.close()
+    (again,), _ = shards(1, checkpoint_folder=folder)
+    assert again.size() == 2
+    assert [path for path in folder.iterdir() if not path.name.startswith(".")] == [newest], "only the newest is kept"
 
 
 def test_a_checkpoint_needs_a_folder(shards: Make) -> None:

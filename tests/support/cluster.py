@@ -26,6 +26,7 @@ from tests.support.ray_run import LONG, ROOT, RayRun
 HEAD = "head"
 PORT = 6379
 OBJECT_STORE = 80_000_000  # bytes, the least that Ray takes
+WALL_CLOCK = Path(__file__).with_name("wall_clock.c")
 
 
 def _links() -> ModuleType:
@@ -52,24 +53,40 @@ def missing() -> str:
     return "" if tried.returncode == 0 else "the kernel makes no network namespaces"
 
 
+def missing_clocks() -> str:
+    """Why hosts cannot have clocks of their own here; empty = they can."""
+    return "" if shutil.which("cc") else "needs a C compiler"
+
+
+def _build_clock(folder: Path) -> Path:
+    """The library that puts a process's wall clock forward or back."""
+    library = folder / "wall_clock.so"
+    command = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library), str(WALL_CLOCK), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
+    assert done.returncode == 0, done.stderr
+    return library
+
+
 class Cluster:
     """Nodes on hosts; made by `make_cluster`.
 
     Attributes:
         network: of the hosts.
         address: of the head, `host:port`.
+        token: that Ray asks for.
+        variables: environment of processes on the hosts.
     """
 
     def __init__(self, network: Any, folder: Path, variables: Mapping[str, str]) -> None:
         self.network = network
         self.address = f"{network.hosts[HEAD].address}:{PORT}"
-        self._folder, self._token = Path("/tmp") / f"hosts-{secrets.token_hex(4)}", secrets.token_hex(16)
+        self._folder, self.token = Path("/tmp") / f"hosts-{secrets.token_hex(4)}", secrets.token_hex(16)
         self._said = folder
-        self._variables = {
+        self.variables = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": self._token,
+            "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_health_check_failure_threshold": "20",  # else a node that was cut off for half a minute is given up
             "XLA_FLAGS": "",
@@ -80,13 +97,14 @@ class Cluster:
             way = ["ip", "-n", host.namespace, "route", "add", "default", "dev", "eth0"]
             subprocess.run(way, check=True, capture_output=True, timeout=LONG)
 
-    def start(self, host: str, *, cpus: int, gpus: int = 0, own: Path | None = None) -> None:
+    def start(self, host: str, *, cpus: int, gpus: int = 0, own: Path | None = None, minutes: float = 0.0) -> None:
         """Starts a node; the head first. Returns once it has joined.
 
         Args:
             host: its name.
             cpus, gpus: processors that it offers.
-            own: a folder that is another, empty one on this host, as on a disk of its own.
+            own: a folder that is another, empty one on this host, as on a disk of its own; the node works in it.
+            minutes: by which its clock is ahead.
         """
         where = self.network.hosts[host].address
         options = ["--block", f"--node-ip-address={where}", f"--num-cpus={cpus}", f"--num-gpus={gpus}"]
@@ -98,14 +116,18 @@ class Cluster:
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
         if own is not None:
             own.mkdir(parents=True, exist_ok=True)
-            mount = 'mount -t tmpfs -o size=100m own "$0" && exec "$@"'
+            mount = 'mount -t tmpfs -o size=100m own "$0" && cd "$0" && exec "$@"'
             command = ["unshare", "--mount", "sh", "-c", mount, str(own), *command]
+        variables = dict(self.variables)
+        if minutes:
+            library = str(_build_clock(self._said))
+            variables |= {"LD_PRELOAD": library, "WALL_CLOCK_AHEAD": f"{60 * minutes:.0f}"}
         with (self._said / f"{host}.txt").open("a") as said:
             begin = len(self.said(host))  # what an earlier start said is above
             started = self.network.start(
                 host,
                 command,
-                env=self._variables,
+                env=variables,
                 stdout=said,
                 stderr=said,
             )
@@ -138,7 +160,7 @@ class Cluster:
 
     def run(self, config: Mapping[str, Any], *, makers: Mapping[str, str] | None = None) -> RayRun:
         """A run whose command is given on the head."""
-        return RayRun(config, makers=makers, environment=self._variables, prefix=self._on(HEAD))
+        return RayRun(config, makers=makers, environment=self.variables, prefix=self.on(HEAD))
 
     def program(self, host: str, text: str, *arguments: str, token: str | None = None, timeout: float = LONG) -> str:
         """What a program of Python prints on a host; `token`: the cluster's, as somebody there believes."""
@@ -146,7 +168,7 @@ class Cluster:
         variables |= {"PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled" if token is None else "token"}
         variables |= {"RAY_AUTH_TOKEN": token or "", "HOME": str(self._said)}
         done = subprocess.run(
-            [*self._on(host), sys.executable, "-c", text, *arguments],
+            [*self.on(host), sys.executable, "-c", text, *arguments],
             env=variables,
             cwd=ROOT,
             capture_output=True,
@@ -160,12 +182,13 @@ class Cluster:
     def listeners(self, host: str) -> list[tuple[str, int]]:
         """(address, port) of every TCP socket that listens on a host."""
         said = subprocess.run(
-            [*self._on(host), "ss", "-H", "-l", "-t", "-n"], capture_output=True, text=True, timeout=LONG, check=True
+            [*self.on(host), "ss", "-H", "-l", "-t", "-n"], capture_output=True, text=True, timeout=LONG, check=True
         ).stdout
         found = [line.split()[3].rpartition(":") for line in said.splitlines()]
         return [(address, int(port)) for address, _, port in found]
 
-    def _on(self, host: str) -> Sequence[str]:
+    def on(self, host: str) -> Sequence[str]:
+        """The words before a command that is given on a host."""
         return ["ip", "netns", "exec", self.network.hosts[host].namespace]
 
     def stop(self) -> None:

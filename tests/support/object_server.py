@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,10 @@ from tests.support.waiting import wait_until
 class ObjectServer:
     """The server; `environment` makes S3's own tools and libraries use it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], address: str) -> None:
         self._process = process
         self.environment = {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ENDPOINT_URL": f"http://{address}",
             "AWS_ACCESS_KEY_ID": "somebody",
             "AWS_SECRET_ACCESS_KEY": "secret",
             "AWS_DEFAULT_REGION": "us-east-1",
@@ -37,32 +37,31 @@ class ObjectServer:
 
 
 @contextlib.contextmanager
-def object_server(folder: Path) -> Iterator[ObjectServer]:
-    """Runs the server and makes `s3://bucket`; skips where it is not installed."""
+def object_server(folder: Path, *, host: str = "127.0.0.1", prefix: Sequence[str] = ()) -> Iterator[ObjectServer]:
+    """Runs the server and makes `s3://bucket`; skips where it is not installed.
+
+    Args:
+        folder: for what it says.
+        host: the address that it listens on.
+        prefix: of commands, such as one that runs them where that address is.
+    """
     pytest.importorskip("moto.server", reason="needs moto's S3 server")
     pytest.importorskip("s3fs", reason="needs the extra s3")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with (folder / "s3.log").open("wb") as log:
+    command = [*prefix, sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
+    said = folder / "s3.log"
+    with said.open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        wait_until(lambda: process.poll() is not None or _listens(port))
-        assert process.poll() is None, (folder / "s3.log").read_text()
-        server = ObjectServer(process, port)
-        make = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
-        subprocess.run([sys.executable, "-c", make], env={**os.environ, **server.environment}, check=True, timeout=60)
+        wait_until(lambda: process.poll() is not None or "Running on" in said.read_text())
+        assert process.poll() is None, said.read_text()
+        server = ObjectServer(process, f"{host}:{port}")
+        make = [*prefix, sys.executable, "-c", "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"]
+        subprocess.run(make, env={**os.environ, **server.environment}, check=True, timeout=60)
         yield server
     finally:
         process.send_signal(signal.SIGCONT)
         process.terminate()
         process.wait(timeout=30)
-
-
-def _listens(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
-        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,18 @@ def test_tensorboard_files_hold_the_scalars(tmp_path: Path) -> None:
     events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     assert [(event.step, round(event.value, 6)) for event in events.Scalars("cost")] == [(1, 0.1), (2, 0.2), (3, 0.3)]
+
+
+def test_tensorboard_files_are_named_in_the_order_of_starts_though_the_clock_was_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path, range(1, 4))
+    (first,) = (tmp_path / "tensorboard").iterdir()
+    minutes_ago = time.time() - 300
+    monkeypatch.setattr(time, "time", lambda: minutes_ago)
+    _write(tmp_path, range(3, 6), resumed_at=2)
+    files = sorted((tmp_path / "tensorboard").iterdir())
+    assert len(files) == 2 and files[0] == first
 
 
 def test_metrics_of_episodes_by_hand() -> None:

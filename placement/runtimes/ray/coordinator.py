@@ -7,6 +7,7 @@ No parameters and no episodes pass through it.
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ OPTIONS = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
 LOST_HEARTBEATS = 10.0
 """A process that missed this many heartbeats in a row counts as dead until it sends one again."""
 NOTES = 200
+EDITION_BITS = 62
 
 
 class Coordinator:
@@ -62,8 +64,8 @@ class Coordinator:
         self._restarts: dict[str, float] = {}
         self._shortfalls: dict[int, Shortfall] = {}
         self._locations: dict[RoleName, tuple[ServerLocation, ...]] = {}
-        # A restarted coordinator must not repeat an edition that a process already has.
-        self._edition = time.time_ns()
+        # A restarted coordinator must not repeat an edition that a process already has, whatever its clock says.
+        self._edition = secrets.randbits(EDITION_BITS)
         self._stop = False
         self._publish()
 

@@ -34,6 +34,8 @@ class ShardProcess(RoleProcess):
             checkpoint_folder=folder,
             token=network.token,
         )
+        if shard.restored is not None:
+            coordinator.note(f"{self.who} takes back {shard.size()} episodes of its checkpoint {shard.restored.name}")
         try:
             coordinator.measure = lambda: telemetry.shard(shard.statistics())
             coordinator.serve(shard.address)
