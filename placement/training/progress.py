@@ -53,7 +53,7 @@ class Remaining:
     def seconds(self, row: Row) -> float:
         """Seconds left after the iteration of `row`; NaN while there is nothing to judge by."""
         now = row["iteration"], row["seconds"]
-        if self._first is None:
+        if self._first is None or now[1] < self._first[1]:  # the learner died, and had no checkpoint so late
             self._first = now
         done, spent = now[0] - self._first[0], now[1] - self._first[1]
         by_iterations = (self._iterations - now[0]) * spent / done if done else math.nan
