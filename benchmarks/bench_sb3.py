@@ -1,6 +1,7 @@
 """Steps per second under Stable-Baselines3's MaskablePPO: Gymnasium's `AsyncVectorEnv` and our pool, in one run.
 
     python benchmarks/bench_sb3.py [--designs toy6 clustered40] [--envs 64] [--seconds 3] [--rounds 3]
+        [--width 64] [--epochs 2] [--batch 256]      of MaskablePPO's network and gradient steps
 
 Two figures for each, medians of rounds in turn: the environments alone (a step and its action masks, actions legal at
 random, the draw not counted), and MaskablePPO's whole `learn`, network and gradient steps included. Both go through
@@ -103,17 +104,16 @@ def learning(envs: VecEnv, seconds: float, *, model: MaskablePPO) -> float:
     return (model.num_timesteps - before) / (time.perf_counter() - start)
 
 
-def compare(design: Design, count: int, seconds: float, rounds: int) -> None:
-    """Measures in turn and prints."""
+def compare(design: Design, count: int, seconds: float, rounds: int, *, width: int, epochs: int, batch: int) -> None:
+    """Measures in turn and prints; `width` of the network's two layers, `epochs` and `batch` of the gradient steps."""
     made: dict[str, VecEnv] = {
         "AsyncVectorEnv": AsyncVecEnv(design, count),
         "pool": PoolVecEnv(make_pool(design, count, config=CONFIG)),
     }
     steps = 2 * len(design.placing_order)
-    models = {
-        name: MaskablePPO("MultiInputPolicy", envs, n_steps=steps, batch_size=256, n_epochs=2, device="cpu", seed=0)
-        for name, envs in made.items()
-    }
+    settings: dict[str, Any] = {"n_steps": steps, "batch_size": batch, "n_epochs": epochs, "device": "cpu", "seed": 0}
+    settings["policy_kwargs"] = {"net_arch": [width, width]}
+    models = {name: MaskablePPO("MultiInputPolicy", envs, **settings) for name, envs in made.items()}
     print(f"  {design.name}, {count} environments")
     figures: dict[str, Callable[[str], float]] = {
         "environments alone": lambda name: alone(made[name], seconds),
@@ -137,10 +137,21 @@ def main() -> None:
     parser.add_argument("--envs", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--width", type=int, default=64)  # Stable-Baselines3's own default
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=256)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     for name in arguments.designs:
-        compare(load(name), arguments.envs, arguments.seconds, arguments.rounds)
+        compare(
+            load(name),
+            arguments.envs,
+            arguments.seconds,
+            arguments.rounds,
+            width=arguments.width,
+            epochs=arguments.epochs,
+            batch=arguments.batch,
+        )
 
 
 if __name__ == "__main__":

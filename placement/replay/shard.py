@@ -117,7 +117,9 @@ class ReplayShard:
                 if saved is None or newest is None:
                     raise
                 aside = saved.put_aside(newest)
-                _log.warning("replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, aside)
+                _log.warning(
+                    "replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, aside
+                )
 
     def size(self) -> int:
         """Episodes held."""

@@ -56,6 +56,8 @@ def test_remaining_time_by_iterations_and_by_the_clock() -> None:
     remaining = Remaining(10, 0)
     assert math.isnan(remaining.seconds(_row(1)))
     assert remaining.seconds(_row(2)) == 80
+    assert math.isnan(remaining.seconds({"iteration": 1.0, "seconds": 3.0})), "the learner began again"
+    assert remaining.seconds({"iteration": 2.0, "seconds": 5.0}) == 16
     limited = Remaining(10, 1.0)
     assert limited.seconds(_row(1)) == 50
     assert limited.seconds(_row(2)) == 40
