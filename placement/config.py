@@ -230,8 +230,13 @@ class PPOConfig(Settings, group="ppo."):
 
 @dataclasses.dataclass(frozen=True)
 class ExpertConfig(Settings, group="expert."):
-    """Search that improves the policy's best episodes, to be imitated; configs/config.yaml says what each means."""
+    """Placements to be imitated: of mixed size at first, and the policy's best once a search has improved them.
 
+    configs/config.yaml says what each setting means.
+    """
+
+    mixed_size: OrNone = 0
+    passes: Count = 200
     every: OrNone = 0
     placements: Count = 2
     moves: Count = 100_000

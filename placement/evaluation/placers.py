@@ -130,7 +130,8 @@ def _mixed_size(job: Job) -> PlacerOutcome:
     """Cells and macros placed together, once; in the time that is left the macros are annealed among the cells."""
     # late: JAX takes seconds to import
     from placement.evaluation.flat_evaluation import FlatJudge
-    from placement.evaluation.mixed_size import mixed_size_start, refine_among_cells
+    from placement.evaluation.mixed_size import refine_among_cells
+    from placement.training.mixed_size import mixed_size_start
 
     begin, config = time.process_time(), job.config
     assert config.design is not None

@@ -134,7 +134,7 @@ def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Cal
     """The start of method=mixed_size; none of the other methods."""
     if config.method != "mixed_size":
         return []
-    from placement.evaluation.mixed_size import mixed_size_start  # JAX takes seconds to import
+    from placement.training.mixed_size import mixed_size_start  # JAX takes seconds to import
 
     assert config.design is not None
     start = mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)

@@ -24,13 +24,18 @@ def is_def(path: str | os.PathLike[str]) -> bool:
 
 def read_imported_flat(folder: str | os.PathLike[str]) -> FlatDesign:
     """The flat design in a design's folder; raises DesignError where there is none, or it cannot be read."""
+    return read_flat(require_imported_flat(folder))
+
+
+def require_imported_flat(folder: str | os.PathLike[str]) -> Path:
+    """The file of the flat design in a design's folder; raises DesignError where there is none."""
     path = Path(folder) / FLAT_NAME
     if not path.is_file():
         raise DesignError(
             f"{folder} has no flat netlist ({FLAT_NAME}): import the design from its LEF, DEF, Bookshelf or flat "
             "protobuf files, or make one with `macro-placement generate flat`"
         )
-    return read_flat(path)
+    return path
 
 
 def read_clustered_def(

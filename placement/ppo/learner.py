@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import jax
@@ -265,6 +265,44 @@ class Learner:
         """Adds whole episodes from elsewhere, of better placements, to those that are imitated; raises as `prepare`."""
         self._check(episodes)
         self.state = self.state._replace(elites=updated_elites(self.state.elites, stack_episodes(episodes)))
+
+    def imitate(self, episodes: list[Episode], *, passes: int, stopped: Callable[[], bool] = lambda: False) -> float:
+        """Makes the actions of whole episodes likely (behavioural cloning), before any episode is learned from.
+
+        Args:
+            episodes: at least one; every action counts the same.
+            passes: over all of them; the learning rate decays linearly to a tenth. Adam begins anew afterwards.
+            stopped: is asked before each pass.
+
+        Returns:
+            The mean of -log p over the actions in the last pass, in nats; NaN without a pass.
+
+        Raises:
+            ValueError, IllegalAction: as `prepare`.
+        """
+        self._check(episodes)
+        buffer = self.buffer(len(episodes))
+        self.render(episodes, buffer)
+        prepared = self.load(episodes, buffer)
+        zeros = np.zeros(prepared.batch.values.shape, np.float32)
+        lengths = prepared.batch.length
+        data = self._data(prepared, Targets(zeros, zeros, lengths, 0.0), np.ones(len(episodes), np.float32))
+        coefficients = Coefficients(*(np.float32(0.0) for _ in Coefficients._fields))
+        generator = np.random.default_rng([*map(int, self.state.key), len(episodes)])
+        trained, loss = put(self.state.trained, replicated(self._mesh)), math.nan
+        for index in range(passes):
+            if stopped():
+                break
+            rate = self._config.learning_rate * _linear_decay(0.1, index / max(passes - 1, 1))
+            rates = Rates(np.float32(rate), np.float32(self._config.max_gradient_norm))
+            metrics = []
+            for minibatch in self._minibatches(generator.permutation(self._inside(lengths)), len(episodes)):
+                trained, step = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
+                metrics.append(step)
+            loss = float(np.mean([one.terms.loss for one in jax.device_get(metrics)]))
+        fresh = put(self._optimiser.init(trained.params), replicated(self._mesh))
+        self.state = self.state._replace(trained=trained._replace(opt_state=fresh))
+        return loss
 
     def _inside(self, lengths: np.ndarray) -> np.ndarray:
         """int32 [samples], the steps that lie within int [B] lengths, of B · T."""

@@ -33,6 +33,7 @@ from placement.training.run_result import RunResult
 from placement.training.saving import Saver
 from placement.training.seeds import SeedRole, role_key, role_seed
 from placement.training.supervisor import Supervisor
+from placement.training.teacher import make_teacher
 from placement.training.trained_run import Parameters, initial_parameters
 
 
@@ -99,9 +100,11 @@ def _train(
         progress=progress,
         saver=saver,
         expert=Expert(designs, config.env, config.expert, seed=seed) if config.expert.every else None,
+        teacher=make_teacher(config, designs),
     )
     loop = LearnerLoop(config, parts, folder, counters)
     interruption.at_once = loop.save
+    loop.teach()
     store.publish(counters.iteration, loop.state.parameters)
     # The actors.
     if not loop.done():

@@ -27,6 +27,7 @@ from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
 from placement.training.supervisor import Supervisor
+from placement.training.teacher import Teacher
 
 LOST_ITERATIONS = 5
 """With dead ends alone, after which the run says what to try."""
@@ -46,6 +47,7 @@ class LearnerParts:
         saver: of checkpoints.
         measures: more numbers for each iteration's row.
         expert: improves the best episodes, to be imitated; None: nobody does.
+        teacher: gives a new run placements to imitate; None: nobody does.
         received: is shown each iteration's episodes, before they are learned from.
         hosts: the learner hosts that this is one of.
     """
@@ -63,6 +65,7 @@ class LearnerParts:
     saver: Saver
     measures: Callable[[], Mapping[str, float]] = dict
     expert: Expert | None = None
+    teacher: Teacher | None = None
     received: Callable[[Sequence[Episode]], None] = lambda episodes: None
     hosts: Hosts = dataclasses.field(default_factory=Hosts)
 
@@ -84,6 +87,25 @@ class LearnerLoop:
         self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
         self.last: dict[str, float] = {}
         self._lost = 0  # iterations in a row that brought dead ends alone
+
+    def teach(self) -> None:
+        """Has the teacher, if there is one, teach a run that has not begun: before the parameters are published.
+
+        Where somebody asks to stop meanwhile it returns at once, and the next start begins here again.
+        """
+        parts = self.parts
+        if parts.teacher is None or self.state.counters.iteration:
+            return
+        stopped = parts.interruption.requested.is_set
+        try:
+            lessons = parts.teacher.lessons(stopped=stopped, note=parts.progress.note)
+        except KeyboardInterrupt:
+            return
+        if not lessons:
+            return
+        loss = parts.learner.imitate(lessons, passes=self._config.expert.passes, stopped=stopped)
+        parts.progress.note(f"{len(lessons)} placements imitated: -log p is {loss:.2f} in the mean of their actions")
+        self.state = self._good = self._capture(self.state.counters)
 
     def done(self) -> bool:
         """Whether the iterations are done or the time is up."""

@@ -33,6 +33,7 @@ from placement.training.saving import Saver
 from placement.training.seeds import SeedRole, role_key
 from placement.training.stored_run import published
 from placement.training.supervisor import Supervisor
+from placement.training.teacher import make_teacher
 from placement.training.trained_run import initial_parameters
 
 LOCK_NAME = ".learner.lock"
@@ -87,6 +88,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
             saver=saver,
             measures=lambda: {**_measures(replay, shards), **coordinator.reply.summary},
             expert=Expert(designs, config.env, config.expert, seed=config.seed) if config.expert.every else None,
+            teacher=make_teacher(config, designs),
             received=peers.received,
             hosts=host.hosts,
         )
@@ -96,6 +98,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
             "iteration": float(loop.state.counters.iteration),
             **telemetry.cache(root),
         }
+        loop.teach()
         parts.store.publish(counters.iteration, loop.state.parameters)
         coordinator.serve(root.address)
         yield loop
