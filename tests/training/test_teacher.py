@@ -104,6 +104,8 @@ def test_a_design_without_its_flat_netlist_is_refused_before_anything_starts(tmp
 
 def test_several_learner_hosts_are_not_taught(made: Path, tmp_path: Path) -> None:
     config = config_of(made, tmp_path)
-    several = dataclasses.replace(config, runtime=dataclasses.replace(config.runtime, name="ray", shards=2, learners=2))
+    several = dataclasses.replace(
+        config, runtime=dataclasses.replace(config.runtime, name="ray", actors=2, shards=2, learners=2)
+    )
     with pytest.raises(ConfigError, match=r"expert\.mixed_size=2: must be 0 with several learner hosts"):
         require_shares(several)
