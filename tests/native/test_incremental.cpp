@@ -63,7 +63,54 @@ void check_walk(int columns, int rows, int smoothing, const Weights& weights) {
   }
 }
 
+// Draws proposals with limits near their costs; a second one of the same moves says what they cost.
+void check_limits(const Weights& weights, int smoothing) {
+  const auto design = wide_design(70, 9, smoothing);
+  const double* x = design->initial_x.data();
+  const double* y = design->initial_y.data();
+  IncrementalCost cost(design, x, y, design->initial_orientation.data(), weights);
+  IncrementalCost whole(design, x, y, design->initial_orientation.data(), weights);
+  Random random(7);
+  int refused = 0, sure = 0;
+  for (int i = 0; i < 4000; ++i) {
+    NodeMove moves[2];
+    const int count = 1 + static_cast<int>(random.below(2));
+    for (int j = 0; j < count; ++j) {
+      moves[j] = cost.at(static_cast<int>(10 * random.below(6) + 5 * j + random.below(4)));
+      moves[j].x += 200 * random.both_ways() * random.fraction();
+      moves[j].y += 40 * random.both_ways() * random.fraction();
+      moves[j].orientation = static_cast<std::int8_t>(random.below(4));
+    }
+    const double before = cost.costs().proxy_cost, limit = before * (1 + 0.004 * random.both_ways());
+    const double after = whole.propose(moves, count).proxy_cost;
+    const bool proposed = cost.propose_within(moves, count, limit);
+    refused += after > limit;
+    if (!proposed) {
+      CHECK(after > limit);
+      CHECK(!cost.pending());
+      CHECK(cost.costs().proxy_cost == before);
+      ++sure;
+    } else {
+      CHECK(cost.costs().proxy_cost == after);
+    }
+    if (proposed && after <= limit) {
+      cost.accept();
+      whole.accept();
+    } else {
+      cost.undo();
+      whole.undo();
+    }
+  }
+  CHECK(refused > 500);
+  if (weights.name == CostName::proxy) CHECK(sure > refused / 2);
+}
+
 }  // namespace
+
+TEST(a_proposal_is_refused_only_where_its_cost_is_above_the_limit) {
+  for (const int smoothing : {0, 2}) check_limits({}, smoothing);
+  check_limits({1.0, 1.0, 1.0, CostName::chip}, 2);
+}
 
 TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
   for (const int smoothing : {0, 1, 2, 5, 90}) check_walk(70, 9, smoothing, {});

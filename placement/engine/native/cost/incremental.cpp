@@ -31,6 +31,8 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
     spreads_.resize(nets_->nets());
   } else {
     maps_ = std::make_unique<LiveMaps>(design_->canvas);
+    floor_ = std::make_unique<CongestionFloor>(design_->canvas, weights_);
+    if (!floor_->is_valid()) floor_.reset();
   }
   for (int net = 0; net < nets_->nets(); ++net) {
     const int start = nets_->net_start[net];
@@ -73,7 +75,9 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
   }
   reset_nets();
   if (maps_) maps_->reset(steps_, cover_);
-  sum_up(true, true);
+  costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
+  sum_up(true);
+  if (floor_) renew_floor();
 }
 
 void IncrementalCost::reset_nets() {
@@ -95,40 +99,77 @@ void IncrementalCost::reset_nets() {
 }
 
 const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
+  begin(moves, count);
+  change_nets(moves, count);
+  return costs_;
+}
+
+bool IncrementalCost::propose_within(const NodeMove* moves, int count, double limit) {
+  begin(moves, count);
+  if (floor_ && is_sure_above(moves, count, limit)) {
+    pending_ = false;
+    take_covers_back(moves);
+    costs_ = old_costs_;
+    return false;
+  }
+  change_nets(moves, count);
+  return true;
+}
+
+// Begins a proposal: what the macros cover, and its cost.
+void IncrementalCost::begin(const NodeMove* moves, int count) {
   old_moves_.clear();
   old_places_.clear();
   old_lengths_.clear();
   old_spreads_.clear();
+  boxes_.clear();
   old_costs_ = costs_;
   pending_ = true;
   gather_nets(moves, count);
-
-  if (maps_) maps_->begin();
-  bool density = false, blocks = false;
+  if (maps_) gather_routed(moves, count);
+  density_changed_ = blocks_changed_ = false;
   for (int i = 0; i < count; ++i) {
     const NodeMove old = at(moves[i].node);
     old_moves_.push_back(old);
     if (covers_alike(old, moves[i])) continue;
-    density = true;
-    const bool hard = design_->kind_of(old.node) == Kind::hard;
-    blocks |= hard;
+    density_changed_ = true;
+    blocks_changed_ |= design_->kind_of(old.node) == Kind::hard;
     const CellBox left = add_cover(old, -1.0), met = add_cover(moves[i], 1.0);
     if (!maps_) continue;
-    maps_->cover_changed(left, hard);
-    maps_->cover_changed(met, hard);
+    maps_->cover_changed(left);
+    maps_->cover_changed(met);
+    if (design_->kind_of(old.node) == Kind::hard) boxes_.insert(boxes_.end(), {left, met});
   }
+  if (density_changed_) costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
+}
+
+// The rest of the proposal.
+void IncrementalCost::change_nets(const NodeMove* moves, int count) {
   if (chip_) {
     propose_spreads(moves, count);
-    sum_up(density, true);
-    return costs_;
+    sum_up(true);
+    return;
   }
-  maps_changed_ = propose_routes(moves, count) | blocks;
+  maps_->begin();
+  for (const CellBox& box : boxes_) maps_->block_changed(box);
+  maps_changed_ = propose_routes(moves, count) | blocks_changed_;
   if (maps_changed_) {
     if (scans_all_) maps_->update_all(steps_, cover_);
     else maps_->update(steps_, cover_);
   }
-  sum_up(density, maps_changed_);
-  return costs_;
+  sum_up(maps_changed_);
+}
+
+// Takes back what the macros, proposed at `moves`, cover.
+void IncrementalCost::take_covers_back(const NodeMove* moves) {
+  for (const NodeMove& old : old_moves_) {
+    const NodeMove& now = *moves++;
+    if (covers_alike(now, old)) continue;
+    const CellBox left = add_cover(now, -1.0), met = add_cover(old, 1.0);
+    if (!maps_) continue;
+    maps_->cover_changed(left);
+    maps_->cover_changed(met);
+  }
 }
 
 bool IncrementalCost::covers_alike(const NodeMove& a, const NodeMove& b) const {
@@ -160,14 +201,12 @@ void IncrementalCost::set_length(int net, double length) {
 void IncrementalCost::undo() {
   if (!pending_) return;
   pending_ = false;
+  ++wasted_;
+  proposed_.clear();
+  for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
+  take_covers_back(proposed_.data());
   const PointPlace* old_place = old_places_.data();
   for (const NodeMove& old : old_moves_) {
-    const NodeMove now = at(old.node);
-    if (!covers_alike(now, old)) {
-      const CellBox left = add_cover(now, -1.0), met = add_cover(old, 1.0);
-      if (maps_) maps_->cover_restored(left);
-      if (maps_) maps_->cover_restored(met);
-    }
     x_[old.node] = old.x;
     y_[old.node] = old.y;
     orientation_[old.node] = old.orientation;
@@ -236,9 +275,8 @@ void IncrementalCost::refresh_maps() {
   grid_.congestion_cost(steps_, cover_);
 }
 
-void IncrementalCost::sum_up(bool density, bool congestion) {
+void IncrementalCost::sum_up(bool congestion) {
   costs_.wirelength_cost = costs_.wirelength * nets_->per_wirelength;
-  if (density) costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
   if (congestion) costs_.congestion_cost = chip_ ? chip_->congestion_cost() : maps_->congestion_cost();
   costs_.proxy_cost = weighted_sum(costs_, weights_);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/cost.hpp"
+#include "cost/congestion_floor.hpp"
 #include "cost/live_maps.hpp"
 
 namespace placement {
@@ -31,7 +32,13 @@ class IncrementalCost {
 
   // The cost with `count` distinct macros moved at once. Accepts what is still pending.
   const Costs& propose(const NodeMove* moves, int count);
-  void accept() { pending_ = false; }
+  // The same, unless it is soon sure that the cost would be above `limit`: then false, and nothing is proposed.
+  bool propose_within(const NodeMove* moves, int count, double limit);
+  void accept() {
+    pending_ = false;
+    is_floor_standing_ = false;
+    ++accepted_;
+  }
   // Takes the pending proposal back; nothing happens when there is none.
   void undo();
   bool pending() const { return pending_; }
@@ -72,10 +79,19 @@ class IncrementalCost {
   void renew_net(int net, bool routed);
   bool propose_routes(const NodeMove* moves, int count);
   void propose_spreads(const NodeMove* moves, int count);
+  void begin(const NodeMove* moves, int count);
+  void change_nets(const NodeMove* moves, int count);
+  void take_covers_back(const NodeMove* moves);
+  bool is_sure_above(const NodeMove* moves, int count, double limit);
+  void renew_floor();
+  double floor_of_nets();
+  double floor_of_block(const NodeMove& macro) const;
+  template <int kPoints>
+  double floor_of_net(int net, bool routed);
   void put(const NodeMove& move);
   bool covers_alike(const NodeMove& a, const NodeMove& b) const;
   CellBox add_cover(const NodeMove& at, double sign);
-  void sum_up(bool density, bool congestion);
+  void sum_up(bool congestion);
 
   struct OldLength {
     std::int32_t net;
@@ -103,6 +119,10 @@ class IncrementalCost {
   RouteSteps steps_;
   MacroCover cover_;
   std::unique_ptr<LiveMaps> maps_;  // of the proxy cost only
+  std::unique_ptr<CongestionFloor> floor_;  // the same
+  double standing_floor_ = 0;         // of the placement as it stands
+  bool is_floor_standing_ = false;    // standing_floor_ is up to date
+  std::int64_t accepted_ = 0, wasted_ = 0;  // proposals since the floor's gcells were taken; wasted: undone
   Costs costs_;
   // Of the chip cost only; then steps_ and cover_ are as of the last refresh_maps(), which fills grid_.
   std::unique_ptr<ChipCost> chip_;
@@ -115,7 +135,9 @@ class IncrementalCost {
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
   std::vector<OldLength> old_lengths_;
   std::vector<NetSpread> old_spreads_;  // of the same nets
-  bool maps_changed_ = false;
+  std::vector<CellBox> boxes_;          // that hard macros left and met
+  std::vector<NodeMove> proposed_;      // workspace of undo()
+  bool density_changed_ = false, blocks_changed_ = false, maps_changed_ = false;
   bool scans_all_ = false;  // the maps, instead of what the proposal changes
   Costs old_costs_;
 

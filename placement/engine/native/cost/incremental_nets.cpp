@@ -14,7 +14,6 @@ constexpr int kAhead = 6;  // nets whose records are fetched meanwhile
 
 // Moves the macros; the nets' lengths follow, and the routes of those that moved to other gcells. Returns whether any did.
 bool IncrementalCost::propose_routes(const NodeMove* moves, int count) {
-  gather_routed(moves, count);
   scans_all_ = changes_many(moves, count);
   steps_.begin(!scans_all_);
   for (int i = 0; i < count; ++i) mark_points(moves[i].node, 1);

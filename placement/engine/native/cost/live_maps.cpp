@@ -106,16 +106,15 @@ void LiveMaps::mark(Side& side, int line, int first, int last) {
   }
 }
 
-void LiveMaps::cover_changed(const CellBox& box, bool hard) {
-  cover_restored(box);
-  if (!hard || box.last_column < box.first_column) return;
+void LiveMaps::block_changed(const CellBox& box) {
+  if (box.last_column < box.first_column) return;
   for (int row = box.first_row; row <= box.last_row; ++row) mark(sides_[0], row, box.first_column, box.last_column);
   for (int column = box.first_column; column <= box.last_column; ++column) {
     mark(sides_[1], column, box.first_row, box.last_row);
   }
 }
 
-void LiveMaps::cover_restored(const CellBox& box) {
+void LiveMaps::cover_changed(const CellBox& box) {
   for (int row = box.first_row; row <= box.last_row && box.first_column <= box.last_column; ++row) {
     densest_.touch(row * columns_ + box.first_column, row * columns_ + box.last_column + 1);
   }

@@ -20,15 +20,16 @@ class LiveMaps {
   void reset(const RouteSteps& steps, const MacroCover& cover);
   // Begins a proposal; what came before stays.
   void begin();
-  // The cover changed in `box`; `hard`: its blockage, too.
-  void cover_changed(const CellBox& box, bool hard);
+  // The cover changed in `box`, be it by a proposal or by taking one back.
+  void cover_changed(const CellBox& box);
+  // A proposal changed the blockage in `box`.
+  void block_changed(const CellBox& box);
   // Takes in what changed since begin(): the steps' log, and the cover's boxes.
   void update(const RouteSteps& steps, const MacroCover& cover);
   // The same from all steps, which need no log: sooner done where most of them changed.
   void update_all(const RouteSteps& steps, const MacroCover& cover);
-  // Goes back to begin(). Tell cover_restored() of the boxes that were changed.
+  // Goes back to begin(), but for the cover.
   void undo();
-  void cover_restored(const CellBox& box);
 
   double density_cost(const MacroCover& cover);
   double congestion_cost() { return is_scan_ ? busiest_(congestion_.data()) : busiest_.kept(congestion_.data()); }

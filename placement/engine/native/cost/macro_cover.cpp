@@ -93,4 +93,23 @@ void MacroCover::add_block(const Span& columns, const Span& rows, double sign) {
   }
 }
 
+double MacroCover::block_price(double x, double y, double width, double height, const double* vertical,
+                               const double* horizontal) const {
+  const double left = x - width / 2, right = x + width / 2, bottom = y - height / 2, top = y + height / 2;
+  if (right <= 0 || top <= 0 || left >= width_ || bottom >= height_) return 0;
+  const Span columns = span(left, right, cell_width_, per_width_, columns_);
+  const Span rows = span(bottom, top, cell_height_, per_height_, rows_);
+  double sum = 0;
+  for (int row = rows.first; row <= rows.last; ++row) {
+    const double up = rows.share(row);
+    const bool blocks_up = row <= rows.last - rows.partial && up > 0;
+    for (int column = columns.first; column <= columns.last; ++column) {
+      const double across = columns.share(column);
+      if (blocks_up) sum += vertical[row * columns_ + column] * across;
+      if (column <= columns.last - columns.partial && across > 0) sum += horizontal[column * rows_ + row] * up;
+    }
+  }
+  return sum;
+}
+
 }  // namespace placement

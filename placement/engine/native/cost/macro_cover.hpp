@@ -29,12 +29,16 @@ class MacroCover {
   // Adds (sign 1) or takes away (sign −1) a macro of `width` × `height` µm centred at x, y; only hard macros block.
   // Returns the gcells that it meets.
   CellBox add(double x, double y, double width, double height, bool hard, double sign);
+  // What the blockage of the same macro, a hard one, costs at a price for each share: vertical [R, C], horizontal [C, R].
+  double block_price(double x, double y, double width, double height, const double* vertical, const double* horizontal) const;
 
  private:
   struct Span {  // the gcells that a macro meets along one axis
     int first, last;
     double first_share, last_share;  // of a gcell's side; the last is 0 where there is only one
     bool partial;                    // more than one gcell, and the first or the last not covered whole
+
+    double share(int at) const { return at == first ? first_share : at == last ? last_share : 1.0; }
   };
   static Span span(double low, double high, double size, double per_size, int count);
   static void fill(const Span& span, double* shares);

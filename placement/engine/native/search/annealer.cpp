@@ -81,8 +81,11 @@ void Annealer::run(std::int64_t moves, double hot, double cold) {
     if (count == 0) continue;
     ++tally_.evaluated[kind];
     const double before = cost_.costs().proxy_cost;
-    const double change = cost_.propose(drawer_.moves(), count).proxy_cost - before;
-    if (change > 0 && !(temperature > 0 && random_.fraction() < std::exp(-change / temperature))) {
+    // What the move may cost is drawn first, so that most of those that cost more need no whole evaluation.
+    const double allowed = temperature > 0 ? -temperature * std::log(random_.fraction()) : 0.0;
+    if (!cost_.propose_within(drawer_.moves(), count, before + allowed)) continue;
+    const double change = cost_.costs().proxy_cost - before;
+    if (!(change <= allowed)) {
       cost_.undo();
       continue;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "cost/legality.hpp"
 
@@ -399,43 +400,62 @@ bool MoveDrawer::soft_step(Random& random) {
   return true;
 }
 
-// The interval on an axis in which the total length of the node's nets is least: between the two medians of the other
-// ends of their bounding intervals.
-MoveDrawer::Interval MoveDrawer::median(int node, bool across) {
+// Takes in the ends of the bounding intervals of the node's nets, without its own points, on both axes.
+void MoveDrawer::find_ends(int node) {
   const CompactNets& nets = *cost_.nets();
-  ends_.clear();
-  double total = 0;
+  const PointPlace* places = cost_.places().data();
+  for (auto& ends : ends_) ends.clear();
+  ends_weight_ = 0;
   for (int j = cost_.node_net_start()[node]; j < cost_.node_net_start()[node + 1]; ++j) {
     const int net = cost_.node_nets()[j];
-    double low = INFINITY, high = -INFINITY;
+    Pair low = Pair::of(INFINITY, INFINITY), high = Pair::of(-INFINITY, -INFINITY);
     for (int i = nets.net_start[net]; i < nets.net_start[net + 1]; ++i) {
       const int point = nets.net_points[i];
       if (nets.point_node[point] == node) continue;
-      const double at = across ? cost_.places()[point].x : cost_.places()[point].y;
-      low = std::min(low, at);
-      high = std::max(high, at);
+      const Pair at = Pair::load(&places[point].x);
+      low = least(low, at);
+      high = largest(high, at);
     }
-    if (low > high) continue;
-    ends_.emplace_back(low, nets.wire_weight[net]);
-    ends_.emplace_back(high, nets.wire_weight[net]);
-    total += nets.wire_weight[net];
+    double lows[2], highs[2];
+    low.store(lows);
+    high.store(highs);
+    if (lows[0] > highs[0]) continue;
+    const double weight = nets.wire_weight[net];
+    for (int axis = 0; axis < 2; ++axis) {
+      ends_[axis].emplace_back(lows[axis], weight);
+      ends_[axis].emplace_back(highs[axis], weight);
+    }
+    ends_weight_ += weight;
   }
-  const double here = across ? cost_.x()[node] : cost_.y()[node];
-  if (ends_.empty()) return {here, here};
-  std::sort(ends_.begin(), ends_.end());
-  double passed = 0;
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    passed += ends_[i].second;
-    if (passed < total) continue;
-    const bool flat = passed == total && i + 1 < ends_.size();
-    return {ends_[i].first, ends_[flat ? i + 1 : i].first};
+}
+
+// The interval in which the total length of the nets is least: between the two medians of their ends. Changes their order.
+MoveDrawer::Interval MoveDrawer::median(Numbers& ends, double here) const {
+  if (ends.empty()) return {here, here};
+  auto first = ends.begin(), last = ends.end();
+  for (double passed = 0;;) {
+    const double pivot = std::max(std::min(first->first, (last - 1)->first),
+                                  std::min(std::max(first->first, (last - 1)->first), (first + (last - first) / 2)->first));
+    const auto equal = std::partition(first, last, [&](const auto& end) { return end.first < pivot; });
+    const auto above = std::partition(equal, last, [&](const auto& end) { return end.first == pivot; });
+    const auto weight = [](double sum, const auto& end) { return sum + end.second; };
+    const double below = std::accumulate(first, equal, passed, weight), through = std::accumulate(equal, above, below, weight);
+    if (below >= ends_weight_ && equal != first) {
+      last = equal;
+    } else if (through >= ends_weight_ || above == last) {
+      const bool flat = through == ends_weight_ && above != ends.end();
+      return {pivot, flat ? std::min_element(above, ends.end())->first : pivot};
+    } else {
+      passed = through;
+      first = above;
+    }
   }
-  return {ends_.back().first, ends_.back().first};
 }
 
 bool MoveDrawer::soft_median(Random& random) {
   NodeMove to = cost_.at(random_soft(random));
-  const Interval x = median(to.node, true), y = median(to.node, false);
+  find_ends(to.node);
+  const Interval x = median(ends_[0], to.x), y = median(ends_[1], to.y);
   const double scale = std::exp2(kFinest * random.fraction());
   to.x = x.low + random.fraction() * (x.high - x.low) + scale * random.both_ways() * scale_x(MoveKind::soft_median);
   to.y = y.low + random.fraction() * (y.high - y.low) + scale * random.both_ways() * scale_y(MoveKind::soft_median);

@@ -97,7 +97,8 @@ class MoveDrawer {
   bool soft_pull(Random& random);
   bool soft_swap(Random& random);
   bool soft_hot(Random& random);
-  Interval median(int node, bool across);
+  void find_ends(int node);
+  Interval median(Numbers& ends, double here) const;
   double scale_x(MoveKind kind) const { return reach[static_cast<int>(kind)] * cell_width_; }
   double scale_y(MoveKind kind) const { return reach[static_cast<int>(kind)] * cell_height_; }
 
@@ -111,7 +112,8 @@ class MoveDrawer {
   std::vector<std::int32_t> hard_, soft_;  // movable
   std::vector<NodeMove> moves_;
   std::vector<NodeMove> line_;             // workspace of hard_roll
-  Numbers ends_;                           // workspace of median: (place, weight)
+  Numbers ends_[2];                        // workspace of soft_median: (place, weight) on both axes
+  double ends_weight_ = 0;                 // of half of them
   std::vector<std::int32_t> hot_rows_, hot_columns_;  // one entry for each of the busiest gcells
 };
 
