@@ -131,9 +131,11 @@ def search(
     if found is not None:
         annealers = _resumed(run, found, make)
     else:
-        entrants = starts or make_starts(design, config, start_seed)
+        begun = time.thread_time()
+        entrants = starts or make_starts(design, config, start_seed, weights)
         annealers = [make(entrant.placement, seed=race_seed) for entrant in entrants]
-        run.begin([entrant.name for entrant in entrants], annealers, given=bool(starts))
+        spent = time.thread_time() - begun
+        run.begin([entrant.name for entrant in entrants], annealers, given=bool(starts), seconds=spent)
     if run.racing:
         chosen = run.race(annealers, threads)
         if not run.racing:
@@ -209,11 +211,11 @@ class _SearchRun:
         """Whether the starts have yet to be raced to the end."""
         return bool(self._racing)
 
-    def begin(self, names: list[str], entrants: Sequence[Annealer], *, given: bool) -> None:
-        """Takes note of the starts; `given`: they are to be refined."""
-        self._racing, self._given = names, given
+    def begin(self, names: list[str], entrants: Sequence[Annealer], *, given: bool, seconds: float) -> None:
+        """Takes note of the starts; `given`: they are to be refined; `seconds`: of CPU time that they took."""
+        self._racing, self._given, self._seconds = names, given, seconds
         self._unit = min(annealer.best_cost for annealer in entrants)
-        self.history = [Point(0.0, 0, self._unit)]
+        self.history = [Point(seconds, 0, self._unit)]
 
     def race(self, entrants: Sequence[Annealer], threads: int) -> list[Placement]:
         """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are.

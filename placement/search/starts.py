@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from placement.engine import _native
+from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, proxy_cost
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
@@ -20,9 +20,15 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.search.config import STARTS, AnnealConfig
 from placement.search.legaliser import NoRoom, legalise
+from placement.search.rows import RowPacker
+from placement.search.springs import spring_matrix, springs_at_rest
 
-STRETCHES = (1.0, 1.15, 1.3, 1.45)
-"""Pitch of the macros of a row over their widths."""
+RACED = 4
+"""Pitches of rows or columns, the cheapest, that are starts."""
+DEARER = 2
+"""Pitches in turn, ever wider, that cost more than the cheapest so far, after which no more are looked at."""
+HOLDS = (0.01, 0.03, 0.1, 0.3)
+"""How stiffly hard macros are tied to their places while springs say how to exchange them; relative to their nets."""
 NOISE = 0.1
 """Share of the added wirelength that is random in greedy starts."""
 
@@ -34,7 +40,9 @@ class Start(NamedTuple):
     placement: Placement
 
 
-def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
+def make_starts(
+    design: Design, config: AnnealConfig, seed: int, weights: CostWeights = DEFAULT_WEIGHTS
+) -> list[Start]:
     """A start of each kind that `config` names, several of `packed`; kinds that find no room are left out.
 
     Where none of them finds room, the other kinds are tried.
@@ -46,10 +54,10 @@ def make_starts(design: Design, config: AnnealConfig, seed: int) -> list[Start]:
     generator = np.random.default_rng(seed)
     found: list[Start] = []
     for kind in config.starts:
-        found += _KINDS[kind](design, config, generator)
+        found += _KINDS[kind](design, config, generator, weights)
     for kind in STARTS:  # better any than none
         if not found and kind not in config.starts:
-            found += _KINDS[kind](design, config, generator)
+            found += _KINDS[kind](design, config, generator, weights)
     if not found:
         raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(STARTS)}")
     return [Start(start.name, _with_soft(design, start.placement, config.soft_placer)) for start in found]
@@ -88,22 +96,57 @@ def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
     return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
 
-def _packed(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
-    """Macros in rows from the lower and the upper edge inwards, with more or less room between those of a row.
+def _packed(design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights) -> Iterator[Start]:
+    """Macros in rows and in columns with more or less room between them, where springs along the nets would have them.
 
     The density cost looks at the fullest gcells only, so gaps between macros that leave no gcell full are worth much.
     """
     if len(design.placing_order) == 0:
         yield Start("fixed", design.initial)
         return
-    for stretch in STRETCHES:
-        placement = pack_rows(design, stretch, config, generator)
-        if placement is not None:
-            yield Start(f"packed {stretch:g}", placement)
+    springs = spring_matrix(design)
+    rest = springs_at_rest(design, springs=springs)
+    for packer, name, stretch, placement in _cheapest_rows(design, config, generator, weights, rest):
+        for hold in HOLDS:
+            like = springs_at_rest(design, like=placement, hold=hold, springs=springs)
+            placement = packer.pack(stretch, generator, like=like) or placement
+        yield Start(name, placement)
 
 
-def repacked(design: Design, start: Start, config: AnnealConfig, seed: int) -> list[Start]:
-    """A placement's macros in rows of each pitch, those of equal size as near to where they stood as can be.
+class _Rows(NamedTuple):
+    packer: RowPacker
+    name: str
+    stretch: float
+    placement: Placement
+
+
+def _cheapest_rows(
+    design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights, like: Placement
+) -> list[_Rows]:
+    """The RACED cheapest of several pitches of rows and columns, macros as near to where they stand in `like` as can be.
+
+    From narrow to wide, until two in turn are dearer than the cheapest of their kind.
+    """
+    found: list[tuple[float, int, _Rows]] = []
+    for upright, kind in ((False, "packed"), (True, "packed upright")):
+        packer = RowPacker(design, config, upright=upright)
+        least, dearer = np.inf, 0
+        for stretch in packer.stretches():
+            placement = packer.pack(stretch, generator, like=like)
+            if placement is None:
+                continue
+            cost = proxy_cost(design, _with_soft(design, placement, "analytic_fast"), weights=weights).proxy_cost
+            found.append((cost, len(found), _Rows(packer, f"{kind} {stretch:.3g}", stretch, placement)))
+            least, dearer = (cost, 0) if cost < least else (least, dearer + 1)
+            if dearer == DEARER:
+                break
+    return [rows for _, _, rows in sorted(found)[:RACED]]
+
+
+def repacked(
+    design: Design, start: Start, config: AnnealConfig, seed: int, weights: CostWeights = DEFAULT_WEIGHTS
+) -> list[Start]:
+    """A placement's macros in rows and columns, those of equal size as near to where they stood as can be.
 
     The macros keep their neighbourhoods, and get the gaps that lower the density cost.
 
@@ -111,108 +154,21 @@ def repacked(design: Design, start: Start, config: AnnealConfig, seed: int) -> l
         design: whose macros.
         start: where they stand.
         config: of the search.
-        seed: of the order of macros of unlike sizes in the rows.
+        seed: of whatever is drawn.
+        weights: of the cost that the cheapest few pitches are chosen by.
     """
-    found = []
-    for stretch in STRETCHES:
-        placement = pack_rows(design, stretch, config, np.random.default_rng(seed), like=start.placement)
-        if placement is not None:
-            name = f"{start.name}, repacked {stretch:g}"
-            found.append(Start(name, _with_soft(design, placement, config.soft_placer)))
-    return found
-
-
-def pack_rows(
-    design: Design,
-    stretch: float,
-    config: AnnealConfig,
-    generator: np.random.Generator,
-    *,
-    like: Placement | None = None,
-) -> Placement | None:
-    """The movable hard macros in rows, the tallest first, those of equal height in random order.
-
-    Args:
-        design: whose macros.
-        stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
-        config: what macros keep clear of.
-        generator: of the order.
-        like: macros of equal size change places so that the sum of their squared distances to where they stand here is
-            the least.
-
-    Returns:
-        None where they do not fit, or what they must keep off is in the way.
-    """
-    across, up = _row_gaps(design, config)
-    canvas, initial = design.canvas, design.initial
-    order = generator.permutation(design.placing_order)
-    height = design.netlist.sides(design.initial.orientation)[1]
-    order = order[np.argsort(-height[order], kind="stable")]
-    rows = list(_rows_of(design, order, stretch, across))
-    heights = [float(height[row].max()) + up for row in rows]
-    whole = [np.ceil(tall / canvas.cell_height - 1e-9) * canvas.cell_height for tall in heights]
-    heights = whole if sum(whole) <= canvas.height else heights  # on whole gcells where there is room
-    if sum(heights) > canvas.height + up:
-        return None
-    x, y = initial.x.copy(), initial.y.copy()
-    low, high = 0.0, canvas.height
-    for number, (row, tall) in enumerate(zip(rows, heights, strict=True)):
-        _spread(design, row, x, across)
-        y[row] = low + tall / 2 if number % 2 == 0 else high - tall / 2
-        low, high = (low + tall, high) if number % 2 == 0 else (low, high - tall)
-    if like is not None:
-        _exchange(design, x, y, like)
-    try:
-        return legal(
-            design, initial.moved(design.placing_order, x[design.placing_order], y[design.placing_order]), config
-        )
-    except NoRoom:
-        return None
-
-
-def _row_gaps(design: Design, config: AnnealConfig) -> tuple[float, float]:
-    """µm between macros of a row, and between rows."""
-    halos = design.constraints.sides(design.initial.orientation)
-    across, up = (2 * float(halo[design.placing_order].max(initial=0.0)) for halo in halos)
-    return max(config.spacing, across), max(config.spacing, up)
-
-
-def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
-    """Gives the spots that macros of equal size have in `x`, `y` (µm, changed) to those of them that stand nearest."""
-    macros = design.placing_order
-    sides = np.stack(design.netlist.sides(design.initial.orientation), axis=1)[macros]
-    for size in np.unique(sides, axis=0):
-        equal = macros[(sides == size).all(axis=1)]
-        distance = (like.x[equal][:, None] - x[equal]) ** 2 + (like.y[equal][:, None] - y[equal]) ** 2
-        who, spot = linear_sum_assignment(distance)
-        x[equal[who]], y[equal[who]] = x[equal[spot]], y[equal[spot]]
-
-
-def _rows_of(design: Design, order: np.ndarray, stretch: float, spacing: float) -> Iterator[np.ndarray]:
-    width = design.netlist.sides(design.initial.orientation)[0] + spacing
-    row: list[int] = []
-    for node in order:
-        if row and (width[row].sum() + width[node]) * stretch > design.canvas.width + spacing:
-            yield np.array(row)
-            row = []
-        row.append(int(node))
-    yield np.array(row)
-
-
-def _spread(design: Design, row: np.ndarray, x: np.ndarray, spacing: float) -> None:
-    """Puts a row's macros evenly over the canvas's width, half a gap at the edges."""
-    width = design.netlist.sides(design.initial.orientation)[0][row]
-    gap = (design.canvas.width - width.sum()) / len(row)
-    left, right = (
-        (gap / 2, gap) if gap >= spacing else (0.0, (design.canvas.width - width.sum()) / max(1, len(row) - 1))
-    )
-    x[row] = left + np.concatenate([[0.0], np.cumsum(width + right)[:-1]]) + width / 2
+    cheapest = _cheapest_rows(design, config, np.random.default_rng(seed), weights, start.placement)
+    return [
+        Start(f"{start.name}, re{rows.name}", _with_soft(design, rows.placement, config.soft_placer)) for rows in cheapest
+    ]
 
 
 def _on_grid(name: str) -> Callable[..., Iterator[Start]]:
     """A kind of start that puts macro after macro on the legal gcell of least score."""
 
-    def make(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+    def make(
+        design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
+    ) -> Iterator[Start]:
         with refusing_unplayable([design]):
             try:
                 state = PlacementState(design)
@@ -256,7 +212,9 @@ def _anywhere(state: PlacementState, generator: np.random.Generator) -> np.ndarr
     return generator.random((state.design.action_canvas.rows, state.design.action_canvas.columns))
 
 
-def _initial(design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
+def _initial(
+    design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
+) -> Iterator[Start]:
     """The placement that the design came with, made legal."""
     if not design.initial.placed[design.placing_order].all():
         return
