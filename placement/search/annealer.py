@@ -36,6 +36,7 @@ WEIGHTS = {
     "soft_pull": 2.0,
     "soft_swap": 1.0,
     "soft_hot": 1.0,
+    "soft_draw": 2.0,
 }
 
 

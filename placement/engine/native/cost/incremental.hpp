@@ -51,6 +51,8 @@ class IncrementalCost {
   NodeMove at(int node) const { return {node, x_[node], y_[node], orientation_[node]}; }
 
   const Design& design() const { return *design_; }
+  const std::shared_ptr<const Design>& shared_design() const { return design_; }
+  const Weights& weights() const { return weights_; }
   const std::shared_ptr<const CompactNets>& nets() const { return nets_; }
   const std::vector<PointPlace>& places() const { return places_; }  // [Q]
   // Merged nets of a node: node_nets()[node_net_start()[node]] and on, each once.
@@ -60,6 +62,8 @@ class IncrementalCost {
   const double* vertical_map() const { return chip_ ? grid_.vertical() : maps_->vertical(); }
   const double* horizontal_map() const { return chip_ ? grid_.horizontal() : maps_->horizontal(); }
   void refresh_maps();
+  // Share of each gcell under macros, [R, C]; of the proxy cost only.
+  const double* density_map() const { return cover_.density().data(); }
 
  private:
   void index_nets();

@@ -10,6 +10,8 @@ namespace placement {
 namespace {
 
 constexpr std::int64_t kAdaptEvery = 4096;   // moves
+constexpr std::int64_t kLeastPriced = 256;   // moves between two pricings of the gcells, and one for so many gcells
+constexpr std::int64_t kGcellsPerMove = 4;
 constexpr double kWanted = 0.3;              // target acceptance rate of shifts
 constexpr double kStep = 1.15;               // factor by which one adaptation changes a reach
 constexpr double kEnough = 50;               // proposals of a kind before its reach is adapted
@@ -69,9 +71,13 @@ MoveKind Annealer::pick() {
 void Annealer::run(std::int64_t moves, double hot, double cold) {
   if (!(cumulative_.back() > 0) || moves <= 0) return;
   double temperature = hot;
+  const bool prices = base_[static_cast<int>(MoveKind::soft_draw)] > 0;
+  const std::int64_t price_every = std::max(kLeastPriced, design_->canvas.cells() / kGcellsPerMove);
   const double factor = hot > 0 && cold > 0 ? std::pow(cold / hot, 1.0 / static_cast<double>(moves)) : 1.0;
   for (std::int64_t i = 0; i < moves; ++i, temperature *= factor) {
     if (i % kAdaptEvery == 0) adapt();
+    if (prices && i % price_every == 0) drawer_.price(i == 0);
+    drawer_.temperature = temperature;
     ++moves_;
     const MoveKind picked = pick();
     const int kind = static_cast<int>(picked);

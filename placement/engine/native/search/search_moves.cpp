@@ -21,7 +21,7 @@ const std::array<const char*, kMoveKinds>& move_names() {
   static const std::array<const char*, kMoveKinds> names = {
       "hard_shift", "hard_slide",   "hard_align",  "hard_jump",  "hard_pull",  "hard_abut",
       "hard_swap",  "hard_permute", "hard_roll", "hard_mirror", "hard_trade", "soft_shift", "soft_step",
-      "soft_median", "soft_pull",   "soft_swap",   "soft_hot"};
+      "soft_median", "soft_pull",   "soft_swap",   "soft_hot",  "soft_draw"};
   return names;
 }
 
@@ -45,6 +45,7 @@ MoveDrawer::MoveDrawer(const IncrementalCost& cost, const MoveOptions& options)
 }
 
 bool MoveDrawer::possible(MoveKind kind) const {
+  if (kind == MoveKind::soft_draw && cost_.weights().name != CostName::proxy) return false;
   if (kind >= MoveKind::soft_shift) return soft_.size() > (kind == MoveKind::soft_swap);
   if (kind == MoveKind::hard_swap || kind == MoveKind::hard_abut) return hard_.size() > 1;
   if (kind == MoveKind::hard_permute || kind == MoveKind::hard_roll) return hard_.size() > 3;
@@ -58,6 +59,13 @@ void MoveDrawer::reset() {
 
 void MoveDrawer::accepted(int count) {
   for (int i = 0; i < count; ++i) room_.stand(moves_[i]);
+  for (int i = 0; i < count && targets_; ++i) targets_->moved(moves_[i]);
+}
+
+void MoveDrawer::price(bool whole) {
+  if (!targets_) targets_ = std::make_unique<TargetDrawer>(cost_, soft_);
+  if (whole) targets_->reset();
+  else targets_->refresh();
 }
 
 void MoveDrawer::find_hot() {
@@ -98,6 +106,7 @@ int MoveDrawer::draw(MoveKind kind, Random& random) {
     case MoveKind::soft_pull: found = soft_pull(random); break;
     case MoveKind::soft_swap: found = soft_swap(random); break;
     case MoveKind::soft_hot: found = soft_hot(random); break;
+    case MoveKind::soft_draw: found = soft_draw(random); break;
   }
   if (found && blocks_ && kind >= MoveKind::soft_shift) {
     for (const NodeMove& move : moves_) {
@@ -504,6 +513,19 @@ bool MoveDrawer::soft_hot(Random& random) {
     return true;
   }
   return false;
+}
+
+// Anywhere in the gcell that was drawn.
+bool MoveDrawer::soft_draw(Random& random) {
+  const int number = static_cast<int>(random.below(static_cast<std::uint32_t>(soft_.size())));
+  NodeMove to = cost_.at(soft_[number]);
+  int column, row;
+  if (!targets_->draw(number, temperature, random, &column, &row)) return false;
+  to.x = (column + 0.5 + 0.5 * random.both_ways()) * cell_width_;
+  to.y = (row + 0.5 + 0.5 * random.both_ways()) * cell_height_;
+  clamp(to);
+  moves_.push_back(to);
+  return true;
 }
 
 }  // namespace placement

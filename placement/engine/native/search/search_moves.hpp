@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "search/hard_room.hpp"
+#include "search/target_drawer.hpp"
 #include "cost/incremental.hpp"
 #include "common/random.hpp"
 
@@ -32,8 +34,9 @@ enum class MoveKind : int {
   soft_pull,     // near another pin of one of its nets
   soft_swap,     // exchanges two positions
   soft_hot,      // out of a congested gcell row or column
+  soft_draw,     // to a gcell drawn by what all near it would cost; on the proxy cost only
 };
-inline constexpr int kMoveKinds = 17;
+inline constexpr int kMoveKinds = 18;
 const std::array<const char*, kMoveKinds>& move_names();
 
 struct MoveOptions {
@@ -59,6 +62,10 @@ class MoveDrawer {
   void reset();
   // Finds the congested rows and columns. Call cost.refresh_maps() first.
   void find_hot();
+  // Takes in what gcells cost as the maps stand. `whole`: and where everything stands.
+  void price(bool whole);
+
+  double temperature = 0;  // of soft_draw, in units of proxy cost
 
   // Range of shifts in gcell sides; the annealer adapts it.
   std::array<double, kMoveKinds> reach;
@@ -97,12 +104,14 @@ class MoveDrawer {
   bool soft_pull(Random& random);
   bool soft_swap(Random& random);
   bool soft_hot(Random& random);
+  bool soft_draw(Random& random);
   void find_ends(int node);
   Interval median(Numbers& ends, double here) const;
   double scale_x(MoveKind kind) const { return reach[static_cast<int>(kind)] * cell_width_; }
   double scale_y(MoveKind kind) const { return reach[static_cast<int>(kind)] * cell_height_; }
 
   const IncrementalCost& cost_;
+  std::unique_ptr<TargetDrawer> targets_;  // once it is asked for
   const Design& design_;
   HardRoom room_;
   bool rotate_;

@@ -63,12 +63,16 @@ void PriceMaps::block(const Canvas& canvas, const KeepOut& off) {
 }
 
 void PriceMaps::load(const CostEvaluator& evaluator) {
+  load(evaluator.density_map().data(), evaluator.vertical_map(), evaluator.horizontal_map());
+}
+
+void PriceMaps::load(const double* density, const double* vertical, const double* horizontal) {
   for (int row = 0; row < rows_; ++row) {
     for (int column = 0; column < columns_; ++column) {
       const int cell = row * columns_ + column;
-      density_row(row)[column] = static_cast<float>(evaluator.density_map()[cell]);
-      horizontal_base_[row * row_stride_ + column] = static_cast<float>(evaluator.horizontal_map()[column * rows_ + row]);
-      vertical_base_[column * column_stride_ + row] = static_cast<float>(evaluator.vertical_map()[cell]);
+      density_row(row)[column] = static_cast<float>(density[cell]);
+      horizontal_base_[row * row_stride_ + column] = static_cast<float>(horizontal[column * rows_ + row]);
+      vertical_base_[column * column_stride_ + row] = static_cast<float>(vertical[cell]);
     }
   }
   for (std::size_t cell = 0; cell < blocked_.size(); ++cell) {

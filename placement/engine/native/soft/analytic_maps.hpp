@@ -38,6 +38,8 @@ class PriceMaps {
 
   // Takes over the maps of an exact evaluation; blockages count as full.
   void load(const CostEvaluator& evaluator);
+  // The same from maps: density and vertical [R, C], horizontal [C, R].
+  void load(const double* density, const double* vertical, const double* horizontal);
 
   // A route of `weight` tracks (negative: takes it away) along `row` between the columns, then along `to_column`
   // between the rows. Counts from the next set_prices on.

@@ -66,12 +66,14 @@ SoftNets::Spot SoftNets::spot_at(double x, double y) const {
 }
 
 void SoftNets::set_standing(const double* x, const double* y, const std::int8_t* orientation) {
-  for (const int node : standing_) {
-    const auto& turn = kTurn[design_->kind_of(node) == Kind::hard ? orientation[node] : 0];
-    for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
-      const double dx = nets_->point_dx[point], dy = nets_->point_dy[point];
-      spots_[point] = spot_at(x[node] + turn[0] * dx + turn[1] * dy, y[node] + turn[2] * dx + turn[3] * dy);
-    }
+  for (const int node : standing_) stand_node(node, x[node], y[node], orientation[node]);
+}
+
+void SoftNets::stand_node(int node, double x, double y, std::int8_t orientation) {
+  const auto& turn = kTurn[design_->kind_of(node) == Kind::hard ? orientation : 0];
+  for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
+    const double dx = nets_->point_dx[point], dy = nets_->point_dy[point];
+    spots_[point] = spot_at(x + turn[0] * dx + turn[1] * dy, y + turn[2] * dx + turn[3] * dy);
   }
 }
 

@@ -47,7 +47,9 @@ class SoftNets {
   void set_standing(const double* x, const double* y, const std::int8_t* orientation);
   // Puts a soft macro's centre at (x, y) µm.
   void stand(int soft, float x, float y);
-  // The same, and moves its routes in `maps`. A net is routed as a star from its driver.
+  // Puts a node that is none of the movable soft macros there.
+  void stand_node(int node, double x, double y, std::int8_t orientation);
+  // As stand(), and moves its routes in `maps`. A net is routed as a star from its driver.
   void move(int soft, float x, float y, PriceMaps& maps);
   // The box around a net's other points.
   Extent extent(const Incidence& net) const;

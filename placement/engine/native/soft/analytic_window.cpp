@@ -66,14 +66,26 @@ PricedWindow::PricedWindow(std::shared_ptr<const Design> design)
       sinks_in_column_(design_->canvas.columns),
       drivers_in_row_(design_->canvas.rows) {}
 
-PricedWindow::Gcell PricedWindow::best(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps,
-                                       const Softness& softness) {
+void PricedWindow::price(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness) {
   lay(box);
   price_nets(soft, nets, maps);
   price_rows(maps);
   price_columns(maps);
   price_density(box, maps, softness);
+}
+
+PricedWindow::Gcell PricedWindow::best(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps,
+                                       const Softness& softness) {
+  price(soft, box, nets, maps, softness);
   return cheapest(box);
+}
+
+float PricedWindow::least() const {
+  float least = total_[0][0];
+  for (int r = 0; r < rows_; ++r) {
+    for (int c = 0; c < columns_; ++c) least = std::min(least, total_[r][c]);
+  }
+  return least;
 }
 
 // Lays the window over the gcells around the macro that it may go to.

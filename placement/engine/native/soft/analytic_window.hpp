@@ -36,6 +36,16 @@ class PricedWindow {
 
   explicit PricedWindow(std::shared_ptr<const Design> design);
 
+  // Prices every gcell of the window around a soft macro whose own area is not in `maps`; valid until the next call.
+  void price(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness);
+  int first_column() const { return column_; }
+  int first_row() const { return row_; }
+  int columns() const { return columns_; }
+  int rows() const { return rows_; }
+  // Proxy cost in the window's columns of one of its rows, but for a constant.
+  const float* prices(int row) const { return total_[row]; }
+  float least() const;
+
   // The best gcell for a soft macro whose own area is not in `maps`.
   Gcell best(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness);
 
