@@ -31,12 +31,12 @@ WEIGHTS = {
     "hard_mirror": 1.0,
     "hard_trade": 2.0,
     "soft_shift": 4.0,
-    "soft_step": 2.0,
-    "soft_median": 2.0,
-    "soft_pull": 2.0,
-    "soft_swap": 1.0,
+    "soft_step": 0.5,
+    "soft_median": 0.5,
+    "soft_pull": 0.5,
+    "soft_swap": 0.2,
     "soft_hot": 1.0,
-    "soft_draw": 2.0,
+    "soft_draw": 6.0,
 }
 
 
