@@ -50,7 +50,9 @@ class RowPacker:
             low, high = 1.0, WIDEST
             for _ in range(HALVINGS):
                 middle = (low + high) / 2
-                low, high = (middle, high) if len(list(self._rows(self._tallest_first, middle))) <= count else (low, middle)
+                low, high = (
+                    (middle, high) if len(list(self._rows(self._tallest_first, middle))) <= count else (low, middle)
+                )
             rows = list(self._rows(self._tallest_first, low))
             if self._row_heights(rows) is None or low >= WIDEST - 1e-3:
                 break
@@ -58,7 +60,9 @@ class RowPacker:
                 found.append(low)
         return found
 
-    def pack(self, stretch: float, generator: np.random.Generator, *, like: Placement | None = None) -> Placement | None:
+    def pack(
+        self, stretch: float, generator: np.random.Generator, *, like: Placement | None = None
+    ) -> Placement | None:
         """The movable hard macros in rows, from the lower and the upper edge inwards.
 
         Without `like` the tallest stand at the edges, and those of equal height in random order.
@@ -97,7 +101,9 @@ class RowPacker:
         order = design.placing_order
         try:
             return legalise(
-                design, design.initial.moved(order, x[order], y[order]), spacing=self._config.spacing,
+                design,
+                design.initial.moved(order, x[order], y[order]),
+                spacing=self._config.spacing,
                 blockages=self._config.blockages,
             )
         except NoRoom:

@@ -46,7 +46,7 @@ def springs_at_rest(
     if like is not None and hold > 0:
         held = hold * stiffness * (kind[free] == NodeKind.HARD)
         tie += held
-        pull += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
+        pull += np.where(held > 0, held * np.stack([like.x[free], like.y[free]]), 0.0).T  # soft ones may stand nowhere
     places = np.stack([initial.x, initial.y], axis=1)
     pull += springs[free][:, stands] @ places[stands]
     to_standing = np.asarray(springs[free][:, stands].sum(axis=1)).ravel()

@@ -40,9 +40,7 @@ class Start(NamedTuple):
     placement: Placement
 
 
-def make_starts(
-    design: Design, config: AnnealConfig, seed: int, weights: CostWeights = DEFAULT_WEIGHTS
-) -> list[Start]:
+def make_starts(design: Design, config: AnnealConfig, seed: int, weights: CostWeights = DEFAULT_WEIGHTS) -> list[Start]:
     """A start of each kind that `config` names, several of `packed`; kinds that find no room are left out.
 
     Where none of them finds room, the other kinds are tried.
@@ -96,7 +94,9 @@ def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
     return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
 
-def _packed(design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights) -> Iterator[Start]:
+def _packed(
+    design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
+) -> Iterator[Start]:
     """Macros in rows and in columns with more or less room between them, where springs along the nets would have them.
 
     The density cost looks at the fullest gcells only, so gaps between macros that leave no gcell full are worth much.
@@ -123,7 +123,7 @@ class _Rows(NamedTuple):
 def _cheapest_rows(
     design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights, like: Placement
 ) -> list[_Rows]:
-    """The RACED cheapest of several pitches of rows and columns, macros as near to where they stand in `like` as can be.
+    """The RACED cheapest of several pitches of rows and columns, macros as near as can be to where they stand in `like`.
 
     From narrow to wide, until two in turn are dearer than the cheapest of their kind.
     """
@@ -159,7 +159,8 @@ def repacked(
     """
     cheapest = _cheapest_rows(design, config, np.random.default_rng(seed), weights, start.placement)
     return [
-        Start(f"{start.name}, re{rows.name}", _with_soft(design, rows.placement, config.soft_placer)) for rows in cheapest
+        Start(f"{start.name}, re{rows.name}", _with_soft(design, rows.placement, config.soft_placer))
+        for rows in cheapest
     ]
 
 
