@@ -37,7 +37,6 @@ def springs_at_rest(
     initial, canvas = design.initial, design.canvas
     kind = design.netlist.kind
     free = np.isin(kind, (NodeKind.HARD, NodeKind.SOFT)) & ~initial.fixed
-    stands = ~free & np.isfinite(initial.x) & np.isfinite(initial.y)
     stiffness = np.asarray(springs[free].sum(axis=1)).ravel()
     anchor = ANCHOR * max(float(stiffness.mean()) if len(stiffness) else 0.0, 1e-12)
     tie = np.full(len(stiffness), anchor)
@@ -46,10 +45,10 @@ def springs_at_rest(
     if like is not None and hold > 0:
         held = hold * stiffness * (kind[free] == NodeKind.HARD)
         tie += held
-        pull += np.where(held > 0, held * np.stack([like.x[free], like.y[free]]), 0.0).T  # soft ones may stand nowhere
+        pull += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
     places = np.stack([initial.x, initial.y], axis=1)
-    pull += springs[free][:, stands] @ places[stands]
-    to_standing = np.asarray(springs[free][:, stands].sum(axis=1)).ravel()
+    pull += springs[free][:, ~free] @ places[~free]
+    to_standing = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
     between = springs[free][:, free]
     inner = np.asarray(between.sum(axis=1)).ravel()
     diagonal = inner + to_standing + tie
@@ -58,7 +57,6 @@ def springs_at_rest(
     x, y = initial.x.copy(), initial.y.copy()
     for axis, values in enumerate((x, y)):
         start = np.full(len(diagonal), middle[axis]) if like is None else np.stack([like.x, like.y])[axis][free]
-        start = np.where(np.isfinite(start), start, middle[axis])
         solution, _ = cg(matrix, pull[:, axis], x0=start, rtol=TOLERANCE, maxiter=ITERATIONS, M=preconditioner)
         values[free] = solution
     return initial.moved(np.flatnonzero(free), x[free], y[free])

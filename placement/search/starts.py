@@ -123,7 +123,7 @@ class _Rows(NamedTuple):
 def _cheapest_rows(
     design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights, like: Placement
 ) -> list[_Rows]:
-    """The RACED cheapest of several pitches of rows and columns, macros as near as can be to where they stand in `like`.
+    """The RACED cheapest of several pitches of rows and columns, macros as near to `like` as can be.
 
     From narrow to wide, until two in turn are dearer than the cheapest of their kind.
     """
