@@ -37,6 +37,9 @@ class ChipCost {
   // Wire beyond the usable tracks.
   double congestion_cost() { return wires_.excess() * per_wirelength_; }
 
+  // Congestion cost of so much wire beyond the tracks, µm.
+  double congestion_of(double excess) const { return excess * per_wirelength_; }
+
   // µm from a hard macro that cells keep: power straps stand there, or a halo is asked for.
   static double clear_of(const Design& design, double halo) { return std::max(design.straps, halo); }
 

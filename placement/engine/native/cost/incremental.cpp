@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace placement {
+namespace {
+
+constexpr std::int64_t kMostWasted = 4;  // proposals evaluated in vain before the chip cost's full gcells are taken anew
+
+}  // namespace
+
 IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const double* x, const double* y,
                                  const std::int8_t* orientation, const Weights& weights)
     : design_(std::move(design)),
@@ -77,7 +83,7 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
   if (maps_) maps_->reset(steps_, cover_);
   costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
   sum_up(true);
-  if (floor_) renew_floor();
+  renew_floor();
 }
 
 void IncrementalCost::reset_nets() {
@@ -106,9 +112,12 @@ const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
 
 bool IncrementalCost::propose_within(const NodeMove* moves, int count, double limit) {
   begin(moves, count);
-  if (floor_ && is_sure_above(moves, count, limit)) {
+  const bool sure = chip_ ? is_chip_sure_above(limit) : is_sure_above(moves, count, limit);
+  if (sure) {
     pending_ = false;
+    if (chip_) put_back();
     take_covers_back(moves);
+    if (chip_) chip_->wires().take_blocked();
     costs_ = old_costs_;
     return false;
   }
@@ -118,12 +127,15 @@ bool IncrementalCost::propose_within(const NodeMove* moves, int count, double li
 
 // Begins a proposal: what the macros cover, and its cost.
 void IncrementalCost::begin(const NodeMove* moves, int count) {
+  if (pending_) accept();
   old_moves_.clear();
   old_places_.clear();
   old_lengths_.clear();
   old_spreads_.clear();
   boxes_.clear();
   old_costs_ = costs_;
+  floor_rise_ = 0;
+  if (chip_ && accepted_ > 0 && wasted_ > kMostWasted) renew_floor();
   pending_ = true;
   gather_nets(moves, count);
   if (maps_) gather_routed(moves, count);
@@ -141,12 +153,15 @@ void IncrementalCost::begin(const NodeMove* moves, int count) {
     if (design_->kind_of(old.node) == Kind::hard) boxes_.insert(boxes_.end(), {left, met});
   }
   if (density_changed_) costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
+  if (!chip_) return;
+  floor_rise_ = chip_->wires().take_blocked();
+  find_spreads(moves, count);
 }
 
 // The rest of the proposal.
 void IncrementalCost::change_nets(const NodeMove* moves, int count) {
   if (chip_) {
-    propose_spreads(moves, count);
+    propose_spreads();
     sum_up(true);
     return;
   }
@@ -176,21 +191,6 @@ bool IncrementalCost::covers_alike(const NodeMove& a, const NodeMove& b) const {
   return a.x == b.x && a.y == b.y && swaps_sides(a.orientation) == swaps_sides(b.orientation);
 }
 
-// Moves the macros; the nets' lengths and the wire in their boxes follow.
-void IncrementalCost::propose_spreads(const NodeMove* moves, int count) {
-  const CompactNets& nets = *nets_;
-  WireSpread& wires = chip_->wires();
-  for (int i = 0; i < count; ++i) put(moves[i]);
-  for (const std::int32_t net : touched_) {
-    NetSpread& spread = spreads_[net];
-    old_spreads_.push_back(spread);
-    wires.add(spread, -1.0);
-    spread = wires.spread(nets, net, places_.data());
-    wires.add(spread, 1.0);
-    set_length(net, nets.weighted_length(net, spread.width + spread.height));
-  }
-}
-
 void IncrementalCost::set_length(int net, double length) {
   double& now = net_records_[net].length;
   old_lengths_.push_back({net, now});
@@ -198,13 +198,8 @@ void IncrementalCost::set_length(int net, double length) {
   now = length;
 }
 
-void IncrementalCost::undo() {
-  if (!pending_) return;
-  pending_ = false;
-  ++wasted_;
-  proposed_.clear();
-  for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
-  take_covers_back(proposed_.data());
+// Puts the macros and their points where they stood.
+void IncrementalCost::put_back() {
   const PointPlace* old_place = old_places_.data();
   for (const NodeMove& old : old_moves_) {
     x_[old.node] = old.x;
@@ -214,6 +209,16 @@ void IncrementalCost::undo() {
     std::copy_n(old_place, points, places_.begin() + start);
     old_place += points;
   }
+}
+
+void IncrementalCost::undo() {
+  if (!pending_) return;
+  pending_ = false;
+  ++wasted_;
+  proposed_.clear();
+  for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
+  take_covers_back(proposed_.data());
+  put_back();
   for (const OldLength& old : old_lengths_) net_records_[old.net].length = old.length;
   for (std::size_t i = 0; i < old_spreads_.size(); ++i) {
     NetSpread& spread = spreads_[old_lengths_[i].net];
@@ -221,6 +226,7 @@ void IncrementalCost::undo() {
     spread = old_spreads_[i];
     chip_->wires().add(spread, 1.0);
   }
+  if (chip_) chip_->wires().take_blocked();
   if (maps_) steps_.undo();
   if (maps_ && maps_changed_) maps_->undo();
   costs_ = old_costs_;

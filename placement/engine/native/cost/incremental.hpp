@@ -37,6 +37,7 @@ class IncrementalCost {
   void accept() {
     pending_ = false;
     is_floor_standing_ = false;
+    standing_excess_ += floor_rise_;
     ++accepted_;
   }
   // Takes the pending proposal back; nothing happens when there is none.
@@ -82,7 +83,10 @@ class IncrementalCost {
   template <int kPoints, bool kLogged>
   void renew_net(int net, bool routed);
   bool propose_routes(const NodeMove* moves, int count);
-  void propose_spreads(const NodeMove* moves, int count);
+  void find_spreads(const NodeMove* moves, int count);
+  void propose_spreads();
+  void put_back();
+  bool is_chip_sure_above(double limit);
   void begin(const NodeMove* moves, int count);
   void change_nets(const NodeMove* moves, int count);
   void take_covers_back(const NodeMove* moves);
@@ -124,6 +128,7 @@ class IncrementalCost {
   MacroCover cover_;
   std::unique_ptr<LiveMaps> maps_;  // of the proxy cost only
   std::unique_ptr<CongestionFloor> floor_;  // the same
+  double standing_excess_ = 0;        // bound of the excess as the placement stands, µm; of the chip cost only
   double standing_floor_ = 0;         // of the placement as it stands
   bool is_floor_standing_ = false;    // standing_floor_ is up to date
   std::int64_t accepted_ = 0, wasted_ = 0;  // proposals since the floor's gcells were taken; wasted: undone
@@ -132,6 +137,8 @@ class IncrementalCost {
   std::unique_ptr<ChipCost> chip_;
   GridCost grid_;
   std::vector<NetSpread> spreads_;      // [M]
+  std::vector<NetSpread> new_spreads_;  // of the touched nets
+  double floor_rise_ = 0;               // of the bound of the excess, by the proposal, µm
 
   // How it stood before the pending proposal.
   bool pending_ = false;

@@ -55,7 +55,8 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
       share_rounder_(kMostShare),
       shut_(2 * static_cast<std::size_t>(columns_) * rows_, 0.0),
       changes_(2 * static_cast<std::size_t>(columns_ + 1) * (rows_ + 1), 0.0),
-      running_(2 * columns_, 0.0) {
+      running_(2 * columns_, 0.0),
+      full_(changes_.size(), 0.0) {
   const double area = canvas.cell_width() * canvas.cell_height();
   room_[0] = kUsable * area * canvas.routes_horizontal;
   room_[1] = kUsable * area * canvas.routes_vertical;
@@ -78,8 +79,15 @@ void WireSpread::block(double x, double y, double width, double height, double s
     for (int column = columns.first; column <= columns.last; ++column) {
       const double across = columns.share(column);
       double* shut = shut_.data() + 2 * (row * columns_ + column);
+      const double* full = full_.data() + 2 * (row * (columns_ + 1) + column);
+      const double before[2] = {std::min(1.0, shut[0]), std::min(1.0, shut[1])};
       shut[0] += sign * share_rounder_(cut(across, up));
       shut[1] += sign * share_rounder_(cut(up, across));
+      const double* above = full + 2 * (columns_ + 1);
+      for (int i = 0; i < 2; ++i) {
+        const double here = (above[i + 2] - above[i]) - (full[i + 2] - full[i]);  // 1 in a full gcell
+        blocked_more_ += here * blocked_[i] * (std::min(1.0, shut[i]) - before[i]);
+      }
     }
   }
 }
@@ -128,6 +136,29 @@ double WireSpread::excess() {
     }
   }
   return sum.sum();
+}
+
+double WireSpread::renew_floor() {
+  std::fill(running_.begin(), running_.end(), 0.0);
+  blocked_more_ = 0;
+  const int line = 2 * (columns_ + 1);
+  double sum = 0;
+  for (int row = 0; row < rows_; ++row) {
+    double along[2] = {0, 0}, count[2] = {0, 0};
+    for (int column = 0; column < columns_; ++column) {
+      for (int i = 0; i < 2; ++i) {
+        along[i] += changes_[row * line + 2 * column + i];
+        const double demand = running_[2 * column + i] += along[i];
+        const double over = demand - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * (row * columns_ + column) + i]));
+        if (over > 0) {
+          sum += over;
+          count[i] += 1;
+        }
+        full_[(row + 1) * line + 2 * (column + 1) + i] = full_[row * line + 2 * (column + 1) + i] + count[i];
+      }
+    }
+  }
+  return sum;
 }
 
 }  // namespace placement

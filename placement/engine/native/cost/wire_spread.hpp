@@ -39,6 +39,21 @@ class WireSpread {
   // µm of wire beyond the usable tracks, both directions.
   double excess();
 
+  // A bound of the excess, linear in what changes: of the gcells that are full at renew_floor(), what is beyond their tracks
+  // whether it is or not. No excess is below it. Returns the bound as things stand, which is the excess.
+  double renew_floor();
+  // How much the bound rises with a net's wire, µm.
+  double floor_of(const NetSpread& net) const {
+    const auto at = [&](int corner) { return Pair::load(full_.data() + 2 * net.corners[corner]); };
+    return (((at(3) - at(2)) - (at(1) - at(0))) * Pair::of(net.across, net.up)).sum();
+  }
+  // How much it has risen with block() since the last call.
+  double take_blocked() {
+    const double sum = blocked_more_;
+    blocked_more_ = 0;
+    return sum;
+  }
+
  private:
   void change(std::int32_t corner, Pair wire) {
     double* at = changes_.data() + 2 * corner;
@@ -53,6 +68,8 @@ class WireSpread {
   std::vector<double> shut_;      // [R, C, 2] share of a gcell's tracks that hard macros cut, horizontal and vertical
   std::vector<double> changes_;   // [R+1, C+1, 2] horizontal and vertical
   std::vector<double> running_;   // [C, 2]
+  std::vector<double> full_;      // [R+1, C+1, 2] full gcells in the rows and columns below
+  double blocked_more_ = 0;
 };
 
 }  // namespace placement
