@@ -22,7 +22,7 @@ BEST_NAME = "best.plc"
 HISTORY_NAME = "search.csv"
 HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
 """CPU seconds and moves of each thread, the best cost until then, and which cost: a line per round."""
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,6 +70,7 @@ class MoveDrawer {
   // Range of shifts in gcell sides; the annealer adapts it.
   std::array<double, kMoveKinds> reach;
   static constexpr double kLeastReach = 0.05;
+  static constexpr double kFinest = -6;  // shifts are between 2^kFinest and 1 times the reach
 
   const HardRoom& room() const { return room_; }
 
