@@ -83,7 +83,10 @@ def examples() -> dict[str, str]:
             "Add a term to the cost",
             TERM_MAIN,
             ("cost/cost.cpp", "cost/incremental.cpp"),
-            ("cost/incremental_nets.cpp",),
+            (
+                "cost/incremental_floor.cpp",
+                "cost/incremental_nets.cpp",
+            ),
         ),
         ("Add a feature to the observation", MAP_MAIN, (), ()),
     ],
