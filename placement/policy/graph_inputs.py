@@ -8,6 +8,7 @@ the largest grid, M cosine frequencies, Q regions of the canvas along one axis.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -62,12 +63,20 @@ class GraphInputs(NamedTuple):
     aspect: Array
 
 
+_KNOWN: weakref.WeakKeyDictionary[Design, GraphInputs] = weakref.WeakKeyDictionary()
+
+
 def graph_inputs(design: Design) -> GraphInputs:
-    """The constants of one design, without padding.
+    """The constants of one design, without padding; found once and kept as long as `design` lives. Not to be changed.
 
     Raises:
         ValueError: the design has no macro to place.
     """
+    known = _KNOWN.get(design)
+    return known if known is not None else _KNOWN.setdefault(design, _graph_inputs(design))
+
+
+def _graph_inputs(design: Design) -> GraphInputs:
     if not len(design.placing_order):
         raise ValueError(f"design {design.name!r} has no movable hard macro: there is nothing to place")
     graph = graph_arrays(design)

@@ -5,8 +5,12 @@ the springs' energy over the soft macros (a Schur complement of the graph Laplac
 the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
 reverse placing order) gives the position of least energy for the current macro.
 
+Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take gigabytes,
+and so do the factors of a sparse one, as clusters are joined far and wide. So the few columns that are wanted are solved
+for by conjugate gradients (Hestenes and Stiefel 1952), some at a time: memory for the springs and those columns.
+
 Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
-K (direct, sequential). Coordinates are fractions of the canvas.
+K (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
 """
 
 from __future__ import annotations
@@ -16,8 +20,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix, diags
-from scipy.sparse.linalg import splu
+from scipy.sparse import coo_matrix, csr_matrix, diags
 
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
@@ -25,9 +28,13 @@ from placement.netlist.graph import net_members
 _LARGEST_CLIQUE = 24
 """Nets of more nodes become a star around their driver."""
 _LARGEST_DENSE = 2000
-"""Soft macros solved with a dense factorisation; beyond, a sparse one."""
+"""Soft macros solved with a dense factorisation; beyond, by conjugate gradients."""
 _SOLVED_AT_ONCE = 64
-"""Right-hand sides of a sparse elimination."""
+"""Q at most."""
+_RESIDUAL = 1e-9
+"""Of the right-hand side, where conjugate gradients stop."""
+_MOST_ROUNDS = 500
+"""Of conjugate gradients. The anchor bounds what is needed: 1,000 × 20,000 macros take about 40."""
 _ANCHOR = 1e-3
 """Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
 
@@ -143,7 +150,7 @@ def _eliminate_soft(
         both = coo_matrix((-strength, (i, j)), shape=(count, count)).tocsr()
         sparse = (both + both.T + diags(diagonal)).tocsr()
         hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:]
-        solve = splu(sparse[macros:, macros:].tocsc()).solve
+        solve = functools.partial(conjugate_gradients, sparse[macros:, macros:].tocsr())
     reduced = hard - _coupled(cross, solve)
     reduced_right = right[:macros] - cross @ solve(right[macros:])
 
@@ -162,6 +169,34 @@ def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarra
         for first in range(0, cross.shape[0], _SOLVED_AT_ONCE)
     ]
     return np.concatenate([np.zeros((cross.shape[0], 0)), *parts], axis=1)
+
+
+def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
+    """Solves matrix · x = right for each column, preconditioned by the diagonal.
+
+    Args:
+        matrix: float64 [U, U], symmetric, diagonally dominant.
+        right: float64 [U, Q].
+
+    Returns:
+        float64 [U, Q], with residuals of `_RESIDUAL` of the right-hand sides, or after `_MOST_ROUNDS` as near as that.
+    """
+    diagonal = matrix.diagonal()[:, None]
+    enough = (_RESIDUAL * np.linalg.norm(right, axis=0)) ** 2
+    found, residual = np.zeros_like(right), right.copy()
+    conditioned = residual / diagonal
+    direction, energy = conditioned.copy(), (residual * conditioned).sum(axis=0)
+    for _ in range(_MOST_ROUNDS):
+        if ((residual**2).sum(axis=0) <= enough).all():
+            break
+        ahead = matrix @ direction
+        length = energy / np.maximum((direction * ahead).sum(axis=0), 1e-300)
+        found += length * direction
+        residual -= length * ahead
+        conditioned = residual / diagonal
+        before, energy = energy, (residual * conditioned).sum(axis=0)
+        direction = conditioned + energy / np.maximum(before, 1e-300) * direction
+    return found
 
 
 def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

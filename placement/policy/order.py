@@ -6,11 +6,15 @@ import dataclasses
 
 import numpy as np
 
+from scipy.sparse import coo_matrix
+
 from placement.config import EnvConfig
 from placement.netlist.design import Design
 from placement.policy.influence import springs
 
 ORDERS = ("area", "connected")
+_LARGEST_DENSE = 4_000_000
+"""Springs of macros to nodes as a dense matrix: so many numbers at most."""
 
 
 def as_played(design: Design, env: EnvConfig) -> Design:
@@ -54,14 +58,31 @@ def _couplings(design: Design, macros: np.ndarray) -> np.ndarray:
     place = np.full(count, -1)
     place[macros] = np.arange(len(macros))
     direct = np.zeros((len(macros), len(macros)))
-    to_others = np.zeros((len(macros), count))
+    ends: list[np.ndarray] = []
     for here, there in ((first, second), (second, first)):
         mine = place[here] >= 0
         both = mine & (place[there] >= 0)
         np.add.at(direct, (place[here[both]], place[there[both]]), strength[both])
         other = mine & (place[there] < 0) & np.isin(there, design.netlist.soft)
-        np.add.at(to_others, (place[here[other]], there[other]), strength[other])
-    total = np.maximum(to_others.sum(axis=0), 1e-30)
-    result = direct + (to_others / total) @ to_others.T
+        ends.append(np.stack((place[here[other]], there[other], strength[other])))
+    result = direct + _in_series(np.concatenate(ends, axis=1), len(macros), count)
     np.fill_diagonal(result, 0)
     return result
+
+
+def _in_series(ends: np.ndarray, macros: int, nodes: int) -> np.ndarray:
+    """float64 [T, T]: springs between macros in series through one other node; never dense in all nodes where many.
+
+    Args:
+        ends: float64 [3, springs]: macro, node, strength.
+        macros: T.
+        nodes: of the netlist.
+    """
+    macro, node, strength = ends[0].astype(np.int64), ends[1].astype(np.int64), ends[2]
+    if macros * nodes > _LARGEST_DENSE:
+        to_others = coo_matrix((strength, (macro, node)), shape=(macros, nodes)).tocsr()
+        share = to_others.multiply(1 / np.maximum(np.asarray(to_others.sum(axis=0)), 1e-30)).tocsr()
+        return (share @ to_others.T).toarray()
+    dense = np.zeros((macros, nodes))
+    np.add.at(dense, (macro, node), strength)
+    return (dense / np.maximum(dense.sum(axis=0), 1e-30)) @ dense.T

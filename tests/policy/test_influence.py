@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy.sparse import diags
 
 from placement.netlist.design import Design
 from placement.policy import influence as module
@@ -67,12 +70,30 @@ def test_direct_target_minimises_over_the_soft_macros_when_the_others_are_placed
     np.testing.assert_allclose(solved.pull[0, -1] @ spots + solved.pull_fixed[0, -1], best, atol=1e-9)
 
 
-def test_sparse_elimination_agrees_with_dense(monkeypatch: pytest.MonkeyPatch) -> None:
-    design = random_design(5, hard=9, soft=12, ports=6, nets=40, canvas=square_canvas(6, 7))
+@pytest.mark.parametrize(("hard", "soft", "nets"), [(9, 12, 40), (50, 300, 500), (9, 40, 8)])
+def test_conjugate_gradients_agree_with_dense(monkeypatch: pytest.MonkeyPatch, hard: int, soft: int, nets: int) -> None:
+    design = random_design(5, hard=hard, soft=soft, ports=6, nets=nets, canvas=square_canvas(50, 50))
     dense = influence(design)
     monkeypatch.setattr(module, "_LARGEST_DENSE", 0)
     for ours, theirs in zip(influence(design), dense, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+        np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+def test_conjugate_gradients_stop_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_ROUNDS", 3)
+    chain = diags([np.full(40, 2.001), np.full(39, -1.0), np.full(39, -1.0)], [0, 1, -1]).tocsr()
+    found = module.conjugate_gradients(chain, np.eye(40)[:, :2])
+    assert np.isfinite(found).all() and (found != 0).sum() <= 2 * 5, "more rounds than allowed"
+
+
+def test_nothing_is_as_large_as_the_soft_macros_squared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory grows with the springs and with soft macros times columns solved at once."""
+    design = random_design(2, hard=30, soft=3000, ports=6, nets=6000, canvas=square_canvas(300, 300))
+    tracemalloc.start()
+    influence(design)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3000 * 3000 * 8 / 2
 
 
 def test_a_large_net_becomes_a_star_and_a_clique_shares_its_weight() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.errors import DesignError
+from placement.policy import order as module
 from placement.policy.order import ordered
 from tests.support.designs import Net, Node, build, random_design, square_canvas
 
@@ -49,3 +50,9 @@ def test_an_order_of_other_nodes_is_refused(design: Design) -> None:
 def test_unknown_orders_are_refused(design: Design) -> None:
     with pytest.raises(ValueError, match="order='size'"):
         ordered(design, "size")
+
+
+def test_the_sparse_way_gives_the_same_order(monkeypatch: pytest.MonkeyPatch, design: Design) -> None:
+    dense = ordered(design, "connected").order
+    monkeypatch.setattr(module, "_LARGEST_DENSE", 0)
+    assert ordered(design, "connected").order == dense
