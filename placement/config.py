@@ -278,6 +278,9 @@ class RuntimeConfig(Settings, group="runtime."):
     name: Literal["local", "ray"] = "local"
     actors: Count = 1
     envs_per_actor: Count = 16
+    env_threads: OrNone = 1
+    env_parts: Count = 1
+    inference: Literal["local", "central"] = "local"
     max_staleness: OrNone = 0
     checkpoint_every: Count = 10
     evaluate_every: OrNone = 10
@@ -303,6 +306,16 @@ class RuntimeConfig(Settings, group="runtime."):
         hosts = f"the {self.learners} learner hosts (runtime.learners)"
         require(self.learners == 1 or self.name == "ray", "runtime.learners", self.learners, "1 unless runtime=ray")
         require(self.shards % self.learners == 0, "runtime.shards", self.shards, f"divisible by {hosts}")
+        require(
+            self.inference == "local" or self.name == "local",
+            "runtime.inference",
+            self.inference,
+            "local with runtime=ray: its actors are processes, and sending every observation to a central one would cost "
+            "more than deciding where the environments are; central serves the actors of one process (runtime=local or "
+            "runtime=accelerator)",
+        )
+        parts = f"a divisor of runtime.envs_per_actor={self.envs_per_actor}"
+        require(self.envs_per_actor % self.env_parts == 0, "runtime.env_parts", self.env_parts, parts)
         require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
 
 

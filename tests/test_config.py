@@ -35,7 +35,12 @@ DIFFERENT = {
     "replay=reverb": {"replay.name": "reverb"},
     "replay=memory": {"replay.name": "memory"},
     "policy=edge_gnn_stepwise": {"policy.name": "edge_gnn_stepwise", "policy.node_width": 8},  # as published
-    "runtime=accelerator": {"runtime.actors": 2, "runtime.envs_per_actor": 512, "runtime.evaluate_every": 20},
+    "runtime=accelerator": {
+        "runtime.envs_per_actor": 1024,
+        "runtime.env_threads": 0,
+        "runtime.env_parts": 2,
+        "runtime.evaluate_every": 20,
+    },
     "runtime=ray": {
         "runtime.name": "ray",
         "runtime.actors": 2,

@@ -18,6 +18,8 @@ from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
 from placement.policy.policy import Embeddings, Policy
+from placement.policy.precision import full_precision
+from placement.policy.spring_energy import next_energy, spring_energy
 from placement.policy.stepwise import StepwisePolicy
 
 Params = dict[str, Any]
@@ -39,11 +41,28 @@ class Decision(NamedTuple):
         log_probabilities: float32 [B], of the actions under the distribution that they were drawn from at
             temperature 1 (at another temperature or greedily: still under temperature 1).
         values: float32 [B], the predicted return, normalised as the learner does.
+        held: float32 [B, 2] on the device, what the springs hold of the placed macros: for the next step's call.
     """
 
     actions: np.ndarray
     log_probabilities: np.ndarray
     values: np.ndarray
+    held: Any = None
+
+
+class Request(NamedTuple):
+    """What is to be decided together, with random numbers of its own.
+
+    Attributes:
+        observation: of B environments.
+        key: a JAX random key, or its data (uint32 [2]); consumed.
+        held: `Decision.held` of the step before, of the same environments in the same order; at a first step any
+            float32 [B, 2]. None: found anew from where the macros stand, which takes longer.
+    """
+
+    observation: Observation
+    key: Any
+    held: Any = None
 
 
 class Network:
@@ -72,13 +91,25 @@ class Network:
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
         """Contexts of all designs."""
-        return self.bind(params).embed(inputs)
+        with full_precision():
+            return self.bind(params).embed(inputs)
 
     def decide(
-        self, params: Params, embeddings: Embeddings, inputs: GraphInputs, observation: Observation
+        self,
+        params: Params,
+        embeddings: Embeddings,
+        inputs: GraphInputs,
+        observation: Observation,
+        energy: jax.Array | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B]."""
-        return self.bind(params).decide(embeddings, inputs, observation)
+        """Logits float32 [B, R, C] and values float32 [B].
+
+        Args:
+            params, embeddings, inputs, observation: as elsewhere.
+            energy: float32 [B, 2], what `spring_energy` gives for the observation, where it is known already.
+        """
+        with full_precision():
+            return self.bind(params).decide(embeddings, inputs, observation, energy)
 
 
 class Agent:
@@ -112,10 +143,11 @@ class Agent:
         params: Params,
         embeddings: Embeddings,
         observation: Observation,
-        key: jax.Array,
+        key: Any,
         *,
         greedy: bool = False,
         temperature: float = 1.0,
+        held: Any = None,
     ) -> Decision:
         """One action for each environment; waits for the result, so the observation may be overwritten afterwards.
 
@@ -124,19 +156,43 @@ class Agent:
             embeddings: of `embed(params)`.
             observation: of B environments, designs mixed as they come. Where an episode has ended (the mask is all
                 zeros) the action means nothing.
-            key: a JAX random key, consumed.
+            key: a JAX random key or its data, consumed.
             greedy: take the likeliest cell.
             temperature: above 0; divides the logits that actions are drawn from.
+            held: see `Request`.
         """
+        request = Request(observation, key, held)
+        return self.act_together(params, embeddings, [request], greedy=greedy, temperature=temperature)[0]
+
+    def act_together(
+        self,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
+        *,
+        greedy: bool = False,
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """As `act` for each of the requests, in one pass of the network; another number of them compiles anew."""
+        for request in requests:
+            self._check(request.observation)
+        packed, held = self._act(
+            params, embeddings, self.network.inputs, tuple(requests), np.float32(temperature), greedy=greedy
+        )
+        numbers = np.asarray(packed)  # the one transfer back
+        decisions, first = [], 0
+        for request, energy in zip(requests, held, strict=True):
+            mine = numbers[:, first : first + len(request.observation.step)]
+            decisions.append(Decision(mine[0], mine[1].view(np.float32), mine[2].view(np.float32), energy))
+            first += len(request.observation.step)
+        return decisions
+
+    def _check(self, observation: Observation) -> None:
         if observation.x.shape[1] != self.network.inputs.order.shape[1]:
             raise ValueError(
                 f"observation of {observation.x.shape[1]} macros for an agent whose designs have "
                 f"{self.network.inputs.order.shape[1]}: give agent and pool the same designs"
             )
-        result = self._act(
-            params, embeddings, self.network.inputs, observation, key, np.float32(temperature), greedy=greedy
-        )
-        return Decision(*(np.asarray(value) for value in result))
 
     def _traced_embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
         self.trace_count += 1
@@ -147,18 +203,37 @@ class Agent:
         params: Params,
         embeddings: Embeddings,
         inputs: GraphInputs,
-        observation: Observation,
-        key: jax.Array,
+        requests: tuple[Request, ...],
         temperature: jax.Array,
         *,
         greedy: bool,
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    ) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        """Int32 [3, B], the bits of what `Decision` has, B over all requests; and what the springs hold of each."""
         self.trace_count += 1
-        logits, values = self.network.decide(params, embeddings, inputs, observation)
+        held = tuple(_energy(inputs, request) for request in requests)
+        observation = Observation(*(jnp.concatenate(arrays) for arrays in zip(*(one[0] for one in requests), strict=True)))
+        logits, values = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(held))
         flat = logits.reshape(len(logits), -1)
-        choice = flat if greedy else flat / temperature + jax.random.gumbel(key, flat.shape, flat.dtype)
+        choice = flat
+        if not greedy:
+            noise = [_gumbel(request, flat) for request in requests]
+            choice = flat / temperature + jnp.concatenate(noise)
         # At a high temperature an illegal cell must stay impossible.
-        choice = jnp.where(jnp.asarray(observation.mask).reshape(flat.shape) != 0, choice, -jnp.inf)
+        choice = jnp.where(observation.mask.reshape(flat.shape) != 0, choice, -jnp.inf)
         actions = jnp.argmax(choice, axis=1).astype(jnp.int32)
         chosen = jnp.take_along_axis(jax.nn.log_softmax(flat), actions[:, None], axis=1)[:, 0]
-        return actions, chosen, values
+        bits = [jax.lax.bitcast_convert_type(numbers, jnp.int32) for numbers in (chosen, values)]
+        return jnp.stack([actions, *bits]), held
+
+
+def _energy(inputs: GraphInputs, request: Request) -> jax.Array:
+    """float32 [B, 2], of the request's observation."""
+    if request.held is None:
+        return spring_energy(inputs, request.observation)
+    return next_energy(inputs, request.observation, request.held)
+
+
+def _gumbel(request: Request, flat: jax.Array) -> jax.Array:
+    """Random numbers of the request's own, [B, R · C], as if it stood alone."""
+    key = request.key if jnp.issubdtype(request.key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(request.key)
+    return jax.random.gumbel(key, (len(request.observation.step), flat.shape[1]), flat.dtype)

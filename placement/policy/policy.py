@@ -23,6 +23,7 @@ from placement.policy.encoder import GraphEncoder
 from placement.policy.graph_inputs import AT_REST, NODE_FEATURES, PULLS, GraphInputs
 from placement.policy.grid_features import GUIDES, Situation, grid_features
 from placement.policy.precision import product_dtype
+from placement.policy.spring_energy import spring_energy
 
 SUMMARY = 32
 """S."""
@@ -81,12 +82,12 @@ class Policy(nnx.Module):
         return jnp.concatenate(heads, axis=2)
 
     def decide(
-        self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation
+        self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
     ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs."""
+        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs; `energy` as `situation`."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
-        features = grid_features(observation, situation(inputs, observation), self.config)
+        features = grid_features(observation, situation(inputs, observation, energy), self.config)
         return self.decoder(features, self._context(embeddings[design, step]))
 
     def _context(self, numbers: jax.Array) -> Context:
@@ -112,8 +113,14 @@ def _without_springs(inputs: GraphInputs) -> GraphInputs:
     return inputs._replace(nodes=inputs.nodes.at[:, :, AT_REST].set(0), **zeros)
 
 
-def situation(inputs: GraphInputs, observation: Observation) -> Situation:
-    """The constants of each sample's design and current macro, and where it is pulled given what is placed."""
+def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
+    """The constants of each sample's design and current macro, and where it is pulled given what is placed.
+
+    Args:
+        inputs: the designs' constants.
+        observation: B samples.
+        energy: float32 [B, 2], of `spring_energy` or `next_energy`; None: the former. All else takes O(T) per sample.
+    """
     design, x, y = (jnp.asarray(value) for value in (observation.design, observation.x, observation.y))
     macros = inputs.macros[design]
     placed = jnp.minimum(jnp.asarray(observation.step), macros)
@@ -125,23 +132,10 @@ def situation(inputs: GraphInputs, observation: Observation) -> Situation:
         aspect=inputs.aspect[design],
         target=jnp.einsum("bkt,bta->bka", pull, position) + held,
         stiffness=inputs.stiffness[design, :, step],
-        energy=_energy(inputs, design, placed, position),
+        energy=spring_energy(inputs, observation) if energy is None else energy,
         size=inputs.size[design, step],
         progress=placed.astype(jnp.float32) / macros,
     )
-
-
-def _energy(inputs: GraphInputs, design: jax.Array, placed: jax.Array, position: jax.Array) -> jax.Array:
-    """float32 [B, 2]: the springs' least energy given what is placed, over that of uniformly random spots.
-
-    With the sequential pulls the energy is a sum over the placed macros of stiffness · (place - target)².
-    """
-    targets = jnp.einsum("gst,bta->gbsa", inputs.pull[:, 1], position)
-    targets = jnp.take_along_axis(targets, design[None, :, None, None], axis=0)[0] + inputs.pull_fixed[design, 1]
-    stiffness = inputs.stiffness[design, 1]
-    done = jnp.arange(position.shape[1])[None] < placed[:, None]
-    energy = jnp.einsum("bt,bta->ba", stiffness * done, (position - targets) ** 2)
-    return energy / (stiffness.sum(axis=1) / 6)[:, None]
 
 
 def _rank_features(inputs: GraphInputs) -> jax.Array:

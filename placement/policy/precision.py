@@ -1,6 +1,13 @@
-"""In which floating-point type the products of the policy are made."""
+"""In which floating-point type the products of the policy are made.
+
+Accelerators make float32 products with fewer digits unless told otherwise (TPUs in bfloat16, NVIDIA GPUs in TF32). What
+becomes a logit must not: an actor and a learner that round differently disagree on what the action's probability was.
+So every product of float32 operands is made at full precision, and only `product` rounds, where `dtype` says so.
+"""
 
 from __future__ import annotations
+
+import contextlib
 
 import jax
 import jax.numpy as jnp
@@ -32,4 +39,11 @@ def rounded(array: jax.Array, dtype: jnp.dtype) -> jax.Array:
 
 def product(subscripts: str, *operands: jax.Array, dtype: jnp.dtype) -> jax.Array:
     """An einsum of operands rounded to `dtype`, added up in float32: float32."""
-    return jnp.einsum(subscripts, *(rounded(one, dtype) for one in operands), preferred_element_type=jnp.float32)
+    full = jax.lax.Precision.HIGHEST if dtype == FLOAT32 else jax.lax.Precision.DEFAULT
+    digits = [rounded(one, dtype) for one in operands]
+    return jnp.einsum(subscripts, *digits, preferred_element_type=jnp.float32, precision=full)
+
+
+def full_precision() -> contextlib.AbstractContextManager[None]:
+    """What is traced within makes its products of float32 operands in float32, whatever the device's habit."""
+    return jax.default_matmul_precision("highest")

@@ -54,10 +54,10 @@ class StepwisePolicy(nnx.Module):
         return jnp.zeros((*inputs.order.shape, 0))
 
     def decide(
-        self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation
+        self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
     ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs."""
-        del embeddings
+        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs; it knows no springs."""
+        del embeddings, energy
         design, mask = jnp.asarray(observation.design), jnp.asarray(observation.mask)
         state = self._state(inputs, observation)
         seed = nnx.relu(self.seed(state)).reshape(-1, SEED_CELLS, SEED_CELLS, SEED_CHANNELS)

@@ -43,10 +43,12 @@ class IterationData(NamedTuple):
     Attributes:
         observation: arrays with axis S before those of one observation.
         samples: axis S; `weights` is replaced by the minibatch's.
+        energy: float32 [S, 2], see `placement.policy.spring_energy`; None: each minibatch finds its own.
     """
 
     observation: Observation
     samples: Samples
+    energy: jax.Array | None = None
 
 
 class Rates(NamedTuple):
@@ -134,11 +136,11 @@ def minibatch_gradient(
     embeddings, through_encoder = jax.vjp(lambda params: network.embed(params, inputs), params)
 
     def chunk(total: tuple[Terms, Params, Embeddings], one: Minibatch) -> tuple[tuple[Terms, Params, Embeddings], None]:
-        observation, samples = jax.tree.map(lambda array: array[one.indices], data)
+        observation, samples, energy = jax.tree.map(lambda array: array[one.indices], data)
         samples = samples._replace(weights=one.weights)
 
         def loss(params: Params, embeddings: Embeddings) -> tuple[jax.Array, Terms]:
-            logits, values = network.decide(params, embeddings, inputs, observation)
+            logits, values = network.decide(params, embeddings, inputs, observation, energy)
             terms = ppo_terms(logits.reshape(len(logits), -1), values, samples, coefficients)
             return terms.loss, terms
 

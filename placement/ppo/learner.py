@@ -21,6 +21,7 @@ from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.graph_inputs import GraphInputs
+from placement.policy.spring_energy import episode_energies
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.elites import Elites, drawn_elites, no_elites, updated_elites
@@ -125,6 +126,7 @@ class Learner:
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         self._proximal = jax.jit(functools.partial(with_proximal, self._network), out_shardings=replicated(self._mesh))
+        self._energies = jax.jit(_energies, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
         trained = Trained(params, self._optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         self.state = LearnerState(
@@ -330,7 +332,9 @@ class Learner:
             actions, batch.log_probabilities, drawn_now, goals.advantages, goals.returns, imitated, weights
         )
         flat = jax.tree.map(_joined, Samples(*samples))
-        return IterationData(prepared.observation, put(flat, replicated(self._mesh)))
+        lengths = put(batch.length, replicated(self._mesh))
+        energy = self._energies(self._inputs, prepared.observation, lengths)
+        return IterationData(prepared.observation, put(flat, replicated(self._mesh)), energy)
 
     def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
         """The data where those samples of `used` (int32 [samples]) that an older policy drew are told apart."""
@@ -392,6 +396,13 @@ class Learner:
 def _joined(array: np.ndarray) -> np.ndarray:
     """[B, T, …] → [S, …], without a copy."""
     return array.reshape(-1, *array.shape[2:])
+
+
+def _energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
+    """float32 [S, 2], what the springs hold at each step; observation with axis S, lengths int32 [B]."""
+    steps = len(observation.step) // len(lengths)
+    episodes = jax.tree.map(lambda array: array.reshape(-1, steps, *array.shape[1:]), observation)
+    return episode_energies(inputs, episodes, lengths).reshape(-1, 2)
 
 
 def _linear_decay(final: float, progress: float) -> float:

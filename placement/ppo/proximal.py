@@ -33,8 +33,8 @@ def with_proximal(
     samples, embeddings = data.samples, network.embed(params, inputs)
 
     def chunk(one: Minibatch) -> jax.Array:
-        observation = jax.tree.map(lambda array: array[one.indices], data.observation)
-        logits, _ = network.decide(params, embeddings, inputs, observation)
+        observation, energy = jax.tree.map(lambda array: array[one.indices], (data.observation, data.energy))
+        logits, _ = network.decide(params, embeddings, inputs, observation, energy)
         log_probabilities = jax.nn.log_softmax(logits.reshape(len(logits), -1))
         return jnp.take_along_axis(log_probabilities, samples.actions[one.indices][:, None], axis=1)[:, 0]
 

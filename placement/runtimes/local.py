@@ -24,6 +24,7 @@ from placement.training.disk import checked_room
 from placement.training.episode_schedule import EpisodeSchedule
 from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
+from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.interruption import Interruption
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.progress import TrainingProgress, make_progress
@@ -114,16 +115,28 @@ def _train(
             iteration=counters.iteration,
         )
         supervisor.on_stop(schedule.close)
-        context = ActorContext(agent, schedule, store, replay, best)
+        inference = _inference(config, agent, supervisor)
+        context = ActorContext(inference, schedule, store, replay, best)
         for number in range(config.runtime.actors):
             actor = _actor(config, designs, context, number, first=counters.iteration)
             supervisor.start(f"actor {number}", actor.run)
     return complete(loop, flips=config.flips)
 
 
+def _inference(config: TrainConfig, agent: Agent, supervisor: Supervisor) -> Inference:
+    """Who decides for the actors; a central loop runs in a thread of its own."""
+    if config.runtime.inference == "local":
+        return LocalInference(agent)
+    central = CentralInference(agent, actors=config.runtime.actors)
+    supervisor.on_stop(central.close)
+    supervisor.start("central inference", central.run)
+    return central
+
+
 def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext, number: int, *, first: int) -> Actor:
     """An actor with a pool of its own; `first` is the iteration that its first episodes are for."""
     key = role_key(config.seed, SeedRole.ACTOR, number)
-    pool = make_pool(designs, config.runtime.envs_per_actor, config=config.env, num_threads=1)
+    runtime = config.runtime
+    pool = make_pool(designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads)
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
-    return Actor(number, context, pool, key=key, count=count)
+    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts)

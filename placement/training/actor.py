@@ -1,4 +1,4 @@
-"""The actor: plays whole episodes with local inference and writes them to the replay.
+"""The actor: plays whole episodes and writes them to the replay.
 
 An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
 parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
@@ -20,12 +20,12 @@ import numpy as np
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
-from placement.policy.agent import Agent
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import ScheduleClosed, Turn
-from placement.training.rollout import EmbeddedParameters, play
+from placement.training.inference import Inference, InferenceClosed
+from placement.training.rollout import play
 
 LEARNER_SECONDS = 3600.0
 """That an actor waits for the learner or for other actors before it gives up."""
@@ -45,14 +45,14 @@ class ActorContext(NamedTuple):
     """What the actors of a process share.
 
     Attributes:
-        agent: picks actions.
+        inference: picks actions.
         schedule: when to begin episodes with which parameters.
         store: where parameters come from.
         replay: where episodes go.
         best: is told of placements that are better than any before; None = nobody is.
     """
 
-    agent: Agent
+    inference: Inference
     schedule: TurnSchedule
     store: ParameterStore
     replay: ReplayWriter
@@ -68,16 +68,24 @@ class Actor:
         pool: B environments, this actor's own.
         key: JAX random key, consumed.
         count: the first episode's number; above those that this actor made before the run was resumed.
+        parts: batches that the environments are split into; divides B.
     """
 
     def __init__(
-        self, number: int, context: ActorContext, pool: EnvironmentPool, *, key: jax.Array, count: int = 0
+        self,
+        number: int,
+        context: ActorContext,
+        pool: EnvironmentPool,
+        *,
+        key: jax.Array,
+        count: int = 0,
+        parts: int = 1,
     ) -> None:
         self._number, self._context, self._pool, self._key = number, context, pool, key
-        self._count = count
+        self._count, self._parts = count, parts
 
     def run(self, stop: threading.Event) -> None:
-        """Plays until `stop` is set; who sets it closes schedule, store and replay, too, so that no wait goes on.
+        """Plays until `stop` is set; who sets it closes schedule, store, replay and inference, too, so that no wait goes on.
 
         Raises:
             TimeoutError: the learner or the other actors did not go on within an hour.
@@ -90,20 +98,20 @@ class Actor:
                 for episode in self.play_round(snapshot, stop.is_set):
                     shared.replay.write(episode, timeout=LEARNER_SECONDS)
                 shared.schedule.finish(turn)
-        except (ScheduleClosed, StoreClosed, ReplayClosed):
+        except (ScheduleClosed, StoreClosed, ReplayClosed, InferenceClosed):
             if not stop.is_set():
                 raise
 
     def play_round(self, snapshot: Snapshot, stopped: Callable[[], bool] = lambda: False) -> Sequence[Episode]:
         """B whole episodes drawn with `snapshot`; none if `stopped()` became true meanwhile."""
-        agent, first, version = self._context.agent, self._count, snapshot.version
-        network = EmbeddedParameters(snapshot.parameters, agent.embed(snapshot.parameters))
+        inference, first, version = self._context.inference, self._count, snapshot.version
+        network = inference.network(snapshot)
 
         def on_end(env: int, costs: np.ndarray) -> None:
             self._report(env, costs, f"actor {self._number}, episode {first + env}, parameters of iteration {version}")
 
         key = jax.random.fold_in(self._key, first)
-        played = play(agent, self._pool, network, key, on_end=on_end, stopped=stopped)
+        played = play(inference, self._pool, network, key, on_end=on_end, stopped=stopped, parts=self._parts)
         if played is None:
             return []
         self._count += self._pool.num_envs

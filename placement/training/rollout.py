@@ -5,8 +5,9 @@ Axis legend: B environments, T macros to place (the longest design's).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -14,8 +15,11 @@ import numpy as np
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
-from placement.policy.agent import Agent, Decision
+from placement.policy.agent import Decision
 from placement.ppo.trajectory import Episode, signature, stack_episodes
+
+STEP_SECONDS = 600.0
+"""That a batch of environments may take for a step before the rollout gives up."""
 
 
 class EmbeddedParameters(NamedTuple):
@@ -30,8 +34,24 @@ class EmbeddedParameters(NamedTuple):
     embeddings: Any
 
 
+class Acting(Protocol):
+    """Who picks actions, as `placement.policy.agent.Agent` does."""
+
+    def act(
+        self,
+        params: Any,
+        embeddings: Any,
+        observation: Observation,
+        key: Any,
+        *,
+        greedy: bool = False,
+        held: Any = None,
+    ) -> Decision:
+        """See `Agent.act`."""
+
+
 def play(
-    agent: Agent,
+    agent: Acting,
     pool: EnvironmentPool,
     network: EmbeddedParameters,
     key: jax.Array,
@@ -39,10 +59,14 @@ def play(
     greedy: bool = False,
     on_end: Callable[[int, np.ndarray], None] = lambda env, costs: None,
     stopped: Callable[[], bool] = lambda: False,
+    parts: int = 1,
 ) -> Episode | None:
     """Resets the pool and plays until every environment's first episode has ended.
 
     An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is thrown away.
+
+    With several parts the pool's threads step the environments of some, while `agent` decides for those of another.
+    Each part's environments always stand together in one batch, so what is played does not depend on the threads.
 
     Args:
         agent: picks the actions.
@@ -53,30 +77,107 @@ def play(
         on_end: called with the environment and its costs (float64 [5]) when its episode ends with everything placed,
             while `pool.placement` still gives that episode's placement.
         stopped: asked at every step.
+        parts: batches that the environments are split into; divides B.
 
     Returns:
         The episodes as one, axis B before each field's own, with identity and version 0; None if `stopped()` became
         true before the last one ended.
+
+    Raises:
+        ValueError: `parts` does not divide B.
+        TimeoutError: a batch took more than `STEP_SECONDS` for a step.
     """
-    observation, _ = pool.reset()
-    steps = pool.spec.steps
-    played = _blank(observation["design"], steps)
-    running = np.ones(pool.num_envs, np.bool_)
-    keys = jax.random.split(key, steps)
-    for step in range(steps):
+    groups = _groups(pool, key, parts)
+    lane = _InStep(pool) if parts == 1 else pool
+    for group in groups:
+        lane.async_reset(group.envs)
+    in_flight = collections.deque(groups)
+    while in_flight:
+        result = lane.recv(STEP_SECONDS)
+        group = in_flight.popleft()
+        if group.take(result, on_end):
+            continue
         if stopped():
+            for _ in in_flight:
+                lane.recv(STEP_SECONDS)
             return None
-        decision = agent.act(*network, Observation(**observation), keys[step], greedy=greedy)
-        result = pool.step(decision.actions)
-        _note(played, running, step, decision, result)
-        observation, _, terminated, _, info = result
-        ended = running & terminated
-        for env in np.flatnonzero(ended & ~info["dead_end"]):
-            on_end(int(env), played.costs[env])
-        running &= ~ended
-        if not running.any():
-            return played
-    raise RuntimeError(f"{int(running.sum())} episodes have not ended after {steps} steps")
+        lane.send(group.decide(agent, network, result[0], greedy=greedy), group.envs)
+        in_flight.append(group)
+    return _joined([group.played for group in groups])
+
+
+class _InStep:
+    """A pool's `send` and `recv` where nothing is to overlap: all work is done by the calling thread, in `send`."""
+
+    def __init__(self, pool: EnvironmentPool) -> None:
+        self._pool, self._result = pool, None
+
+    def async_reset(self, envs: np.ndarray) -> None:
+        observation, info = self._pool.reset(envs)
+        nothing = np.zeros(len(envs), np.bool_)
+        self._result = observation, nothing.astype(np.float32), nothing, nothing, info
+
+    def send(self, actions: np.ndarray, envs: np.ndarray) -> None:
+        self._result = None  # gives the batch's memory back
+        self._result = self._pool.step(actions, envs)
+
+    def recv(self, timeout: float) -> Result:
+        assert self._result is not None
+        return self._result
+
+
+class _Group:
+    """Environments that step together.
+
+    Args:
+        envs: int32 [B], their numbers in the pool.
+        designs: int32 [B].
+        keys: uint32 [T, …], random keys of the steps.
+
+    Attributes:
+        played: their episodes as one.
+    """
+
+    def __init__(self, envs: np.ndarray, designs: np.ndarray, keys: np.ndarray) -> None:
+        self.envs, self._keys = envs, keys
+        self._running, self._held = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
+        self._decision: Decision | None = None
+        self._step = 0
+        self.played = _blank(designs, len(keys))
+
+    def take(self, result: Result, on_end: Callable[[int, np.ndarray], None]) -> bool:
+        """Notes what a step brought, or only looks at a first observation; whether all episodes have ended."""
+        if self._decision is None:
+            return False
+        _note(self.played, self._running, self._step, self._decision, result)
+        self._step += 1
+        ended = self._running & result[2]
+        for row in np.flatnonzero(ended & ~result[4]["dead_end"]):
+            on_end(int(self.envs[row]), self.played.costs[row])
+        self._running &= ~ended
+        if self._step == len(self._keys) and self._running.any():
+            raise RuntimeError(f"{int(self._running.sum())} episodes have not ended after {self._step} steps")
+        return not self._running.any()
+
+    def decide(
+        self, agent: Acting, network: EmbeddedParameters, observation: dict[str, np.ndarray], *, greedy: bool
+    ) -> np.ndarray:
+        """The next actions, int32 [B]."""
+        seen, key = Observation(**observation), self._keys[self._step]
+        self._decision = agent.act(*network, seen, key, greedy=greedy, held=self._held)
+        self._held = self._decision.held
+        return self._decision.actions
+
+
+def _groups(pool: EnvironmentPool, key: jax.Array, parts: int) -> list[_Group]:
+    """The pool's environments in so many groups; one alone draws from `key` itself."""
+    if parts < 1 or pool.num_envs % parts:
+        raise ValueError(f"{pool.num_envs} environments cannot be split into {parts} equal parts")
+    envs = np.arange(pool.num_envs, dtype=np.int32).reshape(parts, -1)
+    designs = np.array(pool.config.design_of_env, np.int32)
+    own = [key] if parts == 1 else [jax.random.fold_in(key, part) for part in range(parts)]
+    keys = [np.asarray(jax.random.key_data(jax.random.split(one, pool.spec.steps))) for one in own]
+    return [_Group(mine, designs[mine], its) for mine, its in zip(envs, keys, strict=True)]
 
 
 def _note(played: Episode, running: np.ndarray, step: int, decision: Decision, result: Result) -> None:
@@ -96,3 +197,10 @@ def _blank(design: np.ndarray, steps: int) -> Episode:
     blank.actions.fill(-1)
     blank.costs.fill(np.nan)
     return blank
+
+
+def _joined(parts: Sequence[Episode]) -> Episode:
+    """Episodes along axis B, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Episode(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))

@@ -61,7 +61,7 @@ def played_episodes(
         if player is not None:
             agent, params, embeddings = player
             key = jax.random.key(seed * steps + step)
-            taken, chances, values = agent.act(params, embeddings, Observation(**observation), key)
+            taken, chances, values, _ = agent.act(params, embeddings, Observation(**observation), key)
             batch.values[running, step] = values[running]
         else:
             taken, chances = _at_random(np.random.default_rng([seed, step]), observation["mask"].reshape(count, -1))

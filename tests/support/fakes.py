@@ -14,7 +14,7 @@ import numpy as np
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
-from placement.policy.agent import Decision
+from placement.policy.agent import Decision, Request
 from placement.ppo.hosts import Hosts
 from placement.ppo.trajectory import Episode
 
@@ -42,20 +42,33 @@ class FakeAgent:
         params: dict[str, np.ndarray],
         embeddings: int,
         observation: Observation,
-        key: jax.Array,
+        key: Any,
         *,
         greedy: bool = False,
         temperature: float = 1.0,
+        held: Any = None,
     ) -> Decision:
         """One legal action for each environment."""
         if embeddings != int(params["version"]):
             raise ValueError(f"embeddings of version {embeddings} with parameters of version {params['version']}")
         mask = np.array(observation.mask).reshape(len(observation.mask), -1) != 0
-        generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        generator = np.random.default_rng(np.asarray(key if isinstance(key, np.ndarray) else jax.random.key_data(key)))
         score = -np.arange(mask.shape[1])[None] if greedy else generator.random(mask.shape)
         actions = np.where(mask, score, -np.inf).argmax(axis=1).astype(np.int32)
         log_probabilities = -np.log(np.maximum(mask.sum(axis=1), 1)).astype(np.float32)
         return Decision(actions, log_probabilities, np.full(len(mask), embeddings, np.float32))
+
+    def act_together(
+        self,
+        params: dict[str, np.ndarray],
+        embeddings: int,
+        requests: Sequence[Request],
+        *,
+        greedy: bool = False,
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """As `act` for each."""
+        return [self.act(params, embeddings, one.observation, one.key, greedy=greedy) for one in requests]
 
 
 class FakeLearner:

@@ -23,6 +23,7 @@ from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import EpisodeSchedule
 from placement.training.evaluator import Evaluator
+from placement.training.inference import LocalInference
 from placement.training.rollout import EmbeddedParameters, play
 from tests.support.fakes import FakeAgent
 
@@ -38,7 +39,7 @@ def designs() -> list[Design]:
 def _context(designs: list[Design], *, per_iteration: int = 4, staleness: int = 0, capacity: int = 64) -> Any:
     steps = max(len(design.placing_order) for design in designs)
     return ActorContext(
-        agent=FakeAgent(),
+        inference=LocalInference(FakeAgent()),
         schedule=EpisodeSchedule(episodes_per_iteration=per_iteration, max_staleness=staleness),
         store=MemoryStore(),
         replay=MemoryReplay(capacity=capacity, steps=steps, designs=len(designs)),

@@ -18,6 +18,7 @@ class ActorProcess(RolloutWorker):
         from placement.runtimes.ray.episode_credits import CreditedSchedule, EpisodeCredits
         from placement.training.actor import Actor, ActorContext
         from placement.training.episode_identity import INCARNATION_BITS
+        from placement.training.inference import LocalInference
         from placement.training.seeds import SeedRole, role_key
 
         config, runtime, number = self.config, self.config.runtime, self.who.number
@@ -31,13 +32,13 @@ class ActorProcess(RolloutWorker):
             actors=lambda: coordinator.reply.actors,
             shortfall=lambda: coordinator.reply.shortfall,
         )
-        pool = make_pool(self.designs, runtime.envs_per_actor, config=config.env, num_threads=1)
+        pool = make_pool(self.designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads)
         key = role_key(config.seed, SeedRole.ACTOR, number)
         # No two starts draw the same: an episode that is played again after a restart would be counted twice.
         for part in (incarnation >> 20, incarnation & (2**20 - 1)):
             key = jax.random.fold_in(key, part)
         # Nobody is told of good placements: they travel with the episodes, and the learner finds them.
-        context = ActorContext(self.agent, schedule, self.store, self.writer, best=None)
-        actor = Actor((number << INCARNATION_BITS) | incarnation, context, pool, key=key)
+        context = ActorContext(LocalInference(self.agent), schedule, self.store, self.writer, best=None)
+        actor = Actor((number << INCARNATION_BITS) | incarnation, context, pool, key=key, parts=runtime.env_parts)
         coordinator.ready()
         actor.run(self._stop)

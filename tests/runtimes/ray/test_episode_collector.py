@@ -26,6 +26,7 @@ from placement.runtimes.ray.messages import Shortfall
 from placement.runtimes.ray.publications import PublicationNumbers, Publications
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
+from placement.training.inference import LocalInference
 from placement.training.episode_verifier import EpisodeVerifier
 from tests.support.fakes import FakeAgent
 
@@ -40,7 +41,7 @@ def designs() -> list[Design]:
 @pytest.fixture
 def episodes(designs: list[Design]) -> Sequence[Episode]:
     """Eight, by an agent of version 0; the last half has another identity each time."""
-    context = ActorContext(FakeAgent(), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
+    context = ActorContext(LocalInference(FakeAgent()), None, None, None, BestTracker(designs))  # type: ignore[arg-type]
     actor = Actor(0, context, make_pool(designs, 8, num_threads=1), key=jax.random.key(0))
     return actor.play_round(Snapshot(0, {"version": np.array(0, np.int32)}))
 

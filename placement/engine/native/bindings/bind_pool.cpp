@@ -201,14 +201,14 @@ void bind_pool(nb::module_& m) {
           [](PythonPool* self, const std::vector<std::shared_ptr<Design>>& designs,
              const std::vector<int>& design_of_env, const BoundWeights& weights,
              double dead_end_penalty, const std::string& soft_placer, int batch_size, int num_threads,
-             int thread_affinity_offset, std::uint64_t seed,
+             int thread_affinity_offset, std::uint64_t seed, bool compact_maps,
              const std::vector<std::pair<std::uintptr_t, double>>& terms) {
             EnvironmentConfig environment = config_of(weights, soft_placer);
             environment.dead_end_penalty = dead_end_penalty;
             for (const auto& [address, weight] : terms) {
               environment.terms.push_back({reinterpret_cast<const placement_cost_term*>(address), weight});
             }
-            PoolOptions config{batch_size, num_threads, thread_affinity_offset, seed};
+            PoolOptions config{batch_size, num_threads, thread_affinity_offset, seed, compact_maps};
             const std::vector<std::shared_ptr<const Design>> shared(designs.begin(), designs.end());
             for (const int design : design_of_env) {
               if (design < 0 || design >= static_cast<int>(designs.size())) throw nb::index_error("no such design");
@@ -218,7 +218,7 @@ void bind_pool(nb::module_& m) {
           },
           nb::kw_only(), nb::arg("designs"), nb::arg("design_of_env"), nb::arg("weights"),
           nb::arg("dead_end_penalty"), nb::arg("soft_placer"), nb::arg("batch_size"), nb::arg("num_threads"),
-          nb::arg("thread_affinity_offset"), nb::arg("seed"), nb::arg("terms"))
+          nb::arg("thread_affinity_offset"), nb::arg("seed"), nb::arg("compact_maps"), nb::arg("terms"))
       .def_prop_ro("shape",
                    [](PythonPool& self) {
                      const ObservationShape& shape = self.pool().shape();
@@ -227,6 +227,7 @@ void bind_pool(nb::module_& m) {
       .def_prop_ro("number", &PythonPool::number)
       .def_prop_ro("batch_size", [](PythonPool& self) { return self.pool().batch_size(); })
       .def_prop_ro("num_threads", [](PythonPool& self) { return self.pool().num_threads(); })
+      .def("thread_seconds", [](PythonPool& self) { return self.pool().thread_seconds(); })
       .def_prop_ro("closed", [](PythonPool& self) { return self.pool().closed(); })
       .def_prop_ro("in_flight", [](PythonPool& self) { return self.pool().in_flight(); })
       .def("send",

@@ -17,11 +17,17 @@ template <typename T, int Dimensions>
 using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
+float* full(float* maps) { return maps; }
+float* full(std::uint16_t*) { return nullptr; }
+std::uint16_t* compact(std::uint16_t* maps) { return maps; }
+std::uint16_t* compact(float*) { return nullptr; }
+
+// Number is float, or std::uint16_t for the bits of bfloat16. The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
+template <typename Number>
 std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int32_t> design_index, Actions actions,
                                    InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,
                                    OutputArray<std::int32_t, 2> step, OutputArray<std::uint8_t, 4> mask,
-                                   OutputArray<float, 5> maps, OutputArray<float, 3> x, OutputArray<float, 3> y) {
+                                   OutputArray<Number, 5> maps, OutputArray<float, 3> x, OutputArray<float, 3> y) {
   const std::size_t episodes = actions.shape(0), steps = actions.shape(1), slots = episodes * steps;
   const ObservationShape& shape = designs.shape;
   const auto macros = static_cast<std::size_t>(shape.steps);
@@ -34,7 +40,8 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
     const int index = design_index.data()[episode];
     if (index < 0 || index >= static_cast<int>(designs.plans.size())) throw nb::index_error("no such design");
   }
-  const ObservationSlot first{design.data(), step.data(), mask.data(), maps.data(), x.data(), y.data()};
+  const ObservationSlot first{design.data(), step.data(), mask.data(), full(maps.data()), compact(maps.data()),
+                              x.data(), y.data()};
   std::optional<Refusal> refusal;
   {
     nb::gil_scoped_release unlocked;
@@ -67,8 +74,10 @@ void bind_rendering(nb::module_& m) {
            })
       .def_prop_ro("shape",
                    [](const PlanList& self) { return std::make_tuple(self.shape.rows, self.shape.columns, self.shape.steps); })
-      .def("render", &render, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
-           nb::arg("step"), nb::arg("mask"), nb::arg("maps"), nb::arg("x"), nb::arg("y"));
+      .def("render", &render<float>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
+           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"))
+      .def("render", &render<std::uint16_t>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
+           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"));
 }
 
 }  // namespace placement

@@ -55,6 +55,7 @@ struct Outputs {
   void fill(Block& block) {
     const ObservationShape& shape = block.batch.shape();
     const auto size = static_cast<std::size_t>(block.size);
+    if (shape.compact) throw std::invalid_argument("a pool of compact maps has no place in a program: make it without");
     if (env_id->element_count() != size || mask->element_count() != size * shape.cells() ||
         x->element_count() != size * shape.steps) {
       throw std::invalid_argument("the batch holds " + std::to_string(size) + " results, the program was made for " +

@@ -37,7 +37,11 @@ inline nanobind::list batch_views(Batch& batch, nanobind::handle owner) {
   add(observation.design, {size});
   add(observation.step, {size});
   add(observation.mask, {size, rows, columns});
-  add(observation.maps, {size, kMaps, rows, columns});
+  if (shape.compact) {
+    add(observation.compact_maps, {size, kMaps, rows, columns});
+  } else {
+    add(observation.maps, {size, kMaps, rows, columns});
+  }
   add(observation.x, {size, steps});
   add(observation.y, {size, steps});
   add(step.reward, {size});

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "env/state.hpp"
 
@@ -15,6 +17,7 @@ inline constexpr int kMaps = 3;  // occupancy, density, wire mask
 // Sizes of an observation; smaller designs are padded with zeros at the end of each axis.
 struct ObservationShape {
   int rows = 0, columns = 0, steps = 0;
+  bool compact = false;  // whether batches hold the maps as bfloat16
 
   std::size_t cells() const { return static_cast<std::size_t>(rows) * columns; }
   void include(const EpisodePlan& plan) {
@@ -27,12 +30,20 @@ struct ObservationShape {
   }
 };
 
-// One environment's place in a batch.
+// The upper half of a float: bfloat16, rounded to nearest, ties to even. Not for NaN.
+inline std::uint16_t to_bfloat16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// One environment's place in a batch; the maps are in one of the two types.
 struct ObservationSlot {
   std::int32_t* design = nullptr;
   std::int32_t* step = nullptr;
   std::uint8_t* mask = nullptr;  // [R, C]
-  float* maps = nullptr;         // [K, R, C]
+  float* maps = nullptr;         // [K, R, C], or
+  std::uint16_t* compact_maps = nullptr;  // the same as bfloat16
   float* x = nullptr;            // [T]
   float* y = nullptr;            // [T]
 
@@ -41,7 +52,8 @@ struct ObservationSlot {
     return {design + index,
             step + index,
             mask + index * shape.cells(),
-            maps + index * shape.cells() * kMaps,
+            maps == nullptr ? nullptr : maps + index * shape.cells() * kMaps,
+            compact_maps == nullptr ? nullptr : compact_maps + index * shape.cells() * kMaps,
             x + index * shape.steps,
             y + index * shape.steps};
   }
@@ -59,13 +71,16 @@ class ObservationWriter {
     const Canvas& canvas = state.plan().canvas;
     *slot.design = design_index;
     *slot.step = state.step();
+    if (slot.maps == nullptr) maps_.resize(shape_.cells() * kMaps);
+    float* maps = slot.maps == nullptr ? maps_.data() : slot.maps;
     if (canvas.rows < shape_.rows || canvas.columns < shape_.columns) {
       std::fill_n(slot.mask, shape_.cells(), std::uint8_t{0});
-      std::fill_n(slot.maps, shape_.cells() * kMaps, 0.0f);
+      std::fill_n(maps, shape_.cells() * kMaps, 0.0f);
     }
     state.write_mask(slot.mask, shape_.columns);
-    write_areas(state, slot.maps);
-    write_wire(state, slot.maps + 2 * shape_.cells());
+    write_areas(state, maps);
+    write_wire(state, maps + 2 * shape_.cells());
+    if (slot.maps == nullptr) std::transform(maps_.begin(), maps_.end(), slot.compact_maps, to_bfloat16);
     for (int t = 0; t < state.step(); ++t) {
       slot.x[t] = static_cast<float>(state.x(t) / canvas.width);
       slot.y[t] = static_cast<float>(state.y(t) / canvas.height);
@@ -77,7 +92,11 @@ class ObservationWriter {
   void write_zeros(const ObservationSlot& slot) const {
     *slot.design = *slot.step = 0;
     std::fill_n(slot.mask, shape_.cells(), std::uint8_t{0});
-    std::fill_n(slot.maps, shape_.cells() * kMaps, 0.0f);
+    if (slot.maps == nullptr) {
+      std::fill_n(slot.compact_maps, shape_.cells() * kMaps, std::uint16_t{0});
+    } else {
+      std::fill_n(slot.maps, shape_.cells() * kMaps, 0.0f);
+    }
     std::fill_n(slot.x, shape_.steps, 0.0f);
     std::fill_n(slot.y, shape_.steps, 0.0f);
   }
@@ -114,6 +133,7 @@ class ObservationWriter {
   ObservationShape shape_;
   std::vector<double> column_wire_, row_wire_;  // [C], [R] weighted µm
   std::vector<float> wire_;                     // [C]
+  std::vector<float> maps_;                     // [K, R, C], where a slot takes bfloat16
 };
 
 }  // namespace placement

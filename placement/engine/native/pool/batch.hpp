@@ -16,7 +16,8 @@ class Batch {
         design_(size),
         step_(size),
         mask_(size * shape.cells()),
-        maps_(size * shape.cells() * kMaps),
+        maps_(shape.compact ? 0 : size * shape.cells() * kMaps),
+        compact_maps_(shape.compact ? size * shape.cells() * kMaps : 0),
         x_(static_cast<std::size_t>(size) * shape.steps),
         y_(x_.size()),
         reward_(size),
@@ -34,7 +35,9 @@ class Batch {
   const ObservationShape& shape() const { return shape_; }
 
   ObservationSlot observation(std::size_t index) {
-    const ObservationSlot first{design_.data(), step_.data(), mask_.data(), maps_.data(), x_.data(), y_.data()};
+    float* maps = shape_.compact ? nullptr : maps_.data();
+    std::uint16_t* compact = shape_.compact ? compact_maps_.data() : nullptr;
+    const ObservationSlot first{design_.data(), step_.data(), mask_.data(), maps, compact, x_.data(), y_.data()};
     return first.at(shape_, index);
   }
   StepSlot step(std::size_t index) {
@@ -63,7 +66,8 @@ class Batch {
   int size_;
   std::vector<std::int32_t> design_, step_;    // [B]
   std::vector<std::uint8_t> mask_;             // [B, R, C]
-  std::vector<float> maps_;                    // [B, K, R, C]
+  std::vector<float> maps_;                    // [B, K, R, C], or
+  std::vector<std::uint16_t> compact_maps_;    // the same as bfloat16
   std::vector<float> x_, y_;                   // [B, T]
   std::vector<float> reward_;                  // [B]
   std::vector<std::uint8_t> terminated_, truncated_, dead_end_;  // [B]

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <limits>
 #include <utility>
 
 namespace placement {
@@ -40,6 +42,11 @@ int checked_threads(int threads, int environments) {
   return threads == 0 ? std::min(cores(), environments) : std::min(threads, environments);
 }
 
+PlanList with_maps(PlanList designs, bool compact) {
+  designs.shape.compact = compact;
+  return designs;
+}
+
 void pin(int core) {
 #ifdef __linux__
   cpu_set_t set;
@@ -56,7 +63,7 @@ void pin(int core) {
 
 EnvironmentPool::EnvironmentPool(const std::vector<std::shared_ptr<const Design>>& designs, const std::vector<int>& design_of_env,
                      const EnvironmentConfig& environment, const PoolOptions& config)
-    : designs_(designs),
+    : designs_(with_maps(PlanList(designs), config.compact_maps)),
       environment_config_(environment),
       batch_size_(checked_batch_size(config.batch_size, static_cast<int>(design_of_env.size()))),
       num_threads_(checked_threads(config.num_threads, static_cast<int>(design_of_env.size()))),
@@ -329,6 +336,26 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
   }
   block->batch.write(slot, env_id, environment, workspace.writer);
   states_.filled(block);  // from here on the environment is the caller's
+}
+
+double EnvironmentPool::thread_seconds() const {
+  const std::lock_guard<std::mutex> lock(callers_);
+  check_usable();
+  double seconds = 0;
+#ifdef __linux__
+  for (const std::thread& thread : threads_) {
+    clockid_t clock;
+    timespec used;
+    if (pthread_getcpuclockid(const_cast<std::thread&>(thread).native_handle(), &clock) != 0 ||
+        clock_gettime(clock, &used) != 0) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    seconds += static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+  }
+#else
+  if (!threads_.empty()) seconds = std::numeric_limits<double>::quiet_NaN();
+#endif
+  return seconds;
 }
 
 int EnvironmentPool::in_flight() const {

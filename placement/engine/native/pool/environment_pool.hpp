@@ -58,6 +58,7 @@ struct PoolOptions {
   int num_threads = 0;             // 0: as many as cores, at most as many as environments
   int thread_affinity_offset = -1;  // worker i on core offset + i; -1: wherever the system likes
   std::uint64_t seed = 0;
+  bool compact_maps = false;       // batches hold the maps as bfloat16
 };
 
 class EnvironmentPool {
@@ -102,6 +103,8 @@ class EnvironmentPool {
   Block* reset(const std::int32_t* env_ids, int count, const std::uint64_t* seeds, double timeout,
                const std::function<void()>& interrupted);
 
+  // CPU seconds of the pool's own threads so far; NaN where the system does not say. Throws PoolMisuse after close.
+  double thread_seconds() const;
   // Results that were not received yet.
   int in_flight() const;
 
