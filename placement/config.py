@@ -310,9 +310,9 @@ class RuntimeConfig(Settings, group="runtime."):
             self.inference == "local" or self.name == "local",
             "runtime.inference",
             self.inference,
-            "local with runtime=ray: its actors are processes, and sending every observation to a central one would cost "
-            "more than deciding where the environments are; central serves the actors of one process (runtime=local or "
-            "runtime=accelerator)",
+            "local with runtime=ray: its actors are processes, and to send every observation to a central one would "
+            "cost more than to decide where the environments are; central serves the actors of one process "
+            "(runtime=local or runtime=accelerator)",
         )
         parts = f"a divisor of runtime.envs_per_actor={self.envs_per_actor}"
         require(self.envs_per_actor % self.env_parts == 0, "runtime.env_parts", self.env_parts, parts)

@@ -104,12 +104,13 @@ class EnvironmentPool:
                 num_threads=config.num_threads,
                 thread_affinity_offset=config.thread_affinity_offset,
                 seed=config.seed,
+                compact_maps=config.compact_maps,
                 terms=[(term.address, term.weight) for term in map(load_cost_term, env.cost_terms)],
             )
         self.config = dataclasses.replace(
             config, batch_size=self._native.batch_size, num_threads=self._native.num_threads
         )
-        self.spec = pool_spec(self.designs, self._native.shape)
+        self.spec = pool_spec(self.designs, self._native.shape, compact_maps=config.compact_maps)
         self.num_envs, self.batch_size = self.config.num_envs, self.config.batch_size
         self.synchronous = self.batch_size == self.num_envs
         self.number: int = self._native.number
@@ -168,12 +169,12 @@ class EnvironmentPool:
             TimeoutError: no batch was ready in time; nothing is lost.
             WorkerError: a step failed; the batch can be received by calling again.
         """
-        return self._call(self._native.recv, _seconds(timeout))
+        return self._shown(self._call(self._native.recv, _seconds(timeout)))
 
     def step(self, actions: Integers, env_id: Integers | None = None, *, timeout: float | None = None) -> Result:
         """`send`, then `recv`; raises what they raise."""
         ids = self._ids(env_id)
-        return self._call(self._native.step, _actions(actions, len(ids)), ids, _seconds(timeout))
+        return self._shown(self._call(self._native.step, _actions(actions, len(ids)), ids, _seconds(timeout)))
 
     def async_reset(self, env_id: Integers | None = None, *, seed: int | Sequence[int] | None = None) -> None:
         """Begins an episode in the environments `env_id` (all when None); their first observations come by `recv`.
@@ -198,7 +199,7 @@ class EnvironmentPool:
         """`async_reset`, then `recv`: observation and info of the batch; raises what they raise."""
         ids = self._ids(env_id)
         seeds = None if seed is None else _seeds(seed, ids)
-        result = self._call(self._native.reset, ids, seeds, _seconds(timeout))
+        result = self._shown(self._call(self._native.reset, ids, seeds, _seconds(timeout)))
         return result[0], result[4]
 
     def sample_actions(self, env_id: Integers | None = None) -> np.ndarray:
@@ -213,7 +214,7 @@ class EnvironmentPool:
 
     def observe(self, env_id: Integers | None = None) -> Result:
         """What environments at rest (all when None) show now; changes nothing."""
-        return self._native.observe(self._ids(env_id))
+        return self._shown(self._native.observe(self._ids(env_id)))
 
     def snapshot(self, env_id: int) -> bytes:
         """The state of an environment's present episode, its random numbers included.
@@ -248,8 +249,24 @@ class EnvironmentPool:
         initial = design.initial
         return Placement(x=x, y=y, orientation=initial.orientation, placed=np.ones(len(x), bool), fixed=initial.fixed)
 
+    def thread_seconds(self) -> float:
+        """CPU seconds that the pool's own threads have used; NaN where the system does not say.
+
+        Work that the calling thread does in synchronous mode is not among them.
+
+        Raises:
+            RuntimeError: the pool is closed.
+        """
+        return self._native.thread_seconds()
+
     def xla(self, *, callback: bool | None = None, timeout: float = TIMEOUT) -> PoolFunctions:
-        """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`."""
+        """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
+
+        Raises:
+            ValueError: the pool's maps are compact.
+        """
+        if self.config.compact_maps:
+            raise ValueError("xla: not for a pool with compact_maps=True; make it without")
         return pool_functions(self, callback=callback, timeout=timeout)
 
     def close(self) -> None:
@@ -272,6 +289,12 @@ class EnvironmentPool:
     def _ids(self, env_id: Integers | None) -> np.ndarray:
         return self._all if env_id is None else int32_array("env_id", env_id, (None,))
 
+    def _shown(self, result: Result) -> Result:
+        """The engine's result with compact maps as what they are; it knows only their bits."""
+        if self.config.compact_maps:
+            result[0]["maps"] = result[0]["maps"].view(self.spec.observation["maps"].dtype)
+        return result
+
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:
             raise IndexError(f"env_id: {env_id} is not in [0, {self.num_envs})")
@@ -290,7 +313,7 @@ class EnvironmentPool:
             raise WorkerError(*error.args) from None
 
 
-def make_pool(
+def make_pool(  # noqa: PLR0913  the public face: all but the first two have a default
     designs: Design | str | Sequence[Design | str],
     num_envs: int,
     *,
@@ -300,6 +323,7 @@ def make_pool(
     seed: int = 0,
     config: EnvConfig | None = None,
     design_of_env: Sequence[int] | None = None,
+    compact_maps: bool = False,
 ) -> EnvironmentPool:
     """A pool of environments stepped by the engine.
 
@@ -313,6 +337,7 @@ def make_pool(
         seed: begins the random numbers of `sample_actions`.
         config: weights, dead-end penalty, soft placer.
         design_of_env: index into `designs` of each environment; in turn when None.
+        compact_maps: observations' maps are bfloat16 instead of float32: half of what goes to an accelerator.
 
     Example:
         >>> with placement.make_pool("toy6", num_envs=4) as pool:
@@ -348,6 +373,7 @@ def make_pool(
         thread_affinity_offset=thread_affinity_offset,
         seed=seed,
         env=EnvConfig() if config is None else config,
+        compact_maps=compact_maps,
     )
     return EnvironmentPool(loaded, made)
 

@@ -47,8 +47,15 @@ class PoolSpec(NamedTuple):
     steps: int
 
 
-def pool_spec(designs: Sequence[Design], shape: tuple[int, int, int]) -> PoolSpec:
-    """The spec of a pool of `designs`; `shape` is R, C and T."""
+def bfloat16() -> np.dtype:
+    """NumPy's name for it, of the package ml_dtypes, which comes with JAX."""
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def pool_spec(designs: Sequence[Design], shape: tuple[int, int, int], *, compact_maps: bool = False) -> PoolSpec:
+    """The spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16."""
     rows, columns, steps = shape
     int32, uint8, float32 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float32)
     highest = np.ones((len(MAPS), 1, 1), np.float32)
@@ -57,7 +64,7 @@ def pool_spec(designs: Sequence[Design], shape: tuple[int, int, int]) -> PoolSpe
         "design": ArraySpec((), int32, 0, len(designs) - 1),
         "step": ArraySpec((), int32, 0, steps),
         "mask": ArraySpec((rows, columns), uint8, 0, 1),
-        "maps": ArraySpec((len(MAPS), rows, columns), float32, 0, highest),
+        "maps": ArraySpec((len(MAPS), rows, columns), bfloat16() if compact_maps else float32, 0, highest),
         "x": ArraySpec((steps,), float32, 0, 1),
         "y": ArraySpec((steps,), float32, 0, 1),
     }
@@ -76,3 +83,4 @@ class PoolConfig:
     thread_affinity_offset: int
     seed: int
     env: EnvConfig
+    compact_maps: bool = False

@@ -49,7 +49,7 @@ class EpisodeRenderer:
             design_index: integers [B], in [0, number of designs).
             actions: integers [B, T].
             lengths: integers [B], actions taken, at most T.
-            out: arrays to write to, from `arrays(B, T)`; new ones when None.
+            out: arrays to write to, from `arrays(B, T)`, compact or not; new ones when None.
 
         Raises:
             IllegalAction: an action may not be taken in its episode; names the episode and step.
@@ -64,16 +64,18 @@ class EpisodeRenderer:
         if episodes and not 0 <= design_index.min() <= design_index.max() < len(self.designs):
             raise IndexError(f"design_index: every one must be in [0, {len(self.designs)})")
         out = self.arrays(episodes, steps) if out is None else out
-        refusal = self._native.render(design_index, actions, lengths, **out._asdict())
+        compact = out.maps.dtype.itemsize == np.dtype(np.uint16).itemsize
+        into = out._replace(maps=out.maps.view(np.uint16)) if compact else out
+        refusal = self._native.render(design_index, actions, lengths, **into._asdict())
         if refusal is not None:
             episode, step, design = refusal[:3]
             reason = explain(self.designs[design], step, int(actions[episode, step]), self.spec.columns, refusal)
             raise IllegalAction(f"episode {episode}: {reason}")
         return out
 
-    def arrays(self, episodes: int, steps: int) -> Observation:
-        """Arrays for `render`: an observation's with leading axes [episodes, steps]."""
-        arrays = self.spec.observation.items()
+    def arrays(self, episodes: int, steps: int, *, compact_maps: bool = False) -> Observation:
+        """Arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps are bfloat16."""
+        arrays = pool_spec(self.designs, self._native.shape, compact_maps=compact_maps).observation.items()
         return Observation(**{name: np.zeros((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
 
 

@@ -18,7 +18,7 @@ from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
 from placement.policy.policy import Embeddings, Policy
-from placement.policy.precision import full_precision
+from placement.policy.precision import FLOAT32, full_precision, product_dtype
 from placement.policy.spring_energy import next_energy, spring_energy
 from placement.policy.stepwise import StepwisePolicy
 
@@ -70,10 +70,12 @@ class Network:
 
     Attributes:
         inputs: the designs' constants, on the default device.
+        compact_maps: whether maps are rounded to bfloat16 before anything else, so that they may come as such.
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
         self.config = config
+        self.compact_maps = product_dtype(config) != FLOAT32
         self.inputs: GraphInputs = jax.tree.map(jnp.asarray, stack([graph_inputs(design) for design in designs]))
         self._init = jax.jit(lambda key: nnx.to_pure_dict(nnx.state(build_policy(config, nnx.Rngs(key)))))
         abstract = nnx.eval_shape(lambda: build_policy(config, nnx.Rngs(0)))
@@ -105,7 +107,10 @@ class Network:
         """Logits float32 [B, R, C] and values float32 [B].
 
         Args:
-            params, embeddings, inputs, observation: as elsewhere.
+            params: of the network.
+            embeddings: of `embed(params, inputs)`.
+            inputs: the designs' constants.
+            observation: of B samples.
             energy: float32 [B, 2], what `spring_energy` gives for the observation, where it is known already.
         """
         with full_precision():
@@ -211,7 +216,7 @@ class Agent:
         """Int32 [3, B], the bits of what `Decision` has, B over all requests; and what the springs hold of each."""
         self.trace_count += 1
         held = tuple(_energy(inputs, request) for request in requests)
-        observation = Observation(*(jnp.concatenate(arrays) for arrays in zip(*(one[0] for one in requests), strict=True)))
+        observation = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *(one.observation for one in requests))
         logits, values = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(held))
         flat = logits.reshape(len(logits), -1)
         choice = flat
@@ -235,5 +240,6 @@ def _energy(inputs: GraphInputs, request: Request) -> jax.Array:
 
 def _gumbel(request: Request, flat: jax.Array) -> jax.Array:
     """Random numbers of the request's own, [B, R · C], as if it stood alone."""
-    key = request.key if jnp.issubdtype(request.key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(request.key)
+    typed = jnp.issubdtype(request.key.dtype, jax.dtypes.prng_key)
+    key = request.key if typed else jax.random.wrap_key_data(request.key)
     return jax.random.gumbel(key, (len(request.observation.step), flat.shape[1]), flat.dtype)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
+from placement.policy.precision import product_dtype, rounded
 
 CHANNELS = 21
 """L, the number of channels of `GridFeatures.channels`."""
@@ -90,7 +91,7 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
         situation: the constants that go with it.
         shown: `maps`, `wire_mask` and `pulls` say what is zeroed.
     """
-    maps = jnp.asarray(observation.maps)
+    maps = rounded(jnp.asarray(observation.maps), product_dtype(shown)).astype(jnp.float32)
     if not shown.pulls:
         situation = without_pulls(situation)
     rows, columns = maps.shape[-2:]

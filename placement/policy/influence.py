@@ -5,9 +5,10 @@ the springs' energy over the soft macros (a Schur complement of the graph Laplac
 the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
 reverse placing order) gives the position of least energy for the current macro.
 
-Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take gigabytes,
-and so do the factors of a sparse one, as clusters are joined far and wide. So the few columns that are wanted are solved
-for by conjugate gradients (Hestenes and Stiefel 1952), some at a time: memory for the springs and those columns.
+Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take
+gigabytes, and so do the factors of a sparse one, as clusters are joined far and wide. So the few columns that are
+wanted are solved for by conjugate gradients (Hestenes and Stiefel 1952), some at a time: memory for the springs and
+those columns.
 
 Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
 K (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-
 from scipy.sparse import coo_matrix
 
 from placement.config import EnvConfig

@@ -73,8 +73,13 @@ def _scale(inputs: GraphInputs, design: jax.Array) -> jax.Array:
 
 
 def _terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -> jax.Array:
-    """Each macro's term, float32 [B, T, 2], of designs int32 [B] and positions [B, T, 2]; means nothing at those that
-    are not placed."""
+    """Each macro's term, float32 [B, T, 2]; it means nothing at those that are not placed.
+
+    Args:
+        inputs: the designs' constants.
+        design: int32 [B].
+        position: float32 [B, T, 2].
+    """
     if len(inputs.macros) == 1:
         targets = jnp.einsum("st,bta->bsa", inputs.pull[0, 1], position)
     else:

@@ -179,7 +179,7 @@ class Learner:
 
     def buffer(self, episodes: int) -> Observation:
         """Host arrays for the observations of so many episodes, [B, T, …]."""
-        return self._renderer.arrays(episodes, self._steps)
+        return self._renderer.arrays(episodes, self._steps, compact_maps=self._network.compact_maps)
 
     def render(self, episodes: list[Episode], buffer: Observation, *, at: int = 0) -> None:
         """Plays episodes again into the buffer's rows from `at`; raises as `prepare`."""
@@ -319,7 +319,7 @@ class Learner:
         maps = cast(jax.Array, prepared.observation.maps).addressable_data(0)  # every device has all of them
         wire = maps[:, MAPS.index("wire_mask")].reshape(len(actions), -1)
         added = np.asarray(jnp.take_along_axis(wire, actions[:, None], axis=1)).reshape(batch.actions.shape)
-        return self._wirelength_weight * added * self._wire_shares[batch.design]
+        return self._wirelength_weight * added.astype(np.float32) * self._wire_shares[batch.design]
 
     def _data(self, prepared: Prepared, goals: Targets, imitation: np.ndarray | None = None) -> IterationData:
         """The samples that minibatches are drawn from, on every device; `imitation` is float32 [B]."""

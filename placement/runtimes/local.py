@@ -12,6 +12,7 @@ from placement.engine.pool import make_pool
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
+from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
 from placement.ppo.mesh import make_mesh
 from placement.replay.factory import make_replay
@@ -137,6 +138,9 @@ def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext
     """An actor with a pool of its own; `first` is the iteration that its first episodes are for."""
     key = role_key(config.seed, SeedRole.ACTOR, number)
     runtime = config.runtime
-    pool = make_pool(designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads)
+    compact = product_dtype(config.policy) != FLOAT32
+    pool = make_pool(
+        designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads, compact_maps=compact
+    )
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
     return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts)

@@ -85,7 +85,7 @@ class Actor:
         self._count, self._parts = count, parts
 
     def run(self, stop: threading.Event) -> None:
-        """Plays until `stop` is set; who sets it closes schedule, store, replay and inference, too, so that no wait goes on.
+        """Plays until `stop` is set; who sets it closes all else that is shared, too, so that no wait goes on.
 
         Raises:
             TimeoutError: the learner or the other actors did not go on within an hour.

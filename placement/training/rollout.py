@@ -110,7 +110,8 @@ class _InStep:
     """A pool's `send` and `recv` where nothing is to overlap: all work is done by the calling thread, in `send`."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
-        self._pool, self._result = pool, None
+        self._pool = pool
+        self._result: Result | None = None
 
     def async_reset(self, envs: np.ndarray) -> None:
         observation, info = self._pool.reset(envs)

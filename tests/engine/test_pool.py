@@ -363,3 +363,36 @@ def test_any_traffic_keeps_every_environment_whole(envs: int, data, threads: int
             else:
                 pool.send(pool.sample_actions(ids), ids)
                 expected[ids] = np.where(ended[ids], 0, expected[ids] + 1)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_compact_maps_are_the_maps_rounded_to_bfloat16(threads: int) -> None:
+    designs = [four_macros(), random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))]
+    pools = [make_pool(designs, 4, num_threads=threads, compact_maps=compact) for compact in (False, True)]
+    shown = [pool.reset()[0] for pool in pools]
+    for _ in range(pools[0].spec.steps):
+        full, compact = shown
+        assert compact["maps"].dtype == pools[1].spec.observation["maps"].dtype == "bfloat16"
+        np.testing.assert_array_equal(compact["maps"], full["maps"].astype("bfloat16"))
+        for name in ("design", "step", "mask", "x", "y"):
+            np.testing.assert_array_equal(compact[name], full[name])
+        np.testing.assert_array_equal(pools[1].observe()[0]["maps"], compact["maps"])
+        actions = pools[0].sample_actions()
+        shown = [pool.step(actions)[0] for pool in pools]
+    with pytest.raises(ValueError, match="compact_maps"):
+        pools[1].xla()
+
+
+def test_a_pool_knows_what_its_threads_have_used() -> None:
+    alone, helped = (make_pool("toy6", 8, num_threads=threads) for threads in (1, 2))
+    assert alone.thread_seconds() == 0, "the caller's thread works"
+    before = helped.thread_seconds()
+    helped.async_reset()
+    for _ in range(60):
+        helped.recv()
+        helped.send(helped.sample_actions())
+    helped.recv()
+    assert helped.thread_seconds() > before
+    helped.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        helped.thread_seconds()

@@ -33,6 +33,16 @@ def test_a_replay_shows_what_was_seen() -> None:
             assert not array[length:].any(), name
 
 
+def test_compact_maps_are_the_maps_rounded() -> None:
+    renderer = EpisodeRenderer([four_macros()])
+    compact = renderer.arrays(1, 4, compact_maps=True)
+    full = renderer.render([0], [[12, 7, 0, 0]], [1])
+    renderer.render([0], [[12, 7, 0, 0]], [1], out=compact)
+    np.testing.assert_array_equal(compact.maps, full.maps.astype("bfloat16"))
+    np.testing.assert_array_equal(compact.mask, full.mask)
+    assert full.maps.any()
+
+
 @pytest.mark.parametrize(
     ("design", "actions", "length", "error", "message"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.policy.agent import Agent
+from placement.policy.agent import Agent, Params
 from placement.policy.precision import product_dtype
 from placement.ppo.learner import Learner
 from tests.support.designs import four_macros, random_design, square_canvas
@@ -67,3 +69,46 @@ def test_auto_is_bfloat16_on_accelerators_only(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
         assert product_dtype(PolicyConfig()) == expected
         assert product_dtype(PolicyConfig(dtype="float32")) == jnp.float32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_products_of_float32_are_made_at_full_precision(
+    config: PolicyConfig, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an accelerator, whose habit is fewer digits: forwards and backwards."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    network = Agent(dataclasses.replace(config, dtype=dtype), DESIGNS).network
+    seen, params = random_observation(DESIGNS, 0, 8), network.init(0)
+
+    def loss(params: Params) -> jax.Array:
+        logits, values = network.decide(params, network.embed(params, network.inputs), network.inputs, seen)
+        return jnp.sum(jax.nn.log_softmax(logits)[:, 0, 0]) + jnp.sum(values)
+
+    forward = list(_products(jax.make_jaxpr(loss)(params).jaxpr))
+    rounded = [line for line in forward if all(operand.aval.dtype == jnp.bfloat16 for operand in line.invars)]
+    assert forward and bool(rounded) == (dtype == "bfloat16")
+    for line in forward:
+        if line not in rounded:
+            assert line.params["precision"] == (jax.lax.Precision.HIGHEST,) * 2, line
+    if dtype == "float32":
+        backward = list(_products(jax.make_jaxpr(jax.grad(loss))(params).jaxpr))
+        assert all(line.params["precision"] == (jax.lax.Precision.HIGHEST,) * 2 for line in backward)
+
+
+def _products(jaxpr: Any) -> Iterator[Any]:
+    for line in jaxpr.eqns:
+        if line.primitive.name == "dot_general":
+            yield line
+        for inner in jax.core.jaxprs_in_params(line.params):
+            yield from _products(inner)
+
+
+def test_maps_that_come_as_bfloat16_change_nothing() -> None:
+    network = Agent(dataclasses.replace(CONFIGS[0], dtype="bfloat16"), DESIGNS).network
+    seen, params = random_observation(DESIGNS, 0, 8), network.init(0)
+    assert network.compact_maps
+    decide = jax.jit(lambda seen: network.decide(params, network.embed(params, network.inputs), network.inputs, seen))
+    compact = seen._replace(maps=seen.maps.astype(jnp.bfloat16))
+    for one, other in zip(decide(seen), decide(compact), strict=True):
+        np.testing.assert_array_equal(one, other)

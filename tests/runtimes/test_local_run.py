@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,22 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     assert one != other
 
 
+def test_inference_threads_and_parts_do_not_change_a_run(tmp_path: Path) -> None:
+    """One actor's episodes are the same whoever decides; with parts they are others, but the same for any threads."""
+
+    def numbers(folder: str, **changes: Any) -> list[dict[str, str]]:
+        _run(_config(tmp_path / folder, runtime=_runtime(evaluate_every=2, **changes)))
+        return [{key: value for key, value in row.items() if key not in TIMES} for row in _rows(tmp_path / folder)]
+
+    assert numbers("local") == numbers("central", inference="central", env_threads=2)
+    assert numbers("one", env_parts=2) == numbers("three", env_parts=2, env_threads=3, inference="central")
+
+
+def test_several_actors_share_central_inference(tmp_path: Path) -> None:
+    result, _ = _run(_config(tmp_path, runtime=_runtime(actors=3, inference="central")))
+    assert (result.iterations, result.episodes) == (4, 32)
+
+
 def test_an_iterations_best_is_told_before_the_next_one_can_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +229,10 @@ def test_a_wrong_design_is_refused_before_anything_is_written(tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
-def test_an_actors_error_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("inference", "who"), [("local", "actor 0"), ("central", "central inference")])
+def test_an_actors_error_ends_the_run_with_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inference: str, who: str
+) -> None:
     class Failing(FakeAgent):
         def act(self, params: Any, *args: Any, **options: Any) -> Any:
             if params["version"] == 3 and not options.get("greedy"):  # actors are never greedy
@@ -220,8 +240,9 @@ def test_an_actors_error_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypa
             return super().act(params, *args, **options)
 
     monkeypatch.setattr(local, "Agent", Failing)
-    with pytest.raises(WorkerFailed, match="actor 0 failed: ZeroDivisionError: a bug") as caught:
-        _run(_config(tmp_path, iterations=9, runtime=_runtime(checkpoint_every=100, evaluate_every=0)))
+    with pytest.raises(WorkerFailed, match=f"{who} failed: ZeroDivisionError: a bug") as caught:
+        runtime = _runtime(checkpoint_every=100, evaluate_every=0, inference=inference)
+        _run(_config(tmp_path, iterations=9, runtime=runtime))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert read_parameters(tmp_path, FakeAgent().init(0)) == ({"version": 3}, 3)
     monkeypatch.setattr(local, "Agent", FakeAgent)
@@ -229,9 +250,10 @@ def test_an_actors_error_ends_the_run_with_a_checkpoint(tmp_path: Path, monkeypa
     assert result.iterations == 5 and _iterations(tmp_path) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("changes", [{}, {"inference": "central", "actors": 2, "env_parts": 2, "env_threads": 2}])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_learning_saves_what_was_learned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, changes: dict[str, Any]
 ) -> None:
     class Interrupting(FakeLearner):
         def learn(self, episodes: Any, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
@@ -241,8 +263,9 @@ def test_a_signal_while_learning_saves_what_was_learned(
             return super().learn(episodes, iteration=iteration, elapsed=elapsed)
 
     monkeypatch.setattr(local, "Learner", Interrupting)
-    result, shown = _run(_config(tmp_path, runtime=_runtime(checkpoint_every=100)))
+    result, shown = _run(_config(tmp_path, runtime=_runtime(checkpoint_every=100, **changes)))
     assert result.interrupted and result.iterations == 2
+    assert not [one.name for one in threading.enumerate() if one.name.startswith(("actor", "central"))]
     assert any("same command" in note for note in shown.notes)
     monkeypatch.setattr(local, "Learner", FakeLearner)
     result, _ = _run(_config(tmp_path))
