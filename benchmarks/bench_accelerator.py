@@ -1,8 +1,12 @@
 """Circuit Training's whole budget on one machine with an accelerator: 200 iterations of 1,024 episodes of Ariane.
 
-    python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--episodes 1024] [--envs 512] [--set KEY=VALUE …]
+    python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--episodes 1024] [--envs 1024] [--set KEY=VALUE …]
 
-Trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations (which
+First says where the time of collecting goes, per episode: the environments' CPU seconds beside those of the bare engine
+for the same episodes, inference, transfers; once with the policy on this machine's default device, once with a stand-in
+that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all.
+
+Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations (which
 compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and the
 time of the whole budget at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without an
 accelerator it runs on the CPU's cores; with XLA_FLAGS=--xla_force_host_platform_device_count=8 on 8 virtual devices.
@@ -21,6 +25,9 @@ import threading
 from pathlib import Path
 
 from bench_cost import default_design
+from collection import Setting, report
+
+from placement.netlist.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 200 * 1024
@@ -46,10 +53,22 @@ def main() -> None:
     parser.add_argument("design", nargs="?", default=None)
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=1024)
-    parser.add_argument("--envs", type=int, default=512)
+    parser.add_argument("--envs", type=int, default=1024)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--parts", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device-ms", type=float, default=2.0)
     parser.add_argument("--minibatch", type=int, default=8512)
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
+    setting = Setting(options.envs, options.threads, options.parts)
+    design = load(options.design or default_design())
+    report(design, setting, rounds=options.rounds, device_ms=options.device_ms)
+    if options.iterations:
+        train(options)
+
+
+def train(options: argparse.Namespace) -> None:
     stop, shares = threading.Event(), []
     watcher = threading.Thread(target=lambda: shares.extend(utilisation(stop)))
     watcher.start()
@@ -61,6 +80,8 @@ def main() -> None:
             "replay=memory",
             "env.cost=proxy",
             f"runtime.envs_per_actor={options.envs}",
+            f"runtime.env_threads={options.threads}",
+            f"runtime.env_parts={options.parts}",
             f"ppo.iterations={options.iterations}",
             f"ppo.episodes_per_iteration={options.episodes}",
             f"ppo.minibatch_size={options.minibatch}",

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -116,8 +116,9 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
         return options.envs
 
     def decisions(number: int) -> int:
+        held: Any = np.zeros((options.envs, 2), np.float32)
         for _ in range(50):
-            agent.act(*network, observations[number], jax.random.key(0))
+            held = agent.act(*network, observations[number], np.zeros(2, np.uint32), held=held).held
         return 50 * options.envs
 
     rates = [
