@@ -384,14 +384,13 @@ def test_compact_maps_are_the_maps_rounded_to_bfloat16(threads: int) -> None:
 
 
 def test_a_pool_knows_what_its_threads_have_used() -> None:
-    alone, helped = (make_pool("toy6", 8, num_threads=threads) for threads in (1, 2))
+    alone, helped = make_pool("toy6", 8, num_threads=1), make_pool("toy6", 8, num_threads=2, batch_size=4)
     assert alone.thread_seconds() == 0, "the caller's thread works"
     before = helped.thread_seconds()
     helped.async_reset()
     for _ in range(60):
-        helped.recv()
-        helped.send(helped.sample_actions())
-    helped.recv()
+        ready = helped.recv()[4]["env_id"]
+        helped.send(helped.sample_actions(ready), ready)
     assert helped.thread_seconds() > before
     helped.close()
     with pytest.raises(RuntimeError, match="closed"):

@@ -40,8 +40,8 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
     const int index = design_index.data()[episode];
     if (index < 0 || index >= static_cast<int>(designs.plans.size())) throw nb::index_error("no such design");
   }
-  const ObservationSlot first{design.data(), step.data(), mask.data(), full(maps.data()), compact(maps.data()),
-                              x.data(), y.data()};
+  const ObservationSlot first{design.data(), step.data(), mask.data(), full(maps.data()), x.data(), y.data(),
+                              compact(maps.data())};
   std::optional<Refusal> refusal;
   {
     nb::gil_scoped_release unlocked;

@@ -42,10 +42,10 @@ struct ObservationSlot {
   std::int32_t* design = nullptr;
   std::int32_t* step = nullptr;
   std::uint8_t* mask = nullptr;  // [R, C]
-  float* maps = nullptr;         // [K, R, C], or
-  std::uint16_t* compact_maps = nullptr;  // the same as bfloat16
+  float* maps = nullptr;         // [K, R, C]; null where compact_maps takes them
   float* x = nullptr;            // [T]
   float* y = nullptr;            // [T]
+  std::uint16_t* compact_maps = nullptr;  // [K, R, C] as bfloat16
 
   // The slot `index` places further on, in arrays of this shape.
   ObservationSlot at(const ObservationShape& shape, std::size_t index) const {
@@ -53,9 +53,9 @@ struct ObservationSlot {
             step + index,
             mask + index * shape.cells(),
             maps == nullptr ? nullptr : maps + index * shape.cells() * kMaps,
-            compact_maps == nullptr ? nullptr : compact_maps + index * shape.cells() * kMaps,
             x + index * shape.steps,
-            y + index * shape.steps};
+            y + index * shape.steps,
+            compact_maps == nullptr ? nullptr : compact_maps + index * shape.cells() * kMaps};
   }
 };
 

@@ -37,7 +37,7 @@ class Batch {
   ObservationSlot observation(std::size_t index) {
     float* maps = shape_.compact ? nullptr : maps_.data();
     std::uint16_t* compact = shape_.compact ? compact_maps_.data() : nullptr;
-    const ObservationSlot first{design_.data(), step_.data(), mask_.data(), maps, compact, x_.data(), y_.data()};
+    const ObservationSlot first{design_.data(), step_.data(), mask_.data(), maps, x_.data(), y_.data(), compact};
     return first.at(shape_, index);
   }
   StepSlot step(std::size_t index) {
