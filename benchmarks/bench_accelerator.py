@@ -1,13 +1,13 @@
 """Circuit Training's whole budget on one machine with an accelerator: 200 iterations of 1,024 episodes of Ariane.
 
-    python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--episodes 1024] [--envs 1024] [--set KEY=VALUE …]
+    python benchmarks/bench_accelerator.py [DESIGN] [--iterations 10] [--envs 1024] [--set KEY=VALUE …]
 
 First says where the time of collecting goes, per episode: the environments' CPU seconds beside those of the bare engine
 for the same episodes, inference, transfers; once with the policy on this machine's default device, once with a stand-in
 that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all.
 
-Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations (which
-compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and the
+Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations
+(which compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and the
 time of the whole budget at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without an
 accelerator it runs on the CPU's cores; with XLA_FLAGS=--xla_force_host_platform_device_count=8 on 8 virtual devices.
 """

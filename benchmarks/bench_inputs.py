@@ -67,7 +67,8 @@ def main() -> None:
 
     for name, carried in (("carried", True), ("found anew", False)):
         decide(carried=carried)
-        stage(f"{options.steps} × {options.envs} decisions, springs' energy {name}", lambda c=carried: decide(carried=c))
+        what = f"{options.steps} × {options.envs} decisions, springs' energy {name}"
+        stage(what, lambda carried=carried: decide(carried=carried))
     one = make_pool([design], 1, num_threads=1, config=ENV)
     played = stage("an episode", lambda: play(agent, one, network, jax.random.key(0)))
     learner = Learner(PolicyConfig(), PPOConfig(), ENV, [design], seed=0)

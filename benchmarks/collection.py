@@ -105,9 +105,7 @@ def pool_for(design: Design, setting: Setting, policy: PolicyConfig) -> Environm
     return make_pool([design], setting.envs, num_threads=setting.threads, config=ENV, compact_maps=compact)
 
 
-def collected(
-    pool: EnvironmentPool, acting: Any, network: Any, setting: Setting, seed: int
-) -> tuple[Shares, Episode]:
+def collected(pool: EnvironmentPool, acting: Any, network: Any, setting: Setting, seed: int) -> tuple[Shares, Episode]:
     """One round, and where its time went."""
     engine = Meter(pool, "send", "recv", "async_reset", "reset", "step")
     deciding = Meter(acting, "act")
@@ -140,8 +138,8 @@ def bare(design: Design, played: Episode, seed: int) -> tuple[float, float]:
         same = (time.thread_time() - began) / count
     steps = count * (len(design.placing_order) + 1)
     began = time.thread_time()
-    weights = tuple(ENV.cost.weights())
-    _native.play_alone(design=native_design(design), weights=weights, soft_placer=ENV.soft_placer, steps=steps, seed=seed)
+    settings = {"weights": tuple(ENV.cost.weights()), "soft_placer": ENV.soft_placer}
+    _native.play_alone(design=native_design(design), **settings, steps=steps, seed=seed)
     return same, (time.thread_time() - began) / count
 
 
