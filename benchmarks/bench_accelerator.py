@@ -7,8 +7,8 @@ for the same episodes, inference, transfers; once with the policy on this machin
 that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all.
 
 Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations
-(which compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and the
-time of the whole budget at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without an
+(which compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and
+the time of the whole budget at that rate. Circuit Training took 14 hours on 8 GPUs with 500 collectors. Without an
 accelerator it runs on the CPU's cores; with XLA_FLAGS=--xla_force_host_platform_device_count=8 on 8 virtual devices.
 """
 
