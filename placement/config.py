@@ -237,6 +237,7 @@ class ExpertConfig(Settings, group="expert."):
 
     mixed_size: OrNone = 0
     passes: Count = 200
+    learning_rate: Positive = 3e-3
     every: OrNone = 0
     placements: Count = 2
     moves: Count = 100_000

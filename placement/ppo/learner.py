@@ -268,12 +268,20 @@ class Learner:
         self._check(episodes)
         self.state = self.state._replace(elites=updated_elites(self.state.elites, stack_episodes(episodes)))
 
-    def imitate(self, episodes: list[Episode], *, passes: int, stopped: Callable[[], bool] = lambda: False) -> float:
+    def imitate(
+        self,
+        episodes: list[Episode],
+        *,
+        passes: int,
+        learning_rate: float,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> float:
         """Makes the actions of whole episodes likely (behavioural cloning), before any episode is learned from.
 
         Args:
             episodes: at least one; every action counts the same.
-            passes: over all of them; the learning rate decays linearly to a tenth. Adam begins anew afterwards.
+            passes: over all of them. Adam begins anew afterwards.
+            learning_rate: in the first pass; it decays linearly to a tenth.
             stopped: is asked before each pass.
 
         Returns:
@@ -295,7 +303,7 @@ class Learner:
         for index in range(passes):
             if stopped():
                 break
-            rate = self._config.learning_rate * _linear_decay(0.1, index / max(passes - 1, 1))
+            rate = learning_rate * _linear_decay(0.1, index / max(passes - 1, 1))
             rates = Rates(np.float32(rate), np.float32(self._config.max_gradient_norm))
             metrics = []
             for minibatch in self._minibatches(generator.permutation(self._inside(lengths)), len(episodes)):

@@ -103,7 +103,8 @@ class LearnerLoop:
             return
         if not lessons:
             return
-        loss = parts.learner.imitate(lessons, passes=self._config.expert.passes, stopped=stopped)
+        expert = self._config.expert
+        loss = parts.learner.imitate(lessons, passes=expert.passes, learning_rate=expert.learning_rate, stopped=stopped)
         parts.progress.note(f"{len(lessons)} placements imitated: -log p is {loss:.2f} in the mean of their actions")
         self.state = self._good = self._capture(self.state.counters)
 

@@ -71,7 +71,7 @@ def test_the_cheapest_lesson_is_imitated_until_the_policy_places_its_design_so(m
 
     learner = Learner(POLICY, PPOConfig(minibatch_size=16), ENV, [design], seed=0)
     untaught = learner.parameters()
-    assert 0 <= learner.imitate([lesson], passes=150) < 1
+    assert 0 <= learner.imitate([lesson], passes=150, learning_rate=3e-3) < 1
     assert int(learner.state.version) == 0
     evaluator = Evaluator(Agent(POLICY, [design]), [design], env=ENV)
     actions = [evaluator.evaluate(one, jax.random.key(0))[0].actions for one in (untaught, learner.parameters())]
