@@ -321,8 +321,8 @@ class Design:
         constraints: what the macros must keep to; default: nothing.
         action_scale: how many times finer than the gcells the grid is, along each side, on whose cells' centres an
             episode puts macros.
-        off_grid: whether an episode may put a macro anywhere in the cell of its action: where it has room, the place
-            nearest to the cell's centre.
+        off_grid: whether an episode may put a macro anywhere in the cell of its action: where it touches what
+            stands or the canvas's edges, else where it has room nearest to the cell's centre.
         straps: µm around hard macros that cells keep free, as the chip cost counts them; None: as `straps_between`.
 
     Example:

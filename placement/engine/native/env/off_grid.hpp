@@ -1,5 +1,5 @@
-// Macros anywhere in the cell of their action, not on its centre only: the legal place nearest to the centre. So a macro
-// abuts what stands, and no room is lost between macros whose sides are no multiples of a cell's.
+// Macros anywhere in the cell of their action, not on its centre only: where they touch what stands or the canvas's
+// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no room is lost between macros whose sides are no multiples of a cell's.
 // Axes: R, C grid of actions; lengths in µm.
 #pragma once
 
@@ -37,7 +37,8 @@ class OffGrid {
   }
   // Sets bits [R, words] of the cells that hold a place; the other bits are cleared.
   void find(std::uint64_t* cells);
-  // The place in a cell, nearest to the cell's centre (|Δx| + |Δy|, then the lowest x, then y); none where it has none.
+  // The place in a cell that touches something on the most axes; among these the nearest to the cell's centre
+  // (|Δx| + |Δy|, then the lowest x, then y). None where the cell has none.
   std::optional<std::array<double, 2>> place(int row, int column);
 
  private:
