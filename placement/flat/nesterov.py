@@ -19,6 +19,10 @@ BACKTRACK = 0.95
 """A step is taken again, shorter, where the gradient at its end allows less than this part of it."""
 
 
+APART = 1e-3
+"""Cells fly apart where the wirelength rises by more than this share in one iteration while the overflow rises, too."""
+
+
 class Schedule(NamedTuple):
     """How the weights change; a JAX tree of scalars.
 
@@ -110,8 +114,10 @@ def _advance(model: Model, schedule: Schedule, state: State) -> State:
     rise = (found.length - state.forces.length) / (schedule.rise * found.length)
     factor = jnp.clip(schedule.fastest ** (1 - rise), schedule.slowest, schedule.fastest)
     # Momentum that runs uphill is lost: cells that macros hold back would swing ever wider (O'Donoghue, Candès 2015).
+    # They may be too few to turn the sum around; then it is the wirelength and the overflow that rise together.
     uphill = (gradient * (major - state.major)).sum() > 0
-    momentum = jnp.where(uphill, 1.0, momentum)
+    apart = (found.length > (1 + APART) * state.forces.length) & (found.overflow > state.forces.overflow)
+    momentum = jnp.where(uphill | apart, 1.0, momentum)
     return State(major, reference, found, momentum, allowed, state.weight * factor, state.iteration + 1)
 
 
