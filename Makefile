@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 DOCS_VENV := .venv-docs
 ARGS ?=
 TEST_ARGS ?=
+CLUSTER ?= cluster
 
 ENGINE_SOURCES := CMakeLists.txt pyproject.toml $(wildcard placement/engine/native/*/* placement/netlist/native/* placement/flat/native/*/*)
 
@@ -45,9 +46,9 @@ else
 	$(BIN)/python -m pytest $(TEST_ARGS)
 endif
 
-# In one process: they share one run, and mostly wait for its processes.
+# In one process: they share one run, and mostly wait for its processes. CLUSTER=hosts: those on three hosts only.
 test-cluster: install  ## Kill, starve, attack and resume real runs of many processes
-	$(BIN)/python -m pytest -m cluster
+	$(BIN)/python -m pytest -m "$(CLUSTER)"
 
 # Needs Chromium, as Debian has it; skips, saying so, without.
 test-browser: install  ## Use the window in a real browser

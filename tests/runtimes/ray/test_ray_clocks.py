@@ -31,6 +31,7 @@ from tests.support.waiting import wait_until
 reason = hosts.missing() or hosts.missing_clocks()
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.hosts,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(reason), reason=reason or "hosts can be made"),
 ]

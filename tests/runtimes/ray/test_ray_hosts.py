@@ -21,6 +21,7 @@ from tests.support.recording import RECORD
 reason = hosts.missing()
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.hosts,
     pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(reason), reason=reason or "hosts can be made"),
 ]
