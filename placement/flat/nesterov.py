@@ -19,7 +19,7 @@ BACKTRACK = 0.95
 """A step is taken again, shorter, where the gradient at its end allows less than this part of it."""
 
 
-APART = 1e-3
+APART = 2e-3
 """Cells fly apart where the wirelength rises by more than this share in one iteration while the overflow rises, too."""
 
 
