@@ -18,6 +18,8 @@ HALVINGS = 20
 """Of the interval in which the largest pitch for a number of rows lies."""
 WIDEST = 3.0
 """Largest pitch of the macros of a row over their widths."""
+MOST_ASSIGNED = 150
+"""Macros of equal size that are assigned to their places at once."""
 
 
 class RowPacker:
@@ -158,6 +160,32 @@ def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> 
     sides = np.stack(design.netlist.sides(design.initial.orientation), axis=1)[macros]
     for size in np.unique(sides, axis=0):
         equal = macros[(sides == size).all(axis=1)]
-        distance = (like.x[equal][:, None] - x[equal]) ** 2 + (like.y[equal][:, None] - y[equal]) ** 2
-        who, spot = linear_sum_assignment(distance)
-        x[equal[who]], y[equal[who]] = x[equal[spot]], y[equal[spot]]
+        want, spots = np.stack([like.x, like.y])[:, equal], np.stack([x, y])[:, equal]
+        for mine, theirs in _parts(want, spots):
+            distance = ((want[:, mine, None] - spots[:, None, theirs]) ** 2).sum(axis=0)
+            who, spot = linear_sum_assignment(distance)
+            x[equal[mine[who]]], y[equal[mine[who]]] = spots[:, theirs[spot]]
+
+
+def _parts(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Cuts macros and spots, equally many of each, into parts of at most `MOST_ASSIGNED`, halved along their longer axis.
+
+    An assignment takes the cube of its macros.
+
+    Args:
+        want: [2, M] µm, where the macros want to be.
+        spots: [2, M] µm.
+
+    Yields:
+        Indices of a part's macros and of its spots.
+    """
+    parts = [(np.arange(want.shape[1]), np.arange(want.shape[1]))]
+    while parts:
+        mine, theirs = parts.pop()
+        if len(mine) <= MOST_ASSIGNED:
+            yield mine, theirs
+            continue
+        axis = int(np.argmax(np.ptp(spots[:, theirs], axis=1)))
+        mine, theirs = (part[np.argsort(at[axis, part], kind="stable")] for at, part in ((want, mine), (spots, theirs)))
+        half = len(mine) // 2
+        parts += [(mine[:half], theirs[:half]), (mine[half:], theirs[half:])]

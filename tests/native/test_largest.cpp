@@ -6,6 +6,8 @@
 
 #include "check.hpp"
 #include "common/random.hpp"
+#include "cost/densest.hpp"
+#include "cost/pack.hpp"
 
 using namespace placement;
 
@@ -68,5 +70,53 @@ TEST(largest_mean_of_kept_marks_is_that_of_a_fresh_look) {
     }
     const double expected = fresh(values.data()), found = kept.kept(values.data());
     CHECK(found == expected || (std::isnan(found) && std::isnan(expected)));
+  }
+}
+
+TEST(a_maintained_densest_mean_is_that_of_a_fresh_look) {
+  constexpr int kValues = 400, kCount = 40;
+  constexpr double kQuantum = 0x1.0p-44;
+  DensestMean kept(kValues, kCount, kQuantum), fresh(kValues, kCount, kQuantum);
+  Random random(5);
+  // Many gcells are empty, many are covered whole, as under macros.
+  auto draw = [&] {
+    const double values[3] = {0.0, 1.0, std::floor(random.fraction() * 0x1.0p45) * kQuantum};
+    return values[random.below(3)];
+  };
+  std::vector<double> values(kValues);
+  for (int call = 0; call < 2000; ++call) {
+    const bool many = call % 97 == 0, empties = call / 300 % 2 == 1;  // in turn few and many are above the tie
+    const int changes = static_cast<int>(random.below(many ? 300 : 9));
+    for (int i = 0; i < changes; ++i) {
+      const int first = static_cast<int>(random.below(kValues - 3));
+      for (int at = first; at < first + 3; ++at) values[at] = empties && random.below(2) == 0 ? 0.0 : draw();
+      kept.touch(first, first + 3);
+    }
+    CHECK(kept.kept(values.data()) == fresh(values.data()));
+    CHECK(std::abs(fresh(values.data()) - by_sorting(values, kCount)) < 1e-12);
+  }
+}
+
+TEST(a_densest_mean_of_few_values_counts_all_of_them) {
+  const std::vector<double> values = {0.5, 0.25, 1.0};
+  DensestMean all(3, 3, 0x1.0p-44), one(3, 1, 0x1.0p-44);
+  CHECK(all.kept(values.data()) == 1.75 / 3 && all(values.data()) == 1.75 / 3);
+  CHECK(one.kept(values.data()) == 1.0 && one(values.data()) == 1.0);
+}
+
+TEST(packing_keeps_the_order) {
+  Random random(3);
+  for (int count = 0; count < 30; ++count) {
+    std::vector<double> values(count), from, above, to(count + 4);
+    for (double& value : values) value = random.below(9) == 0 ? kNan : static_cast<double>(random.below(5));
+    for (const double value : values) {
+      if (value >= 2) from.push_back(value);
+      if (value > 2) above.push_back(value);
+    }
+    to.resize(pack<false>(values.data(), count, 2, to.data()));
+    CHECK(to == from);
+    to.resize(count + 4);
+    to.resize(pack<true>(values.data(), count, 2, to.data()));
+    CHECK(to == above);
   }
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from placement.engine.costs import legality
 from placement.netlist.load import load
 from placement.search.config import AnnealConfig
-from placement.search.rows import RowPacker
+from placement.search.rows import MOST_ASSIGNED, RowPacker, _parts
 from placement.search.springs import springs_at_rest
 from placement.search.starts import RACED, Start, make_starts, repacked
 
@@ -51,3 +52,20 @@ def test_the_name_says_where_it_came_from() -> None:
     start = Start("sample 0", design.initial) if design.initial.placed[design.placing_order].all() else None
     start = start or make_starts(design, AnnealConfig(starts=("greedy",)), 0)[0]
     assert all(one.name.startswith(start.name) for one in repacked(design, start, AnnealConfig(), 0))
+
+
+@pytest.mark.parametrize("macros", [1, MOST_ASSIGNED, MOST_ASSIGNED + 1, 700])
+def test_assigning_part_by_part_is_nearly_as_near_as_at_once(macros: int) -> None:
+    generator = np.random.default_rng(macros)
+    want, spots = generator.random((2, macros)) * 1000.0, generator.random((2, macros)) * [[2000.0], [500.0]]
+    square = ((want[:, :, None] - spots[:, None]) ** 2).sum(axis=0)
+    met, given, total = [], [], 0.0
+    for mine, theirs in _parts(want, spots):
+        assert len(mine) == len(theirs) <= MOST_ASSIGNED
+        distance = square[np.ix_(mine, theirs)]
+        total += float(distance[linear_sum_assignment(distance)].sum())
+        met += mine.tolist()
+        given += theirs.tolist()
+    assert sorted(met) == sorted(given) == list(range(macros))
+    least = float(square[linear_sum_assignment(square)].sum())
+    assert total <= least * (1 if macros <= MOST_ASSIGNED else 1.1) + 1e-6

@@ -3,13 +3,44 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
+#endif
+
 namespace placement {
 namespace {
 
-std::vector<double> sharers(int length, int reach) {
-  std::vector<double> counts(length);
-  for (int i = 0; i < length; ++i) counts[i] = std::min(length - 1, i + reach) - std::max(0, i - reach) + 1;
-  return counts;
+std::vector<double> weights(int length, int reach, double per_capacity) {
+  std::vector<double> each(length);
+  for (int i = 0; i < length; ++i) {
+    each[i] = per_capacity / (std::min(length - 1, i + reach) - std::max(0, i - reach) + 1);
+  }
+  return each;
+}
+
+// Four doubles at a time; lane by lane the arithmetic is the scalar one.
+typedef double Four __attribute__((vector_size(32)));
+Four load(const double* from) {
+  Four four;
+  std::memcpy(&four, from, sizeof four);
+  return four;
+}
+
+// Five gcells share; the last four may overlap those before: what they are made of stays.
+void smooth_five(const double* shared, const double* blocked, double block_share, int count, double* map) {
+  if (count < 4) {
+    for (int i = 0; i < count; ++i) {
+      map[i] = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4] + blocked[i] * block_share;
+    }
+    return;
+  }
+  const Four zero = {0, 0, 0, 0}, share = zero + block_share;
+  for (int i = 0;; i = std::min(i + 4, count - 4)) {
+    const double* at = shared + i;
+    const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4) + load(blocked + i) * share;
+    std::memcpy(map + i, &sum, sizeof sum);
+    if (i == count - 4) return;
+  }
 }
 
 }  // namespace
@@ -19,13 +50,15 @@ int smoothing_reach(const Canvas& canvas) {
 }
 
 GridAxis vertical_axis(const Canvas& canvas) {
-  return {canvas.rows, canvas.columns, 1.0 / (canvas.cell_width() * canvas.routes_vertical),
-          canvas.macro_routes_vertical / canvas.routes_vertical, sharers(canvas.columns, smoothing_reach(canvas))};
+  const double per_capacity = 1.0 / (canvas.cell_width() * canvas.routes_vertical);
+  return {canvas.rows, canvas.columns, per_capacity, canvas.macro_routes_vertical / canvas.routes_vertical,
+          weights(canvas.columns, smoothing_reach(canvas), per_capacity)};
 }
 
 GridAxis horizontal_axis(const Canvas& canvas) {
-  return {canvas.columns, canvas.rows, 1.0 / (canvas.cell_height() * canvas.routes_horizontal),
-          canvas.macro_routes_horizontal / canvas.routes_horizontal, sharers(canvas.rows, smoothing_reach(canvas))};
+  const double per_capacity = 1.0 / (canvas.cell_height() * canvas.routes_horizontal);
+  return {canvas.columns, canvas.rows, per_capacity, canvas.macro_routes_horizontal / canvas.routes_horizontal,
+          weights(canvas.rows, smoothing_reach(canvas), per_capacity)};
 }
 
 // Both the densest tenth of the gcells and, of the two congestion maps, the busiest twentieth.
@@ -46,7 +79,7 @@ GridCost::GridCost(const Canvas& canvas)
       reach_(smoothing_reach(canvas)),
       vertical_axis_(vertical_axis(canvas)),
       horizontal_axis_(horizontal_axis(canvas)),
-      densest_(cells_, counted_gcells(canvas)),
+      densest_(cells_, counted_gcells(canvas), MacroCover::quantum()),
       busiest_(2 * cells_, counted_gcells(canvas)),
       congestion_(2 * cells_, 0.0),
       demand_(2 * cells_, 0.0),
@@ -92,28 +125,21 @@ void GridCost::fill(const GridAxis& axis, const double* steps, const double* blo
     std::copy(block + first, block + last, blocked + first);
     first = std::max(0, first - reach_);
     last = std::min(axis.length, last + reach_);
-    smooth(axis, demand, map, first, last);
-    for (int i = first; i < last; ++i) map[i] += blocked[i] * axis.block_share;
+    double* shared = shared_.data() + reach_;
+    const int low = std::max(0, first - reach_), high = std::min(axis.length, last + reach_);
+    for (int i = low; i < high; ++i) shared[i] = demand[i] * axis.weights[i];
+    if (high == axis.length) std::fill_n(shared + high, reach_, 0.0);  // the other axis' lines may be longer
+    smooth_line(shared_.data() + first, reach_, blocked + first, axis.block_share, last - first, map + first);
   }
 }
 
-// Shares each gcell's demand out evenly over those within reach; writes [first, last) of the line.
-void GridCost::smooth(const GridAxis& axis, const double* demand, double* map, int first, int last) {
-  double* shared = shared_.data() + reach_;
-  const double* sharers = axis.sharers.data();
-  const int low = std::max(0, first - reach_), high = std::min(axis.length, last + reach_);
-  for (int i = low; i < high; ++i) shared[i] = demand[i] * axis.per_capacity / sharers[i];
-  if (high == axis.length) std::fill_n(shared + high, reach_, 0.0);  // the other axis' lines may be longer
-  if (reach_ == 2) {
-    for (int i = first; i < last; ++i) {
-      map[i] = 0.0 + shared[i - 2] + shared[i - 1] + shared[i] + shared[i + 1] + shared[i + 2];
-    }
-    return;
+void smooth_line(const double* shared, int reach, const double* blocked, double block_share, int count, double* map) {
+  if (reach == 2) return smooth_five(shared, blocked, block_share, count, map);
+  for (int i = 0; i < count; ++i) map[i] = 0.0 + shared[i];
+  for (int offset = 1; offset <= 2 * reach; ++offset) {
+    for (int i = 0; i < count; ++i) map[i] += shared[i + offset];
   }
-  std::fill(map + first, map + last, 0.0);
-  for (int offset = -reach_; offset <= reach_; ++offset) {
-    for (int i = first; i < last; ++i) map[i] += shared[i + offset];
-  }
+  for (int i = 0; i < count; ++i) map[i] += blocked[i] * block_share;
 }
 
 }  // namespace placement

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/design.hpp"
+#include "cost/densest.hpp"
 #include "cost/largest.hpp"
 #include "cost/macro_cover.hpp"
 #include "cost/routing.hpp"
@@ -15,13 +16,17 @@ struct GridAxis {
   int lines, length;   // the demand runs on from line to line; smoothing is along a line
   double per_capacity;
   double block_share;  // of the capacity that a macro over the whole side takes
-  std::vector<double> sharers;  // [length] how many gcells of a line share the demand of each
+  std::vector<double> weights;  // [length] what each of the gcells that share a gcell's demand gets of it, over capacity
 };
 
 // Gcells on each side that share a gcell's demand.
 int smoothing_reach(const Canvas& canvas);
 GridAxis vertical_axis(const Canvas& canvas);
 GridAxis horizontal_axis(const Canvas& canvas);
+
+// Smooths a line: map[i] = what the gcells within `reach` of i share with it, and what is blocked there. shared[i] is what
+// gcell i − reach shares, 0 beyond the line; map, blocked [count].
+void smooth_line(const double* shared, int reach, const double* blocked, double block_share, int count, double* map);
 
 // How many gcells count: of the densest, and of the busiest of both congestion maps.
 int counted_gcells(const Canvas& canvas);
@@ -43,11 +48,11 @@ class GridCost {
 
  private:
   void fill(const GridAxis& axis, const double* steps, const double* block, int at);
-  void smooth(const GridAxis& axis, const double* demand, double* map, int first, int last);
 
   int cells_, reach_;
   GridAxis vertical_axis_, horizontal_axis_;
-  LargestMean densest_, busiest_;
+  DensestMean densest_;
+  LargestMean busiest_;
   std::vector<double> congestion_;
   std::vector<double> demand_, blocked_;  // that congestion_ was made of
   bool is_filled_ = false;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include "cost/pack.hpp"
+
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -39,24 +41,38 @@ bool any_from(const double* values, double limit) {
 #endif
 }
 
-}  // namespace
-
-// Adds the values from `limit` on of [first, end) to near_, after the `found` that are there; returns how many are then.
-int LargestMean::keep_from(const double* values, int first, int end, double limit, int found) {
-  double* near = near_.data();
-  for (int i = first; i < end; ++i) {
-    near[found] = values[i];  // kept if it is large enough, else overwritten by the next
-    found += values[i] >= limit;
+// Leaves out the values above `limit`; returns how many are left.
+int pack_within(double* values, int count, double limit) {
+  int found = 0;
+  for (int i = 0; i < count; ++i) {
+    const double value = values[i];
+    values[found] = value;
+    found += value <= limit;
   }
   return found;
 }
 
+// In eight parts, so that no addition waits for the one before.
+double sum_of(const double* values, int count) {
+  double parts[8] = {};
+  int i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int part = 0; part < 8; ++part) parts[part] += values[i + part];
+  }
+  for (int part = 0; i + part < count; ++part) parts[part] += values[i + part];
+  return ((parts[0] + parts[4]) + (parts[1] + parts[5])) + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
+}
+
+}  // namespace
+
+// Writes the values from `limit` on to near_; returns how many.
 int LargestMean::collect(const double* values, double limit) {
+  double* near = near_.data();
   int found = 0, i = 0;
   for (; i + kBlock <= values_; i += kBlock) {
-    if (any_from(values + i, limit)) found = keep_from(values, i, i + kBlock, limit, found);
+    if (any_from(values + i, limit)) found += pack<false>(values + i, kBlock, limit, near + found);
   }
-  return keep_from(values, i, values_, limit, found);
+  return found + pack<false>(values + i, values_ - i, limit, near + found);
 }
 
 void LargestMean::keep() {
@@ -104,14 +120,11 @@ int LargestMean::collect_kept(const double* values, double limit) {
 double LargestMean::smallest_counted(int found) {
   constexpr int kFew = 24;
   const double low = smallest_ - band_, high = smallest_ + band_;
-  int above = 0, within = 0;
   double* ranked = ranked_.data();
-  for (int i = 0; i < found; ++i) {
-    const double value = near_[i];
-    ranked[within] = value;
-    within += (value >= low) & (value <= high);
-    above += value > high;
-  }
+  int within = pack<false>(near_.data(), found, low, ranked);  // those above the band, too, so far
+  int above = 0;
+  for (int i = 0; i < within; ++i) above += ranked[i] > high;
+  within = pack_within(ranked, within, high);
   if (above < count_ && count_ <= above + within) {
     if (within > kFew) band_ *= 0.75;
     std::nth_element(ranked, ranked + (count_ - above - 1), ranked + within, std::greater<double>());
@@ -149,12 +162,8 @@ double LargestMean::mean(Collect collect) {
   }
   found_ = found;
   const double smallest = smallest_ = smallest_counted(found);
-  double sum = 0;
-  int above = 0;
-  for (int i = 0; i < found; ++i) {
-    sum += near_[i] > smallest ? near_[i] : 0.0;
-    above += near_[i] > smallest;
-  }
+  const int above = pack<true>(near_.data(), found, smallest, ranked_.data());
+  const double sum = sum_of(ranked_.data(), above);
   margin_ = std::max(margin_, 1e-3 * smallest);
   limit_ = smallest - margin_;
   return (sum + (count_ - above) * smallest) / count_;

@@ -8,12 +8,13 @@
 namespace placement {
 
 // It remembers the smallest value that counted last time, so that a call with similar values is cheap. The result does not
-// depend on earlier calls: the values above the smallest that counts are summed in their order. NaN does not count; the
+// depend on earlier calls: the values above the smallest that counts are summed in eight
+// parts in their order. NaN does not count; the
 // result is NaN where fewer than `count` other values are there.
 class LargestMean {
  public:
   // Of `values` values, the `count` ≥ 1 largest.
-  LargestMean(int values, int count) : values_(values), count_(count), near_(values), ranked_(values) {}
+  LargestMean(int values, int count) : values_(values), count_(count), near_(values + 4), ranked_(values + 4) {}
 
   double operator()(const double* values);
 
@@ -37,7 +38,6 @@ class LargestMean {
   int collect(const double* values, double limit);
   void mark_from(const double* values, int block);
   int collect_kept(const double* values, double limit);
-  int keep_from(const double* values, int first, int end, double limit, int found);
   template <typename Collect>
   double mean(Collect collect);
   double smallest_counted(int found);

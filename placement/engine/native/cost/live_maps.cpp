@@ -1,44 +1,14 @@
 #include "cost/live_maps.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
-#endif
 
 namespace placement {
 namespace {
 
 constexpr int kWord = 64;
-
-// Four doubles at a time; lane by lane the arithmetic is the scalar one.
-typedef double Four __attribute__((vector_size(32)));
-Four load(const double* from) {
-  Four four;
-  std::memcpy(&four, from, sizeof four);
-  return four;
-}
-
-// map[i] = what five gcells share with gcell i, and what is blocked there, in GridCost's order. The last four may overlap
-// those before: what they are made of stays.
-void smooth_five(const double* shared, const double* blocked, double block_share, int count, double* map) {
-  if (count < 4) {
-    for (int i = 0; i < count; ++i) {
-      map[i] = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4] + blocked[i] * block_share;
-    }
-    return;
-  }
-  const Four zero = {0, 0, 0, 0}, share = zero + block_share;
-  for (int i = 0;; i = std::min(i + 4, count - 4)) {
-    const double* at = shared + i;
-    const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4) + load(blocked + i) * share;
-    std::memcpy(map + i, &sum, sizeof sum);
-    if (i == count - 4) return;
-  }
-}
+constexpr int kScanned = 6;  // gcells of a scan that take as long as one whose demand is followed; measured
 
 }  // namespace
 
@@ -47,24 +17,22 @@ LiveMaps::LiveMaps(const Canvas& canvas)
       cells_(canvas.cells()),
       reach_(smoothing_reach(canvas)),
       sides_{make_side(vertical_axis(canvas), 0), make_side(horizontal_axis(canvas), cells_)},
-      densest_(cells_, counted_gcells(canvas)),
+      densest_(cells_, counted_gcells(canvas), MacroCover::quantum()),
       busiest_(2 * cells_, counted_gcells(canvas)),
+      scanned_(2 * cells_, counted_gcells(canvas)),
       congestion_(2 * static_cast<std::size_t>(cells_)),
+      old_congestion_(congestion_.size()),
       old_demand_(congestion_.size()),
-      old_lines_(canvas.columns + canvas.rows),
-      old_line_demand_(congestion_.size()),
-      old_line_shared_(congestion_.size()),
       old_runs_(congestion_.size()),
       old_values_(congestion_.size()),
-      running_(std::max(canvas.columns, canvas.rows)) {}
+      shared_(std::max(canvas.columns, canvas.rows) + 2 * reach_, 0.0) {}
 
 LiveMaps::Side LiveMaps::make_side(GridAxis axis, int at) const {
   Side side;
   side.at = at;
   side.words = (axis.length + kWord - 1) / kWord;
   side.demand.assign(cells_, 0.0);
-  if (reach_ == 0) side.old_demand.assign(cells_, 0.0);
-  side.shared.assign(reach_ == 0 ? 1 : static_cast<std::size_t>(axis.lines) * (axis.length + 2 * reach_), 0.0);
+  side.old_demand.assign(cells_, 0.0);
   side.changed.assign(static_cast<std::size_t>(axis.lines) * side.words, 0);
   side.first.assign(axis.length, std::numeric_limits<std::int32_t>::max());
   side.last.assign(axis.length, -1);
@@ -75,12 +43,11 @@ LiveMaps::Side LiveMaps::make_side(GridAxis axis, int at) const {
 void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
   const double* all_steps[2] = {steps.vertical().data(), steps.horizontal().data()};
   begin();
-  densest_.keep();
+  densest_.touch_all();
   busiest_.keep();
   for (int i = 0; i < 2; ++i) {
     Side& side = sides_[i];
     std::fill(side.demand.begin(), side.demand.end(), 0.0);
-    std::fill(side.shared.begin(), side.shared.end(), 0.0);
     for (int place = 0; place < side.axis.length; ++place) {
       side.first[place] = 0;
       side.last[place] = side.axis.lines;
@@ -94,7 +61,8 @@ void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
 }
 
 void LiveMaps::begin() {
-  demands_ = lines_ = line_values_ = runs_ = values_ = 0;
+  if (is_scan_) busiest_.touch_all();  // the scan's result stands
+  demands_ = runs_ = values_ = 0;
   is_scan_ = false;
 }
 
@@ -121,8 +89,9 @@ void LiveMaps::cover_changed(const CellBox& box) {
 }
 
 void LiveMaps::update(const RouteSteps& steps, const MacroCover& cover) {
-  find_places(sides_[0], steps.vertical_log(), steps.vertical().data());
-  find_places(sides_[1], steps.horizontal_log(), steps.horizontal().data());
+  const std::int64_t changed = find_places(sides_[0], steps.vertical_log(), steps.vertical().data()) +
+                               find_places(sides_[1], steps.horizontal_log(), steps.horizontal().data());
+  if (changed * kScanned > 2 * cells_) return update_all(steps, cover);
   run_demand(0, steps.vertical().data());
   run_demand(1, steps.horizontal().data());
   refill(sides_[0], cover.vertical_block().data());
@@ -130,8 +99,8 @@ void LiveMaps::update(const RouteSteps& steps, const MacroCover& cover) {
 }
 
 // Every change of a step has its opposite further on in the same place, so the demand differs between the first and the
-// last step that changed.
-void LiveMaps::find_places(Side& side, const StepLog& log, const double* steps) {
+// last step that changed. Returns in how many gcells at most.
+int LiveMaps::find_places(Side& side, const StepLog& log, const double* steps) {
   for (const StepChange& change : log) {
     if (steps[change.index] == change.before) continue;
     std::int32_t& first = side.first[change.place];
@@ -140,6 +109,9 @@ void LiveMaps::find_places(Side& side, const StepLog& log, const double* steps) 
     first = std::min<std::int32_t>(first, change.line);
     last = std::max<std::int32_t>(last, change.line);
   }
+  int changed = 0;
+  for (const std::int32_t place : side.places) changed += side.last[place] - side.first[place];
+  return changed;
 }
 
 void LiveMaps::run_demand(int number, const double* steps) {
@@ -161,10 +133,8 @@ void LiveMaps::run_demand(int number, const double* steps) {
 void LiveMaps::set_demand(int number, int line, int place, double demand) {
   Side& side = sides_[number];
   const int length = side.axis.length, index = line * length + place;
-  const int shared_index = reach_ == 0 ? 0 : line * (length + 2 * reach_) + reach_ + place;
-  old_demand_[demands_++] = {number, index, shared_index, side.demand[index], side.shared[shared_index]};
+  old_demand_[demands_++] = {number, index, side.demand[index]};
   side.demand[index] = demand;
-  if (reach_ > 0) side.shared[shared_index] = demand * side.axis.per_capacity / side.axis.sharers[place];
   mark(side, line, std::max(0, place - reach_), std::min(length - 1, place + reach_));
 }
 
@@ -197,23 +167,18 @@ void LiveMaps::refill_run(Side& side, const double* block, int line, int first, 
     for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_capacity + blocked[i] * side.axis.block_share;
     return;
   }
-  const double* shared = side.shared.data() + line * (length + 2 * reach_) + first;
-  if (reach_ == 2) {
-    smooth_five(shared, blocked, side.axis.block_share, count, map);
-    return;
-  }
-  for (int i = 0; i < count; ++i) map[i] = 0.0 + shared[i];
-  for (int offset = 1; offset <= 2 * reach_; ++offset) {
-    for (int i = 0; i < count; ++i) map[i] += shared[i + offset];
-  }
-  for (int i = 0; i < count; ++i) map[i] += blocked[i] * side.axis.block_share;
+  const double* demand = side.demand.data() + line * length;
+  const int low = std::max(0, first - reach_), high = std::min(length, end + reach_);
+  for (int i = low; i < high; ++i) shared_[reach_ + i] = demand[i] * side.axis.weights[i];
+  if (high == length) std::fill_n(shared_.data() + reach_ + high, reach_, 0.0);  // the other axis' lines may be longer
+  smooth_line(shared_.data() + first, reach_, blocked, side.axis.block_share, count, map);
 }
 
 void LiveMaps::undo() {
-  if (is_scan_ && reach_ == 0) {
-    congestion_.swap(old_values_);
+  if (is_scan_) {
+    is_scan_ = false;
+    congestion_.swap(old_congestion_);
     for (Side& side : sides_) side.demand.swap(side.old_demand);
-    begin();
     return;
   }
   const double* values = old_values_.data();
@@ -224,17 +189,9 @@ void LiveMaps::undo() {
     busiest_.touch(start, start + count);
     values += count;
   }
-  int taken = 0;
-  for (int i = 0; i < lines_; ++i) {
-    const auto [side, index, shared_index, count] = old_lines_[i];
-    std::copy_n(old_line_demand_.data() + taken, count, sides_[side].demand.data() + index);
-    std::copy_n(old_line_shared_.data() + taken, count, sides_[side].shared.data() + shared_index);
-    taken += count;
-  }
   for (int i = demands_ - 1; i >= 0; --i) {
     const OldDemand& old = old_demand_[i];
     sides_[old.side].demand[old.index] = old.demand;
-    sides_[old.side].shared[old.shared_index] = old.shared;
   }
   begin();
 }

@@ -32,7 +32,7 @@ class LiveMaps {
   void undo();
 
   double density_cost(const MacroCover& cover);
-  double congestion_cost() { return is_scan_ ? busiest_(congestion_.data()) : busiest_.kept(congestion_.data()); }
+  double congestion_cost() { return is_scan_ ? scanned_(congestion_.data()) : busiest_.kept(congestion_.data()); }
   // Demand over capacity: vertical [R, C], horizontal [C, R].
   const double* vertical() const { return congestion_.data(); }
   const double* horizontal() const { return congestion_.data() + cells_; }
@@ -42,19 +42,15 @@ class LiveMaps {
     GridAxis axis;
     int at;                       // of the map in congestion_
     int words;                    // of 64 gcells in a line
-    std::vector<double> demand;   // [lines, length]
-    std::vector<double> old_demand;  // as update_all() found it, where there is no smoothing
-    std::vector<double> shared;   // [lines, reach + length + reach] what each gcell gives to each that shares its demand
+    std::vector<double> demand;      // [lines, length]
+    std::vector<double> old_demand;  // as update_all() found it
     std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion is to be worked out anew
     std::vector<std::int32_t> first, last;  // [length] lines between which the demand of a place in the line may change
     std::vector<std::int32_t> places;       // those places
   };
   struct OldDemand {
-    std::int32_t side, index, shared_index;
-    double demand, shared;
-  };
-  struct OldLine {  // values of demand and shared from these on
-    std::int32_t side, index, shared_index, count;
+    std::int32_t side, index;
+    double demand;
   };
   struct OldRun {  // values of congestion_ from `start` on
     std::int32_t start, count;
@@ -62,28 +58,25 @@ class LiveMaps {
 
   Side make_side(GridAxis axis, int at) const;
   void mark(Side& side, int line, int first, int last);
-  void find_places(Side& side, const StepLog& log, const double* steps);
+  int find_places(Side& side, const StepLog& log, const double* steps);
   void run_demand(int side, const double* steps);
   void set_demand(int side, int line, int place, double demand);
-  void scan_unsmoothed(Side& side, const double* steps, const double* block);
-  void run_all(int side, const double* steps);
-  void set_demands(int side, int line, int first, int end, const double* demand);
+  void scan(Side& side, const double* steps, const double* block);
   void refill(Side& side, const double* block);
   void refill_run(Side& side, const double* block, int line, int first, int end);
 
   int columns_, cells_, reach_;
   Side sides_[2];
-  LargestMean densest_, busiest_;
-  std::vector<double> congestion_;  // [2, R·C]
+  DensestMean densest_;
+  LargestMean busiest_, scanned_;  // of what changed, of all gcells
+  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; as update_all() found it
   // Of the proposal, in the order of change; each gcell at most once, so there is room for all.
   std::vector<OldDemand> old_demand_;
-  std::vector<OldLine> old_lines_;
-  std::vector<double> old_line_demand_, old_line_shared_;  // of the lines, one after the other
   std::vector<OldRun> old_runs_;
   std::vector<double> old_values_;  // of the runs, one after the other
-  int demands_ = 0, lines_ = 0, line_values_ = 0, runs_ = 0, values_ = 0;
+  int demands_ = 0, runs_ = 0, values_ = 0;
   bool is_scan_ = false;         // by update_all()
-  std::vector<double> running_;  // [longest line]
+  std::vector<double> shared_;   // what the gcells of a line share with each near them, after and before `reach` zeros
 };
 
 }  // namespace placement

@@ -26,6 +26,8 @@ MacroCover::MacroCover(const Canvas& canvas)
       share_x_(columns_),
       share_y_(rows_) {}
 
+double MacroCover::quantum() { return Rounder(kMostShare).quantum(); }
+
 void MacroCover::clear() {
   for (auto* map : {&density_, &horizontal_block_, &vertical_block_}) std::fill(map->begin(), map->end(), 0.0);
 }

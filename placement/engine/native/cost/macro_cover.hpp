@@ -19,6 +19,8 @@ class MacroCover {
  public:
   explicit MacroCover(const Canvas& canvas);
 
+  // The power of two that all shares are multiples of.
+  static double quantum();
   // Shares of a gcell, summed over macros: of its area, [R, C]; of its height, for horizontal routes, [C, R]; of its
   // width, for vertical routes, [R, C]. All in multiples of a power of two, so that taking away leaves no trace.
   const std::vector<double>& density() const { return density_; }

@@ -1,5 +1,6 @@
 // Macros anywhere in the cell of their action, not on its centre only: where they touch what stands or the canvas's
-// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no room is lost between macros whose sides are no multiples of a cell's.
+// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no room is lost between macros whose
+// sides are no multiples of a cell's.
 // Axes: R, C grid of actions; lengths in µm.
 #pragma once
 
