@@ -168,7 +168,7 @@ def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> 
 
 
 def _parts(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Cuts macros and spots, equally many of each, into parts of at most `MOST_ASSIGNED`, halved along their longer axis.
+    """Cuts macros and spots, equally many of each, into parts of at most `MOST_ASSIGNED`, halving the longer axis.
 
     An assignment takes the cube of its macros.
 
