@@ -1,11 +1,12 @@
 """Moves per CPU second of the incremental exact cost: all three parts of the cost after each move, one core.
 
-    python benchmarks/bench_moves.py [DESIGN] [--moves N] [--accept SHARE]
+    python benchmarks/bench_moves.py [DESIGN] [--moves N] [--accept SHARE] [--cost chip] [--anneal SECONDS]
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. Of ten moves, four
 put a hard macro and four a soft macro on a random gcell, one swaps two hard macros, one turns one. --accept is the
 share of moves that is kept; the rest is undone. The public annealer's figure is for Ariane, so the ratio is printed for
-it only.
+it only. --anneal: also the moves of a search of so many CPU seconds, its starts not counted: its own kinds of moves at
+its own acceptance, most of them refused by a bound before their nets are rerouted.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import time
 import numpy as np
 from bench_cost import ARIANE, default_design
 
-from placement.engine.costs import proxy_cost
+from placement.config import CostConfig
+from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.load import load
+from placement.search.config import AnnealConfig, Budget
+from placement.search.search import search
 
 PUBLIC_ANNEALER = 6_000  # moves per CPU second, MacroPlacement's C++ annealer
 BAR = 40_000
@@ -58,23 +62,37 @@ def python_rate(cost: IncrementalCost, design: Design, moves: int, accept: float
     return moves / (time.process_time() - start)
 
 
+def annealer_rates(design: Design, weights: CostWeights, seconds: float) -> tuple[float, float, float]:
+    """Moves per CPU second of a search after its starts; the shares of them that were legal, and accepted."""
+    found = search(design, config=AnnealConfig(), budget=Budget(seconds=seconds), weights=weights)
+    first, last = found.history[0], found.history[-1]
+    drawn, legal, accepted = (sum(tally[i] for tally in found.tallies.values()) for i in range(3))
+    return (last.moves - first.moves) / (last.seconds - first.seconds), legal / drawn, accepted / drawn
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("design", nargs="?", default=None)
     parser.add_argument("--moves", type=int, default=1_000_000)
     parser.add_argument("--accept", type=float, default=0.1, help="share of the moves that is kept")
+    parser.add_argument("--cost", choices=("chip", "proxy"), default="proxy")
+    parser.add_argument("--anneal", type=float, default=0.0, help="CPU seconds of a search")
     arguments = parser.parse_args()
     design = load(arguments.design or default_design())
-    cost = IncrementalCost(design)
+    weights = CostConfig(name=arguments.cost).weights()
+    cost = IncrementalCost(design, weights=weights)
     native = native_rate(cost, arguments.moves, arguments.accept)
     print(f"{design.name}: {design.netlist.num_nets} nets, {design.canvas.columns} × {design.canvas.rows} gcells")
     print(f"C++ loop: {native:,.0f} moves per CPU second ({1e6 / native:.2f} µs each)")
     python = python_rate(cost, design, arguments.moves // 20, arguments.accept)
     print(f"Python loop: {python:,.0f} moves per CPU second ({1e6 / python:.2f} µs each)")
-    expected = proxy_cost(design, cost.placement)
+    expected = proxy_cost(design, cost.placement, weights=weights)
     difference = max(abs(a - b) for a, b in zip(cost.costs, expected, strict=True))
     print(f"after {arguments.moves + arguments.moves // 20:,} moves, difference from a full evaluation: {difference}")
-    if design.name == ARIANE:
+    if arguments.anneal:
+        rate, legal, accepted = annealer_rates(design, weights, arguments.anneal)
+        print(f"search: {rate:,.0f} moves per CPU second, {legal:.0%} of them legal, {accepted:.1%} accepted")
+    if design.name == ARIANE and arguments.cost == "proxy":
         print(f"public annealer: {PUBLIC_ANNEALER:,} moves per CPU second; this is {native / PUBLIC_ANNEALER:.0f} ×")
         print(f"bar of {BAR:,}: {'met' if native >= BAR else 'NOT met'}")
 

@@ -11,7 +11,9 @@ CellRoom::CellRoom(const Canvas& bins, double most)
       per_height_(1.0 / bins.cell_height()),
       scale_(bins.cell_width() * bins.cell_height() * (bins.cell_width() + bins.cell_height()) / 2),
       rounder_(2.0 * (most + bins.cells())),
-      hard_(bins.cells()) {
+      hard_(bins.cells()),
+      areas_(bins.cells()),
+      folded_(bins.cells()) {
   int columns = bins.columns, rows = bins.rows;
   for (double side = 1;; side *= 2) {
     levels_.push_back({columns, rows, side, 0.0, std::vector<double>(static_cast<std::size_t>(columns) * rows)});
@@ -28,37 +30,60 @@ void CellRoom::clear() {
     std::fill(level.spare.begin(), level.spare.end(), 0.0);
     level.overfull = 0;
   }
-  for (int row = 0; row < levels_[0].rows; ++row) {
-    for (int column = 0; column < levels_[0].columns; ++column) change(column, row, -1.0);
-  }
+  std::fill(areas_.begin(), areas_.end(), -1.0);
+  change(0, 0, levels_[0].columns, levels_[0].rows);
 }
 
 void CellRoom::add(double x, double y, double width, double height, bool hard, double sign) {
   const GridSpan columns(x, width, per_width_, levels_[0].columns), rows(y, height, per_height_, levels_[0].rows);
+  double* added = areas_.data();
   for (int row = rows.first; row <= rows.last; ++row) {
     const double up = rows.share(row);
     for (int column = columns.first; column <= columns.last; ++column) {
       const double area = sign * rounder_(up * columns.share(column));
       if (!hard) {
-        change(column, row, area);
+        *added++ = area;
         continue;
       }
       double& covered = hard_[row * levels_[0].columns + column];
       const double free = std::max(0.0, 1.0 - covered);
       covered += area;
-      change(column, row, free - std::max(0.0, 1.0 - covered));
+      *added++ = free - std::max(0.0, 1.0 - covered);
     }
   }
+  change(columns.first, rows.first, columns.last - columns.first + 1, rows.last - rows.first + 1);
 }
 
-void CellRoom::change(int column, int row, double area) {
+// Adds areas_ to the bins of a box, and to the blocks that hold them: each block once, for sums are exact.
+void CellRoom::change(int first_column, int first_row, int columns, int rows) {
+  if (columns <= 0 || rows <= 0) return;
   for (Level& level : levels_) {
-    double& spare = level.spare[row * level.columns + column];
-    level.overfull -= std::max(0.0, spare);
-    spare += area;
-    level.overfull += std::max(0.0, spare);
-    column >>= 1;
-    row >>= 1;
+    const double* area = areas_.data();
+    double rise = 0;
+    for (int row = 0; row < rows; ++row) {
+      double* spare = level.spare.data() + (first_row + row) * level.columns + first_column;
+      for (int column = 0; column < columns; ++column, ++area) {
+        rise -= std::max(0.0, spare[column]);
+        spare[column] += *area;
+        rise += std::max(0.0, spare[column]);
+      }
+    }
+    level.overfull += rise;
+    if (&level == &levels_.back()) return;
+    const int next_column = first_column / 2, next_row = first_row / 2;
+    const int next_columns = (first_column + columns - 1) / 2 - next_column + 1;
+    const int next_rows = (first_row + rows - 1) / 2 - next_row + 1;
+    std::fill_n(folded_.begin(), static_cast<std::size_t>(next_columns) * next_rows, 0.0);
+    area = areas_.data();
+    for (int row = 0; row < rows; ++row) {
+      double* folded = folded_.data() + ((first_row + row) / 2 - next_row) * next_columns;
+      for (int column = 0; column < columns; ++column) folded[(first_column + column) / 2 - next_column] += *area++;
+    }
+    areas_.swap(folded_);
+    first_column = next_column;
+    first_row = next_row;
+    columns = next_columns;
+    rows = next_rows;
   }
 }
 

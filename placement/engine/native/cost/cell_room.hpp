@@ -31,13 +31,14 @@ class CellRoom {
     double overfull;            // area beyond the free room, in bins, summed over the blocks that have too much
     std::vector<double> spare;  // [blocks] area that is too much, or too little (below 0)
   };
-  void change(int column, int row, double area);
+  void change(int first_column, int first_row, int columns, int rows);
 
   double per_width_, per_height_;  // bins per µm
   double scale_;                   // µm³ for a bin that goes a bin's side
   Rounder rounder_;
   std::vector<double> hard_;  // [bins] share under hard macros
   std::vector<Level> levels_;
+  std::vector<double> areas_, folded_;  // [rows, columns] of a box of bins, what is added; of the blocks one size larger
 };
 
 }  // namespace placement

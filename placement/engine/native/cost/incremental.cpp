@@ -45,6 +45,7 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
     net_records_[net] = {start, nets_->net_start[net + 1] - start, nets_->wire_weight[net], nets_->route_weight[net], 0};
   }
   index_nets();
+  old_lengths_.resize(nets_->nets());
   reset(x, y, orientation);
 }
 
@@ -130,7 +131,7 @@ void IncrementalCost::begin(const NodeMove* moves, int count) {
   if (pending_) accept();
   old_moves_.clear();
   old_places_.clear();
-  old_lengths_.clear();
+  lengths_ = 0;
   old_spreads_.clear();
   boxes_.clear();
   old_costs_ = costs_;
@@ -191,13 +192,6 @@ bool IncrementalCost::covers_alike(const NodeMove& a, const NodeMove& b) const {
   return a.x == b.x && a.y == b.y && swaps_sides(a.orientation) == swaps_sides(b.orientation);
 }
 
-void IncrementalCost::set_length(int net, double length) {
-  double& now = net_records_[net].length;
-  old_lengths_.push_back({net, now});
-  costs_.wirelength += length - now;
-  now = length;
-}
-
 // Puts the macros and their points where they stood.
 void IncrementalCost::put_back() {
   const PointPlace* old_place = old_places_.data();
@@ -219,7 +213,7 @@ void IncrementalCost::undo() {
   for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
   take_covers_back(proposed_.data());
   put_back();
-  for (const OldLength& old : old_lengths_) net_records_[old.net].length = old.length;
+  for (int i = 0; i < lengths_; ++i) net_records_[old_lengths_[i].net].length = old_lengths_[i].length;
   for (std::size_t i = 0; i < old_spreads_.size(); ++i) {
     NetSpread& spread = spreads_[old_lengths_[i].net];
     chip_->wires().add(spread, -1.0);

@@ -105,7 +105,12 @@ class IncrementalCost {
     std::int32_t net;
     double length;
   };
-  void set_length(int net, double length);
+  void set_length(int net, double length) {
+    double& now = net_records_[net].length;
+    old_lengths_[lengths_++] = {net, now};
+    costs_.wirelength += length - now;
+    now = length;
+  }
 
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
@@ -144,7 +149,8 @@ class IncrementalCost {
   bool pending_ = false;
   std::vector<NodeMove> old_moves_;
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
-  std::vector<OldLength> old_lengths_;
+  std::vector<OldLength> old_lengths_;  // [M], of the touched nets
+  int lengths_ = 0;
   std::vector<NetSpread> old_spreads_;  // of the same nets
   std::vector<CellBox> boxes_;          // that hard macros left and met
   std::vector<NodeMove> proposed_;      // workspace of undo()

@@ -119,23 +119,37 @@ NetSpread WireSpread::spread(const CompactNets& nets, int net, const PointPlace*
   return result;
 }
 
+// Demand is exact, in whatever order it is summed; so four gcells at a time wait for one sum.
 double WireSpread::excess() {
   std::fill(running_.begin(), running_.end(), 0.0);
   const Pair zero = Pair::of(0.0, 0.0), one = Pair::of(1.0, 1.0), room = Pair::load(room_), blocked = Pair::load(blocked_);
-  Pair sum = zero;
+  Pair sums[4] = {zero, zero, zero, zero};
   const double* shut = shut_.data();
   const double* change = changes_.data();
   for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
     Pair along = zero;
     double* running = running_.data();
-    for (int column = 0; column < columns_; ++column, shut += 2, change += 2, running += 2) {
+    const auto add = [&](int at, Pair more) {
+      const Pair demand = Pair::load(running + 2 * at) + more;
+      demand.store(running + 2 * at);
+      sums[at] = sums[at] + largest(zero, demand - (room - blocked * least(one, Pair::load(shut + 2 * at))));
+    };
+    int column = 0;
+    for (; column + 4 <= columns_; column += 4, shut += 8, change += 8, running += 8) {
+      const Pair first = Pair::load(change), two = first + Pair::load(change + 2);
+      const Pair third = Pair::load(change + 4), four = two + (third + Pair::load(change + 6));
+      add(0, along + first);
+      add(1, along + two);
+      add(2, along + (two + third));
+      along = along + four;
+      add(3, along);
+    }
+    for (; column < columns_; ++column, shut += 2, change += 2, running += 2) {
       along = along + Pair::load(change);
-      const Pair demand = Pair::load(running) + along;
-      demand.store(running);
-      sum = sum + largest(zero, demand - (room - blocked * least(one, Pair::load(shut))));
+      add(0, along);
     }
   }
-  return sum.sum();
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
 }
 
 double WireSpread::renew_floor() {
