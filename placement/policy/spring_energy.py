@@ -57,10 +57,18 @@ def episode_energies(inputs: GraphInputs, observation: Observation, lengths: jax
     Returns:
         float32 [B, T, 2]; past an episode's length whatever.
     """
+    terms = energy_terms(inputs, observation, lengths)
+    return jnp.cumsum(terms, axis=1) - terms
+
+
+def energy_terms(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
+    """What each macro of whole episodes adds to `spring_energy`: float32 [B, T, 2]; arguments of `episode_energies`.
+
+    It means nothing at macros that no step of the episode sees placed.
+    """
     last = jnp.maximum(jnp.asarray(lengths) - 1, 0)[:, None]
     ends = [jnp.take_along_axis(jnp.asarray(array), last[:, :, None], axis=1)[:, 0] for array in observation[-2:]]
-    terms = _terms(inputs, jnp.asarray(observation.design)[:, 0], jnp.stack(ends, axis=2))
-    return jnp.cumsum(terms, axis=1) - terms
+    return _terms(inputs, jnp.asarray(observation.design)[:, 0], jnp.stack(ends, axis=2))
 
 
 def _positions(observation: Observation) -> jax.Array:

@@ -24,6 +24,7 @@ from placement.policy.graph_inputs import GraphInputs
 from placement.policy.spring_energy import episode_energies
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
+from placement.ppo.critic import CriticState, no_episodes, regressed
 from placement.ppo.elites import Elites, drawn_elites, no_elites, updated_elites
 from placement.ppo.gradient_step import (
     IterationData,
@@ -35,12 +36,13 @@ from placement.ppo.gradient_step import (
     make_optimiser,
     normalised_over,
 )
+from placement.ppo.history import FEATURES, history_features
 from placement.ppo.hosts import Hosts
 from placement.ppo.loss import Coefficients, Samples
 from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
 from placement.ppo.minibatches import all_minibatches, split_minibatches
 from placement.ppo.proximal import with_proximal
-from placement.ppo.targets import Targets, targets, wire_shares
+from placement.ppo.targets import Targets, counted_lengths, targets, wire_shares
 from placement.ppo.trajectory import Episode, stack_episodes
 
 
@@ -53,6 +55,7 @@ class LearnerState(NamedTuple):
         key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
         reward_statistics: of each design.
         elites: the best episodes so far; empty unless they are imitated.
+        critic: what the baseline is regressed from; of no features where there is another baseline.
     """
 
     trained: Trained
@@ -60,6 +63,7 @@ class LearnerState(NamedTuple):
     key: np.ndarray
     reward_statistics: RewardStatistics
     elites: Elites
+    critic: CriticState
 
 
 class Prepared(NamedTuple):
@@ -127,6 +131,8 @@ class Learner:
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
         self._proximal = jax.jit(functools.partial(with_proximal, self._network), out_shardings=replicated(self._mesh))
         self._energies = jax.jit(_energies, out_shardings=replicated(self._mesh))
+        features = functools.partial(history_features, policy_config)
+        self._history = jax.jit(features, out_shardings=replicated(self._mesh))
         params = self._network.init(seed)
         trained = Trained(params, self._optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         self.state = LearnerState(
@@ -135,6 +141,7 @@ class Learner:
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
             elites=no_elites(len(self._designs), ppo_config.elites, self._steps),
+            critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 0),
         )
 
     def parameters(self) -> Params:
@@ -211,6 +218,9 @@ class Learner:
         statistics = advantage.updated_statistics(
             self.state.reward_statistics, batch.design, batch.reward, batch.dead_end
         )
+        critic = self.state.critic
+        if self._config.baseline == "history":
+            batch, critic = self._with_baseline(prepared, statistics)
         goals = targets(self._config, statistics, batch, self._potential_steps(prepared))
         data = self._data(prepared, goals)
         elites = updated_elites(self.state.elites, batch) if self._config.self_imitation > 0 else self.state.elites
@@ -244,7 +254,8 @@ class Learner:
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
         averages["skipped_steps"] += float(sum(one.skipped for one in jax.device_get(imitated)))
-        self.state = LearnerState(trained, self.state.version + np.int32(1), self.state.key, statistics, elites)
+        version = self.state.version + np.int32(1)
+        self.state = LearnerState(trained, version, self.state.key, statistics, elites, critic)
         return averages | {
             "explained_variance": goals.explained_variance,
             "learning_rate": learning_rate,
@@ -317,6 +328,25 @@ class Learner:
     def _inside(self, lengths: np.ndarray) -> np.ndarray:
         """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
         return np.flatnonzero((np.arange(self._steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
+
+    def _with_baseline(self, prepared: Prepared, statistics: RewardStatistics) -> tuple[Episode, CriticState]:
+        """The episodes with what the critic predicted of them as their values; and the critic that has learned them."""
+        batch = prepared.batch
+        lengths = put(batch.length, replicated(self._mesh))
+        given = (self._inputs, self._wire_shares, prepared.observation)
+        energy = self._energies(self._inputs, prepared.observation, lengths)
+        features = np.asarray(self._history(*given, energy, np.maximum(batch.actions, 0), lengths))
+        rewards = advantage.normalised_rewards(statistics, batch.design, batch.reward)
+        counted = counted_lengths(self._config, batch)
+        macros = np.asarray(self._network.inputs.macros)
+        ratio = statistics.deviation / self.state.reward_statistics.deviation
+        values, critic = regressed(
+            self.state.critic, features, rewards, batch.design, counted, macros=macros, ratio=ratio
+        )
+        if self._config.reward_normalisation == "none":
+            mean, deviation = (array[batch.design][:, None] for array in statistics[:2])
+            values = np.where(np.arange(self._steps)[None] < counted[:, None], mean + deviation * values, 0)
+        return batch._replace(values=values.astype(np.float32)), critic
 
     def _potential_steps(self, prepared: Prepared) -> np.ndarray | None:
         """float32 [B, T], the weighted wirelength cost that each step added; None without shaping."""

@@ -24,7 +24,7 @@ class Targets(NamedTuple):
     Attributes:
         advantages, returns: float32 [B, T], 0 past `lengths`.
         lengths: int [B], steps that are learned from; 0 where an episode is left out.
-        explained_variance: of the episodes' values.
+        explained_variance: of the episodes' values, by which the baseline goes.
     """
 
     advantages: np.ndarray
@@ -45,7 +45,7 @@ def targets(
         potential_steps: float32 [B, T], by how much each step lowered the potential, in units of the reward; None: no
             shaping. See `shaped`.
     """
-    lengths = np.where(batch.dead_end & (not config.learn_dead_ends), 0, batch.length)
+    lengths = counted_lengths(config, batch)
     scale = np.ones(len(lengths), np.float32)
     final = batch.reward.astype(np.float32)
     if config.reward_normalisation == "design":
@@ -55,13 +55,21 @@ def targets(
     played = np.flatnonzero(lengths > 0)
     rewards[played, lengths[played] - 1] = final[played]
     if potential_steps is not None:
-        rewards = shaped(rewards, config.shaping * scale[:, None] * potential_steps, lengths)
-    values = batch.values if config.baseline == "value" else np.zeros_like(batch.values)
+        lowered = config.shaping * scale[:, None] * potential_steps
+        rewards = shaped(rewards, lowered, lengths)
+        if config.baseline == "history":  # it was predicted without shaping; what has been paid so far is known
+            batch = batch._replace(values=batch.values + np.cumsum(lowered, axis=1) - lowered)
+    values = batch.values if config.baseline != "none" else np.zeros_like(batch.values)
     advantages, returns = advantage.generalised_advantages(rewards, values, lengths, decay=config.gae_lambda)
     explained = advantage.explained_variance(batch.values, returns, lengths)
     if config.advantage_normalisation == "design":
         advantages = advantage.normalised_per_design(advantages, lengths, batch.design)
     return Targets(advantages, returns, lengths, explained)
+
+
+def counted_lengths(config: PPOConfig, batch: Episode) -> np.ndarray:
+    """int [B], steps of each episode that are learned from."""
+    return np.where(batch.dead_end & (not config.learn_dead_ends), 0, batch.length)
 
 
 def shaped(rewards: np.ndarray, lowered: np.ndarray, lengths: np.ndarray) -> np.ndarray:

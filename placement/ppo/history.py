@@ -1,0 +1,85 @@
+"""What an episode has been like before each step, in a few dozen numbers: what its baseline is predicted from.
+
+The last macros and the soft macros decide much of an episode's cost, and what stands already hardly tells episodes of one
+policy apart. What tells them apart is how each macro's cell compared with the other cells when it was chosen. So the
+numbers are sums of that over the macros placed so far. They depend on what happened before the step only, so a
+baseline made of them leaves the policy's gradient unbiased.
+
+Axis legend: B episodes, T steps (of the longest design), G designs, K numbers of a placed macro, L channels, H features,
+R grid rows, C grid columns.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from placement.config import PolicyConfig
+from placement.engine.observation import MAPS, Observation
+from placement.policy.graph_inputs import GraphInputs
+from placement.policy.grid_features import GLOBALS, GUIDES, grid_features
+from placement.policy.policy import situation
+from placement.policy.spring_energy import energy_terms
+
+RECENT = 8
+"""Macros that the second of the sums looks back over."""
+_AROUND = slice(13, 20)
+"""The channels that say what is around a cell: closed neighbours, density near and far, open cells."""
+_WAVES = 3
+"""Cosines per axis that say where a macro stands."""
+_PLACED = len(GUIDES) + (_AROUND.stop - _AROUND.start) + 1 + 2 + 2 * _WAVES
+"""K."""
+FEATURES = 2 * _PLACED + GLOBALS
+"""H."""
+
+
+def history_features(
+    config: PolicyConfig,
+    inputs: GraphInputs,
+    wire_shares: jax.Array,
+    observation: Observation,
+    energy: jax.Array,
+    actions: jax.Array,
+    lengths: jax.Array,
+) -> jax.Array:
+    """float32 [B, T, H]: sums over all macros placed before the step, over the last `RECENT`, and the state's globals.
+
+    Args:
+        config: says what the policy is shown.
+        inputs: the designs' constants.
+        wire_shares: float32 [G, T], see `placement.ppo.targets.wire_shares`.
+        observation: axis B · T before those of one observation.
+        energy: float32 [B · T, 2], see `placement.policy.spring_energy`.
+        actions: int32 [B, T], any legal number past an episode's length.
+        lengths: int32 [B].
+    """
+    episodes, steps = actions.shape
+    by_episode = jax.tree.map(lambda array: array.reshape(episodes, steps, *array.shape[1:]), observation)
+    terms = energy_terms(inputs, by_episode, lengths)
+    inside = jnp.arange(steps)[None] < lengths[:, None]
+
+    def one(
+        given: tuple[Observation, jax.Array, jax.Array, jax.Array, jax.Array],
+    ) -> tuple[jax.Array, jax.Array]:
+        seen, held, chosen, added, length = given
+        features = grid_features(seen, situation(inputs, seen, held), config)
+        wire = jnp.asarray(seen.maps)[:, MAPS.index("wire_mask")][:, None].astype(jnp.float32)
+        shown = jnp.concatenate([features.guides, features.channels[:, _AROUND], wire], axis=1)
+        there = jnp.take_along_axis(shown.reshape(steps, shown.shape[1], -1), chosen[:, None, None], axis=2)[:, :, 0]
+        share = wire_shares[jnp.asarray(seen.design)[0]]
+        there = there.at[:, -1].multiply(share * len(share))
+        return jnp.concatenate([there, added, _waves(seen, length)], axis=1), features.globals
+
+    placed, state = jax.lax.map(one, (by_episode, energy.reshape(episodes, steps, 2), actions, terms, lengths))
+    placed = placed * inside[:, :, None]
+    before = jnp.cumsum(placed, axis=1) - placed
+    earlier = jnp.pad(before, ((0, 0), (RECENT, 0), (0, 0)))[:, :steps]
+    return jnp.concatenate([before, before - earlier, state], axis=2)
+
+
+def _waves(seen: Observation, length: jax.Array) -> jax.Array:
+    """float32 [T, 2 · waves]: where each macro of one episode stands, from its last observation."""
+    last = jnp.maximum(length - 1, 0)
+    place = jnp.stack([jnp.asarray(seen.x)[last], jnp.asarray(seen.y)[last]], axis=1)
+    angle = jnp.pi * place[:, :, None] * jnp.arange(1, _WAVES + 1, dtype=jnp.float32)
+    return jnp.cos(angle).reshape(len(place), -1)
