@@ -21,6 +21,10 @@ _MEMORY = 0.97
 """What an iteration's episodes still count one iteration later."""
 _PRIOR = 100.0
 """Strength of the ridge, in steps of episodes."""
+_LIMIT = 2.0
+"""What is predicted is at most so many deviations from the mean: early weights may be wild on features that hardly varied."""
+_LEAST_DEVIATION = 1e-4
+"""Features that vary less are left out: sums in float32 vary so much by themselves."""
 _PRIOR_EPISODES = 4.0
 """Episodes that the running mean of a design's rewards counts for beside the iteration's own."""
 
@@ -87,7 +91,7 @@ def regressed(
         for part in range(SEGMENTS):
             steps = np.flatnonzero(segment == part)
             weights = _weights(*(array[which, part] for array in state))
-            guess[:, steps] += about[:, steps] @ weights
+            guess[:, steps] += np.clip(about[:, steps] @ weights, -_LIMIT, _LIMIT)
             rows = about[:, steps].reshape(-1, features.shape[2])
             gram[which, part] += rows.T @ rows
             moment[which, part] += rows.T @ left[:, steps].ravel()
@@ -119,6 +123,6 @@ def _weights(gram: np.ndarray, moment: np.ndarray, count: np.ndarray) -> np.ndar
     if count <= 0:
         return np.zeros_like(moment)
     deviation = np.sqrt(np.diagonal(gram) / count)
-    scale = np.where(deviation > 1e-6, 1 / np.maximum(deviation, 1e-6), 0).astype(np.float64)
+    scale = np.where(deviation > _LEAST_DEVIATION, 1 / np.maximum(deviation, _LEAST_DEVIATION), 0).astype(np.float64)
     matrix = gram * scale[:, None] * scale[None] + _PRIOR * np.eye(len(scale))
     return (np.linalg.solve(matrix, moment * scale) * scale).astype(np.float32)

@@ -24,7 +24,7 @@ class Targets(NamedTuple):
     Attributes:
         advantages, returns: float32 [B, T], 0 past `lengths`.
         lengths: int [B], steps that are learned from; 0 where an episode is left out.
-        explained_variance: of the episodes' values, by which the baseline goes.
+        explained_variance: of what is paid from each step to the end (not the mixed returns), by the episodes' values.
     """
 
     advantages: np.ndarray
@@ -61,7 +61,8 @@ def targets(
             batch = batch._replace(values=batch.values + np.cumsum(lowered, axis=1) - lowered)
     values = batch.values if config.baseline != "none" else np.zeros_like(batch.values)
     advantages, returns = advantage.generalised_advantages(rewards, values, lengths, decay=config.gae_lambda)
-    explained = advantage.explained_variance(batch.values, returns, lengths)
+    _, paid = advantage.generalised_advantages(rewards, values, lengths, decay=1.0)
+    explained = advantage.explained_variance(batch.values, paid, lengths)
     if config.advantage_normalisation == "design":
         advantages = advantage.normalised_per_design(advantages, lengths, batch.design)
     return Targets(advantages, returns, lengths, explained)

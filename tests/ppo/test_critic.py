@@ -1,0 +1,130 @@
+"""The baseline that is regressed on what episodes have been like so far."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig
+from placement.netlist.design import Design
+from placement.ppo.advantage import explained_variance
+from placement.ppo.critic import SEGMENTS, CriticState, no_episodes, regressed
+from placement.ppo.history import FEATURES
+from placement.ppo.learner import Learner
+from placement.ppo.trajectory import Episode
+from tests.support.designs import random_design, square_canvas
+from tests.support.episodes import played_episodes
+
+POLICY = PolicyConfig(node_width=4, rounds=1, grid_width=4, location_frequencies=3)
+ENV = EnvConfig(soft_placer="none")
+ONE = np.ones(1)
+
+
+def _drawn(generator: np.random.Generator, *, drift: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """48 episodes of 16 steps: three features that sum up what comes, of which the first two pay."""
+    each = generator.normal(size=(48, 16, 3)).astype(np.float32)
+    before = np.cumsum(each, axis=1) - each + drift
+    reward = (each[:, :, 0] - 0.5 * each[:, :, 1]).sum(axis=1) + drift
+    return before, reward / np.float32(np.sqrt(20)), np.full(48, 16)
+
+
+def _taught(iterations: int, *, seed: int = 0, drift: float = 0.0) -> tuple[CriticState, list[float]]:
+    generator, state, explained = np.random.default_rng(seed), no_episodes(1, 3), []
+    for index in range(iterations):
+        features, rewards, lengths = _drawn(generator, drift=drift * index)
+        which = np.zeros(48, int)
+        values, state = regressed(state, features, rewards, which, lengths, macros=np.array([16]), ratio=ONE)
+        explained.append(explained_variance(values, np.repeat(rewards[:, None], 16, axis=1), lengths))
+    return state, explained
+
+
+def test_it_explains_what_can_be_known() -> None:
+    """On average over the steps, half of what an episode pays has been decided."""
+    _, explained = _taught(8)
+    assert explained[0] == pytest.approx(0, abs=1e-6)
+    assert 0.4 < np.mean(explained[4:]) < 0.6
+
+
+def test_the_progress_of_the_policy_is_not_mistaken_for_what_pays() -> None:
+    _, explained = _taught(8, drift=3.0)
+    assert 0.4 < np.mean(explained[4:]) < 0.6
+
+
+def test_a_new_unit_of_the_rewards_changes_the_weights_with_it() -> None:
+    state, _ = _taught(6)
+    features, rewards, lengths = _drawn(np.random.default_rng(9))
+    which = np.zeros(48, int)
+    predict = functools.partial(regressed, state, features, design=which, lengths=lengths, macros=np.array([16]))
+    old, _ = predict(rewards, ratio=ONE)
+    new, _ = predict(rewards / 2, ratio=ONE * 2)
+    spread = [values.std(axis=0)[4:].mean() for values in (old, new)]
+    assert spread[1] == pytest.approx(spread[0] / 2, rel=0.1)
+
+
+def test_episodes_of_other_lengths_and_designs_stay_apart() -> None:
+    features, rewards, lengths = _drawn(np.random.default_rng(1))
+    lengths = np.where(np.arange(48) < 4, 5, lengths)
+    design = np.arange(48) % 2
+    values, state = regressed(
+        no_episodes(3, 3), features, rewards, design, lengths, macros=np.array([16, 16, 16]), ratio=np.ones(3)
+    )
+    assert not values[:4, 5:].any()
+    assert state.count.sum(axis=1).tolist() == [2 * 5 + 22 * 16, 2 * 5 + 22 * 16, 0]
+    assert not state.gram[2].any()
+    assert state.gram.shape == (3, SEGMENTS, 3, 3)
+
+
+@pytest.fixture(scope="module")
+def designs() -> list[Design]:
+    return [random_design(2, hard=6, soft=3, ports=3, nets=20, canvas=square_canvas(6, 5))]
+
+
+def _learner(designs: list[Design], **settings: str) -> Learner:
+    return Learner(POLICY, PPOConfig(minibatch_size=40, **settings), ENV, designs, seed=0)  # type: ignore[arg-type]
+
+
+def _features(learner: Learner, episodes: list[Episode]) -> np.ndarray:
+    prepared = learner.prepare(episodes)
+    lengths, actions = prepared.batch.length, np.maximum(prepared.batch.actions, 0)
+    energy = learner._energies(learner._inputs, prepared.observation, lengths)
+    given = (learner._inputs, learner._wire_shares, prepared.observation, energy, actions, lengths)
+    return np.asarray(learner._history(*given))
+
+
+def test_features_know_nothing_of_what_comes(designs: list[Design]) -> None:
+    """A baseline that knew the step's own action would bias the gradient."""
+    learner = _learner(designs)
+    whole = played_episodes(designs, 32, 0, env=ENV)
+    other = [first for first in whole if not first.dead_end][:2]
+    cut = [
+        one._replace(length=np.int32(3), actions=np.where(np.arange(len(one.actions)) < 3, one.actions, -1))
+        for one in other
+    ]
+    seen, before = _features(learner, other), _features(learner, cut)
+    assert seen.shape[2] == FEATURES
+    np.testing.assert_allclose(before[:, :3], seen[:, :3], rtol=1e-5, atol=1e-5)
+    assert np.abs(seen[:, 1:4]).max() > 0.1
+
+
+@pytest.mark.parametrize(("baseline", "at_least", "below"), [("history", 0.15, 1.0), ("value", -1.0, 0.1)])
+def test_the_cost_of_random_episodes_is_explained(baseline: str, at_least: float, below: float) -> None:
+    """Over all steps, the first ones included, before which nothing is decided; the last macros complete most nets."""
+    wired = [random_design(4, hard=14, soft=0, ports=8, nets=60, canvas=square_canvas(8, 8))]
+    env = EnvConfig(soft_placer="none", cost=CostConfig(density=0.0, congestion=0.0))
+    learner = _learner(wired, baseline=baseline)
+    explained = [
+        learner.update(played_episodes(wired, 48, seed, env=env), iteration=0)["explained_variance"]
+        for seed in range(12)
+    ]
+    assert at_least <= np.mean(explained[4:]) < below, explained
+
+
+def test_it_travels_with_the_state(designs: list[Design]) -> None:
+    learner = _learner(designs)
+    learner.update(played_episodes(designs, 16, 0, env=ENV), iteration=0)
+    state = jax.device_get(learner.state)
+    assert state.critic.count.sum() > 0
+    assert _learner(designs, baseline="none").state.critic.gram.size == 0
