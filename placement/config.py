@@ -215,7 +215,7 @@ class PPOConfig(Settings, group="ppo."):
     entropy_coefficient: Amount = 0.01
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
-    gae_lambda: Share = 1.0
+    gae_lambda: Share = 0.95
     target_kl: Amount = 0.0
     advantage_normalisation: Literal["design", "minibatch", "none"] = "design"
     reward_normalisation: Literal["design", "none"] = "design"
@@ -238,6 +238,7 @@ class ExpertConfig(Settings, group="expert."):
     mixed_size: OrNone = 0
     passes: Count = 200
     learning_rate: Positive = 3e-3
+    kept_rate: Annotated[float, Rule("above 0 and at most 1", lambda value: 0 < value <= 1)] = 0.1
     every: OrNone = 0
     placements: Count = 2
     moves: Count = 100_000
@@ -355,6 +356,21 @@ class TrainConfig(Settings):
         require(teachable, "ppo.self_imitation", self.ppo.self_imitation, right)
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
+
+    def played_ppo(self) -> PPOConfig:
+        """What is learned with from the policy's own episodes.
+
+        A policy that was taught is sure of itself: steps of the usual length, most of them in the direction of noise,
+        undo in one iteration what it was taught.
+        """
+        if not self.expert.mixed_size:
+            return self.ppo
+        kept = self.expert.kept_rate
+        return dataclasses.replace(
+            self.ppo,
+            learning_rate=kept * self.ppo.learning_rate,
+            entropy_coefficient=kept * self.ppo.entropy_coefficient,
+        )
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:

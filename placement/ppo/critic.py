@@ -22,7 +22,7 @@ _MEMORY = 0.8
 _PRIOR = 300.0
 """Strength of the ridge, in steps of episodes."""
 _LIMIT = 2.0
-"""What is predicted is at most so many deviations from the mean: early weights may be wild on features that hardly varied."""
+"""Deviations from the mean, at most, that are predicted: early weights may be wild on features that hardly varied."""
 _LEAST_DEVIATION = 1e-4
 """Features that vary less are left out: sums in float32 vary so much by themselves."""
 _PRIOR_EPISODES = 4.0
@@ -35,12 +35,12 @@ class CriticState(NamedTuple):
     Attributes:
         gram: float32 [G, S, H, H], of products of features.
         moment: float32 [G, S, H], of features times reward.
-        count: float32 [G, S], steps.
+        steps: float32 [G, S], how many.
     """
 
     gram: np.ndarray
     moment: np.ndarray
-    count: np.ndarray
+    steps: np.ndarray
 
 
 def no_episodes(designs: int, features: int) -> CriticState:

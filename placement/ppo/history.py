@@ -1,12 +1,11 @@
 """What an episode has been like before each step, in a few dozen numbers: what its baseline is predicted from.
 
-The last macros and the soft macros decide much of an episode's cost, and what stands already hardly tells episodes of one
-policy apart. What tells them apart is how each macro's cell compared with the other cells when it was chosen. So the
-numbers are sums of that over the macros placed so far. They depend on what happened before the step only, so a
+The last macros and the soft macros decide much of an episode's cost, and what stands already hardly tells episodes of
+one policy apart. What tells them apart is how each macro's cell compared with the other cells when it was chosen. So
+the numbers are sums of that over the macros placed so far. They depend on what happened before the step only, so a
 baseline made of them leaves the policy's gradient unbiased.
 
-Axis legend: B episodes, T steps (of the longest design), G designs, K numbers of a placed macro, L channels, H features,
-R grid rows, C grid columns.
+Axis legend: B episodes, T steps (of the longest design), G designs, K numbers of a placed macro, H features.
 """
 
 from __future__ import annotations

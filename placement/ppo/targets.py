@@ -69,7 +69,7 @@ def targets(
 
 
 def counted_lengths(config: PPOConfig, batch: Episode) -> np.ndarray:
-    """int [B], steps of each episode that are learned from."""
+    """Steps of each episode that are learned from: int [B]."""
     return np.where(batch.dead_end & (not config.learn_dead_ends), 0, batch.length)
 
 

@@ -81,7 +81,7 @@ def _train(
     folder, seed = working_folder(config.run_dir), role_seed(config.seed, SeedRole.LEARNER)
     # The learner, as the newest checkpoint left it.
     agent, best = Agent(config.policy, designs), BestTracker(designs, config.env.cost.weights())
-    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())
+    learner = Learner(config.policy, config.played_ppo(), config.env, designs, seed=seed, mesh=make_mesh())
     counters = restore(saver, learner, best, folder=folder, initial=initial, progress=progress)
     # What lies between it and the actors: parameters go one way, episodes the other.
     supervisor, store = Supervisor(), MemoryStore()

@@ -72,7 +72,7 @@ def test_episodes_of_other_lengths_and_designs_stay_apart() -> None:
         no_episodes(3, 3), features, rewards, design, lengths, macros=np.array([16, 16, 16]), ratio=np.ones(3)
     )
     assert not values[:4, 5:].any()
-    assert state.count.sum(axis=1).tolist() == [2 * 5 + 22 * 16, 2 * 5 + 22 * 16, 0]
+    assert state.steps.sum(axis=1).tolist() == [2 * 5 + 22 * 16, 2 * 5 + 22 * 16, 0]
     assert not state.gram[2].any()
     assert state.gram.shape == (3, SEGMENTS, 3, 3)
 
@@ -126,5 +126,5 @@ def test_it_travels_with_the_state(designs: list[Design]) -> None:
     learner = _learner(designs)
     learner.update(played_episodes(designs, 16, 0, env=ENV), iteration=0)
     state = jax.device_get(learner.state)
-    assert state.critic.count.sum() > 0
+    assert state.critic.steps.sum() > 0
     assert _learner(designs, baseline="none").state.critic.gram.size == 0

@@ -16,7 +16,7 @@ from placement.ppo.trajectory import Episode, signature
 from tests.support.designs import random_design, square_canvas
 
 STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))
-PLAIN = PPOConfig(advantage_normalisation="none")
+PLAIN = PPOConfig(advantage_normalisation="none", gae_lambda=1.0)
 
 
 def _batch(rewards: list[float], dead: list[bool], *, values: float = 0.25) -> Episode:

@@ -52,7 +52,8 @@ class LearnerHost:
         config = self.config
         seed = role_seed(config.seed, SeedRole.LEARNER)
         made = find(self.makers.learner)
-        return made(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
+        settings = config.policy, config.played_ppo(), config.env
+        return made(*settings, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
 
     def open_shards(
         self, designs: Sequence[Design], best: BestTracker, numbers: PublicationNumbers, *, learned: np.ndarray
