@@ -54,7 +54,7 @@ def test_dead_ends_teach_unless_they_are_left_out() -> None:
 
 
 def test_advantages_are_normalised_over_each_design_by_default() -> None:
-    found = targets(PPOConfig(), STATISTICS, _batch([-0.5, -1.5], [False, False]))
+    found = targets(PPOConfig(gae_lambda=1.0), STATISTICS, _batch([-0.5, -1.5], [False, False]))
     np.testing.assert_allclose(found.advantages, [[1, 1, 0], [-1, -1, 0]], atol=1e-6)
 
 
