@@ -55,7 +55,8 @@ class LearnerState(NamedTuple):
         key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
         reward_statistics: of each design.
         elites: the best episodes so far; empty unless they are imitated.
-        critic: what the baseline is regressed from; of no features where there is another baseline.
+        critic: what the baseline is regressed from. Where there is another baseline it has one feature, unused: Orbax
+            keeps no empty arrays.
     """
 
     trained: Trained
@@ -141,7 +142,7 @@ class Learner:
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
             elites=no_elites(len(self._designs), ppo_config.elites, self._steps),
-            critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 0),
+            critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 1),
         )
 
     def parameters(self) -> Params:
