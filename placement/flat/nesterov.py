@@ -18,7 +18,6 @@ from placement.flat.objective import Forces, Model, forces, within
 BACKTRACK = 0.95
 """A step is taken again, shorter, where the gradient at its end allows less than this part of it."""
 
-
 APART = 2e-3
 """Cells fly apart where the wirelength rises by more than this share in one iteration while the overflow rises, too."""
 

@@ -44,7 +44,7 @@ class CriticState(NamedTuple):
 
 
 def no_episodes(designs: int, features: int) -> CriticState:
-    """Before any episode; H is 0 where there is no critic."""
+    """Before any episode, with G = `designs` and H = `features`."""
     return CriticState(
         np.zeros((designs, SEGMENTS, features, features), np.float32),
         np.zeros((designs, SEGMENTS, features), np.float32),

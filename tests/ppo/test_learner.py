@@ -100,7 +100,7 @@ def test_older_episodes_are_weighed_and_clipped_against_the_policy_of_now(
     for _ in range(3):
         learner.update(drawn, iteration=0)
     late = copy.copy(learner)
-    late._config = dataclasses.replace(PPO, learning_rate=1e-12, epochs=1, minibatch_size=1000, baseline="value")
+    late._config = dataclasses.replace(PPO, learning_rate=1e-12, epochs=1, minibatch_size=1000)
     state = jax.device_get(late.state)
     metrics = late.update(drawn, iteration=0)
     assert abs(metrics["approx_kl"]) < 1e-9

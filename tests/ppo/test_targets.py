@@ -16,7 +16,7 @@ from placement.ppo.trajectory import Episode, signature
 from tests.support.designs import random_design, square_canvas
 
 STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))
-PLAIN = PPOConfig(advantage_normalisation="none", gae_lambda=1.0)
+PLAIN = PPOConfig(advantage_normalisation="none")
 
 
 def _batch(rewards: list[float], dead: list[bool], *, values: float = 0.25) -> Episode:
@@ -54,7 +54,7 @@ def test_dead_ends_teach_unless_they_are_left_out() -> None:
 
 
 def test_advantages_are_normalised_over_each_design_by_default() -> None:
-    found = targets(PPOConfig(gae_lambda=1.0), STATISTICS, _batch([-0.5, -1.5], [False, False]))
+    found = targets(PPOConfig(), STATISTICS, _batch([-0.5, -1.5], [False, False]))
     np.testing.assert_allclose(found.advantages, [[1, 1, 0], [-1, -1, 0]], atol=1e-6)
 
 
