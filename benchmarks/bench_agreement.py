@@ -3,8 +3,8 @@
     macro-placement judge data OUT --designs DESIGN --placements 40
     python benchmarks/bench_agreement.py OUT/DESIGN [--soft-placer NAME] [--settle MOVES]
 
-Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all placements,
-and over the quarter of them that is shortest by the same measure.
+Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
+placements, and over the quarter of them that is shortest by the same measure.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
     else:
         settings = ["sample", f"checkpoint={args.policy}", f"samples={args.samples}", "plots=false"]
     command = [sys.executable, "-m", "placement.cli.main", *settings]
-    begun = _children()
+    begun = children()
     finished = subprocess.run(
         [*command, f"design={design}", f"seed={args.seed}", f"out={out}"],
         capture_output=True,
@@ -53,10 +53,10 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
     )
     if finished.returncode:
         raise SystemExit(f"{' '.join(settings)}: {finished.stderr.strip()}")
-    return out / "placement.plc", _children() - begun
+    return out / "placement.plc", children() - begun
 
 
-def _children() -> float:
+def children() -> float:
     """CPU seconds of all processes that were started and have ended."""
     times = os.times()
     return times.children_user + times.children_system

@@ -1,15 +1,18 @@
 """`macro-placement search candidates=N`: several searches, all cells placed around each result, the best kept.
 
 A cost that takes microseconds cannot see what the flat check sees, and searches of unlike seeds differ more after the
-check than in the cost. So the check chooses.
+check than in the cost. So the check chooses. With `method=portfolio` it chooses among ways to search, too.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import json
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +23,13 @@ from rich.table import Table
 from placement.engine.costs import proxy_cost
 from placement.evaluation.flat_evaluation import FlatJudge, FlatPlaced
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
+from placement.evaluation.portfolio import WAYS, Way, ways_of
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
+from placement.report.metrics import FlatMetrics
 from placement.report.tables import make_table
 from placement.search.search import Point, SearchResult, Watch, search, search_identity
 from placement.search.starts import Start
@@ -33,6 +38,8 @@ RECORD_NAME = "candidates.json"
 DETOUR = 60.0
 """µm of wire that one is worth which finds no track. So weighed, Kendall's τ with the routed wirelength that a flow
 measured on six published placements of Ariane is 0.47 (docs/experiments/2026-11-chip-cost.md)."""
+MORE_OVERFLOW = 0.01
+"""Share of the demand: of checked candidates those that overflow by more than this above the least rank behind."""
 SEARCH_SHARE = 0.8
 """Of a candidate's progress in the bar; the rest is its check."""
 DEADLINE_SECONDS = 7 * 24 * 3600.0
@@ -49,7 +56,9 @@ class Candidate(NamedTuple):
         seconds, moves: of its one thread.
         flat_wirelength: µm, half perimeters with all cells placed as `FlatJudge.spread` does.
         spread: whether the cells found that room.
-        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
+        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm; 0 where the
+            whole check was made.
+        check: the whole flat check's figures, of `method=portfolio` only.
         placement: of the clustered design.
     """
 
@@ -61,30 +70,34 @@ class Candidate(NamedTuple):
     flat_wirelength: float
     spread: bool
     beyond_tracks: float
+    check: FlatMetrics | None
     placement: Placement
 
     @property
     def worth(self) -> float:
-        """µm of wire after the check, and `DETOUR` for each that the tracks do not hold; the less, the better."""
-        return self.flat_wirelength + DETOUR * self.beyond_tracks
+        """µm, the less, the better: the routed wirelength, where routing was estimated.
+
+        Else the wirelength with all cells placed, and `DETOUR` for each µm that the tracks do not hold.
+        """
+        return self.check.routed_wirelength if self.check else self.flat_wirelength + DETOUR * self.beyond_tracks
 
 
 def find_best(
     design: Design,
-    starts: Callable[[int], Sequence[Start]],
+    starts: Callable[[int, bool], Sequence[Start]],
     config: SearchConfig,
     *,
     folder: Path,
     stopped: threading.Event,
     console: Console,
 ) -> list[Candidate]:
-    """Searches `config.candidates` times, `config.threads` at once; the results, the best first.
+    """Searches `config.count` times, `config.threads` at once; the results, the best first.
 
     Stopped before the end, those that were found; the same call goes on from there.
 
     Args:
         design: what is placed; its flat netlist lies in its folder.
-        starts: of a search, by its seed; none: it makes its own.
+        starts: of a search, by its seed and whether they are to be of mixed size; none: it makes its own.
         config: of the command.
         folder: keeps the candidates.
         stopped: ends the searches and the checks.
@@ -96,45 +109,79 @@ def find_best(
     """
     assert config.design is not None
     judge = FlatJudge(config.design, design)
-    seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
+    seeds = np.random.SeedSequence(config.seed).generate_state(config.count, np.uint64).tolist()
     record = _Record(folder, design, search_identity(design, [], **_settings(config)))
-    waiting = [number for number in range(config.candidates) if number not in record.found]
+    waiting = [number for number in range(config.count) if number not in record.found]
     with progress_bars(console, *(f"candidate {number}" for number in waiting)) as shown:
         bars = dict(zip(waiting, shown, strict=True))
+        ways: dict[int, Way] = {}
 
         def work(number: int) -> None:
             def show(share: float, point: Point | None = None) -> None:
                 bars[number](share * SEARCH_SHARE, "")
 
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
+            way, seed = ways.get(number), seeds[number]
             try:
-                found = _find(
-                    design, starts(seeds[number]), config, judge=judge, number=number, watch=watch, seed=seeds[number]
-                )
+                begins = starts(seed, way.mixed_size if way else config.method == "mixed_size")
+                find = _find if way is None else partial(_find_checked, way=way)
+                found = find(design, begins, config, judge=judge, number=number, watch=watch, seed=seed)
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():
-                record.add(min(found, key=_worth))
+                record.add(ranked(found)[0])
                 bars[number](1.0, "")
 
-        _do_all(work, waiting, threads=config.threads, stopped=stopped)
-    return sorted(record.found.values(), key=_worth)
+        for numbers in _rounds(waiting, config.method):
+            if stopped.is_set():
+                break
+            if config.method == "portfolio":
+                ways.update(enumerate(ways_of(numbers[-1] + 1, _worths(record.found))))
+            _do_all(work, numbers, threads=config.threads, stopped=stopped)
+    return ranked(record.found.values())
+
+
+def ranked(found: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates, the best first: those whose cells found their room, that overflow little, by their worth."""
+    found = list(found)
+    overflows = [one.check.overflow for one in found if one.check]
+    most = min(overflows, default=0.0) + MORE_OVERFLOW
+
+    def order(one: Candidate) -> tuple[bool, bool, float, int]:
+        return not one.spread, one.check is not None and one.check.overflow > most, one.worth, one.number
+
+    return sorted(found, key=order)
+
+
+def _rounds(numbers: Sequence[int], method: str) -> list[list[int]]:
+    """The candidates that are searched for together; of a portfolio's later rounds the ways depend on the earlier."""
+    if method != "portfolio":
+        return [list(numbers)]
+    return [list(group) for _, group in itertools.groupby(numbers, key=lambda number: number // len(WAYS))]
+
+
+def _worths(found: Mapping[int, Candidate]) -> dict[int, float]:
+    return {number: one.worth if one.spread else math.inf for number, one in found.items()}
 
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
     """The candidates, the best first."""
-    rows = [
-        [
-            str(one.number),
-            one.start,
-            f"{one.cost:.6f}",
-            f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}",
-            f"{one.beyond_tracks:,.0f}",
-            f"{one.seconds:,.0f}",
-        ]
-        for one in found
-    ]
-    columns = ("candidate", "start", "cost", "flat wirelength, µm", "beyond tracks, µm", "CPU-s of search")
+    checked = bool(found) and found[0].check is not None
+    rows = []
+    for one in found:
+        wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
+        tracks = f"{one.beyond_tracks:,.0f}"
+        if one.check:
+            tracks = f"{one.check.routed_wirelength:,.0f}, {one.check.overflow:.2%}"
+        rows.append([str(one.number), one.start, f"{one.cost:.6f}", wires, tracks, f"{one.seconds:,.0f}"])
+    columns = (
+        "candidate",
+        "start",
+        "cost",
+        "flat wirelength, µm",
+        "routed wirelength, µm, overflow" if checked else "beyond tracks, µm",
+        "CPU-s of search",
+    )
     return make_table(columns, rows, title="candidates, the best first")
 
 
@@ -171,9 +218,8 @@ def _find(
         seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
         cost = proxy_cost(design, placement, weights=weights).proxy_cost
         beyond = wire_beyond_tracks(design, flat)
-        return Candidate(
-            number, start, cost, seconds, moves, flat.result.wirelength, flat.result.converged, beyond, placement
-        )
+        wirelength, spread = flat.result.wirelength, flat.result.converged
+        return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, None, placement)
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
     if config.method != "mixed_size":
@@ -196,14 +242,45 @@ def _find(
     ]
 
 
+def _find_checked(
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    way: Way,
+    judge: FlatJudge,
+    number: int,
+    watch: Watch,
+    seed: int,
+) -> list[Candidate]:
+    """What a portfolio's search found, with the whole check.
+
+    Raises:
+        KeyboardInterrupt: the search was stopped.
+    """
+    weights = way.weights(config.weights)
+    result = search(design, starts, config=config.anneal, budget=config.budget, weights=weights, seed=seed, watch=watch)
+    _require_finished(result)
+    check = judge.check(result.placement, stopped=watch.stopped).metrics
+    found = Candidate(
+        number=number,
+        start=f"{way.name}: {result.start}",
+        cost=proxy_cost(design, result.placement, weights=config.weights).proxy_cost,
+        seconds=result.seconds,
+        moves=result.moves,
+        flat_wirelength=check.flat_wirelength,
+        spread=check.flat_converged,
+        beyond_tracks=0.0,
+        check=check,
+        placement=result.placement,
+    )
+    return [found]
+
+
 def _require_finished(result: SearchResult) -> None:
     """Raises KeyboardInterrupt where the search was stopped; its folder keeps how far it came."""
     if not result.finished:
         raise KeyboardInterrupt
-
-
-def _worth(candidate: Candidate) -> tuple[bool, float, int]:
-    return not candidate.spread, candidate.worth, candidate.number
 
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
@@ -225,7 +302,10 @@ class _Record:
             if known["about"] != about:
                 return
             for line in known["candidates"]:
-                self.found[line["number"]] = Candidate(**line, placement=self._read(line["number"]))
+                check = line.pop("check")
+                self.found[line["number"]] = Candidate(
+                    **line, check=None if check is None else FlatMetrics(**check), placement=self._read(line["number"])
+                )
         except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
             self.found = {}
 
@@ -238,6 +318,7 @@ class _Record:
             lines = [one._asdict() for one in self.found.values()]
             for line in lines:
                 del line["placement"]
+                line["check"] = line["check"] and line["check"]._asdict()
             described = {"about": self._about, "candidates": lines}
             write_whole(self._folder / RECORD_NAME, json.dumps(described, indent=1) + "\n")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from placement.evaluation.placement_evaluation import Found, write_results
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
@@ -43,7 +46,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.method}")
     title = f"{design.name}: {name}, {config.method}"
-    if config.candidates > 1 or config.method == "mixed_size":
+    if config.count > 1 or config.method in ("mixed_size", "portfolio"):
         return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
     with Interruption() as interruption, progress_bars(console, "") as (bar,):
         result = search(
@@ -82,18 +85,23 @@ def _evaluate_candidates(
     with Interruption() as interruption:
         stopped = interruption.requested
 
-        def begin(seed: int) -> Sequence[Start]:
-            return starts or _mixed_size(config, design, seed, stopped=stopped.is_set)
+        mixed_size = partial(_mixed_size, config, design, stopped=stopped.is_set)
+        shared = _Shared(mixed_size, console)
+
+        def begin(seed: int, is_mixed_size: bool) -> Sequence[Start]:
+            if not is_mixed_size:
+                return starts
+            return [mixed_size(seed)] if config.method == "mixed_size" else shared.starts(config.seed)
 
         found = find_best(design, begin, config, folder=folder, stopped=stopped, console=console)
-    if len(found) < config.candidates:
-        console.print(f"{len(found)} of {config.candidates} candidates: {STOPPED}", soft_wrap=True)
+    if len(found) < config.count:
+        console.print(f"{len(found)} of {config.count} candidates: {STOPPED}", soft_wrap=True)
     if not found:
         raise KeyboardInterrupt
     best = found[0]
     console.print(candidates_table(found))
     assert config.design is not None
-    flat = check_placement(config.design, design, best.placement, console).metrics
+    flat = best.check or check_placement(config.design, design, best.placement, console).metrics
     metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
     console.print(metrics_table(metrics, title))
     described = {
@@ -130,15 +138,33 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
     return metrics
 
 
-def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Callable[[], bool]) -> list[Start]:
-    """The start of method=mixed_size; none of the other methods."""
-    if config.method != "mixed_size":
-        return []
+def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Callable[[], bool]) -> Start:
     from placement.training.mixed_size import mixed_size_start  # JAX takes seconds to import
 
     assert config.design is not None
-    start = mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)
-    return [start]
+    return mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)
+
+
+class _Shared:
+    """The start of mixed size that a portfolio's candidates share: unlike seeds give nearly the same one."""
+
+    def __init__(self, make: Callable[[int], Start], console: Console) -> None:
+        self._make, self._console = make, console
+        self._lock, self._found = threading.Lock(), list[Start]()
+        self._is_made = False
+
+    def starts(self, seed: int) -> Sequence[Start]:
+        """The start; none, and a line that says so, where the macros could not be made legal."""
+        with self._lock:
+            if not self._is_made:
+                try:
+                    self._found.append(self._make(seed))
+                except DesignError as error:
+                    self._console.print(
+                        f"no start of mixed size, its candidates begin as others: {error}", soft_wrap=True
+                    )
+                self._is_made = True
+            return self._found
 
 
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:

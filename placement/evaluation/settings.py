@@ -107,6 +107,8 @@ class SampledCost(CostConfig, group="cost."):
 
 
 TRAINED_COST = SampledCost()
+PORTFOLIO_CANDIDATES = 8
+"""Of `method=portfolio`, where nothing is said: two rounds."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -147,24 +149,31 @@ class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
     cost: CostConfig = CHIP_COST
-    method: Literal["refine", "anneal", "mixed_size"] = "refine"
+    method: Literal["refine", "anneal", "mixed_size", "portfolio"] = "refine"
     placement: str | None = None
     moves: Count | None = None
-    candidates: Count = 1
+    candidates: Count | None = None
     animation: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.candidates > 1 and self.design is None:
-            raise ConfigError(f"candidates={self.candidates}: needs design=, the folder of an imported design")
+        if self.count > 1 and self.design is None:
+            raise ConfigError(f"candidates={self.count}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
             raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
         if self.method != "refine" and (self.checkpoint is not None or self.placement is not None):
             raise ConfigError(
                 f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
             )
-        if self.method == "mixed_size" and self.design is None:
-            raise ConfigError("method=mixed_size: needs design=, the folder of an imported design")
+        if self.method in ("mixed_size", "portfolio") and self.design is None:
+            raise ConfigError(f"method={self.method}: needs design=, the folder of an imported design")
+
+    @property
+    def count(self) -> int:
+        """Of searches."""
+        if self.candidates is not None:
+            return self.candidates
+        return PORTFOLIO_CANDIDATES if self.method == "portfolio" else 1
 
     @property
     def budget(self) -> Budget:

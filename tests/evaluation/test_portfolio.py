@@ -1,0 +1,132 @@
+"""`search method=portfolio`: several ways to search, each result checked."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from placement.cli.main import main
+from placement.config import CostConfig, CostWeights
+from placement.evaluation import candidates
+from placement.evaluation.candidates import MORE_OVERFLOW, Candidate, find_best, ranked
+from placement.evaluation.portfolio import WAYS, ways_of
+from placement.evaluation.settings import SearchConfig
+from placement.netlist.errors import DesignError
+from placement.netlist.load import load
+from placement.report.metrics import FlatMetrics
+from placement.search.starts import Start
+from placement.training import mixed_size
+
+WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]
+
+
+@pytest.fixture(scope="module")
+def searched(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("portfolio")
+    assert main(["search", f"design={made}", *WORDS, f"out={folder}"]) == 0
+    return folder
+
+
+def test_the_first_round_tries_all_ways_and_later_ones_those_that_did_best() -> None:
+    worths = {0: 1.0, 1: 0.9, 2: math.inf, 3: 1.2}
+    assert ways_of(3, {}) == list(WAYS[:3])
+    assert ways_of(8, worths) == [*WAYS, WAYS[1], WAYS[0], WAYS[1], WAYS[3]]
+    # The second way is now 1.3 in the mean of three, the third's first candidate still found no room.
+    later = ways_of(10, {**worths, 4: 1.5, 5: 1.0, 6: 1.5, 7: 1.6})
+    assert later[8:] == [WAYS[0], WAYS[1]]
+
+
+def test_a_way_multiplies_the_weights_that_are_given() -> None:
+    given = CostWeights(2.0, 0.5, 0.25, "chip")
+    assert WAYS[0].weights(given) == CostWeights(2.0, 1.5, 0.25, "chip")
+    assert WAYS[2].weights(given) == CostWeights(2.0, 0.5, 0.75, "chip")
+
+
+def test_the_least_routed_wirelength_is_kept(made: Path, searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads((searched / "candidates.json").read_text())["candidates"]
+    best = json.loads((searched / "metrics.json").read_text())
+    assert [one["start"].partition(": ")[0] for one in sorted(found, key=lambda one: one["number"])][:4] == [
+        way.name for way in WAYS
+    ]
+    assert found[0]["start"].endswith("mixed size") or found[1]["start"].endswith("mixed size")
+    routed = {one["number"]: one["check"]["routed_wirelength"] for one in found}
+    assert len(routed) == 6 and len(set(routed.values())) > 1
+    assert best["candidate"] == min(routed, key=lambda number: routed[number])
+    assert best["routed_wirelength"] == routed[best["candidate"]]
+    assert best["overlaps"] == best["outside"] == 0
+    assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "flat=true", "json=true"]) == 0
+    again = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert again["routed_wirelength"] == pytest.approx(best["routed_wirelength"], rel=1e-3)  # the file rounds places
+
+
+def test_stopped_between_rounds_it_goes_on_to_the_same_end(
+    made: Path, searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SearchConfig(
+        design=str(made), method="portfolio", moves=4000, candidates=6, cost=CostConfig(name="chip"), seed=0
+    )
+    design, stopped, quiet = load(str(made)), threading.Event(), Console(quiet=True)
+
+    def begin(seed: int, is_mixed_size: bool) -> list[Start]:
+        if not is_mixed_size:
+            return []
+        start = mixed_size.mixed_size_start(str(made), design, config.anneal, weights=config.weights, seed=0)
+        return [start]
+
+    add = candidates._Record.add
+
+    def add_and_stop(record: candidates._Record, one: Candidate) -> None:
+        add(record, one)
+        if len(record.found) == 3:
+            stopped.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(candidates._Record, "add", add_and_stop)
+        first = find_best(design, begin, config, folder=tmp_path, stopped=stopped, console=quiet)
+    assert sorted(one.number for one in first) == [0, 1, 2]
+    whole = find_best(design, begin, config, folder=tmp_path, stopped=threading.Event(), console=quiet)
+    at_once = json.loads((searched / "candidates.json").read_text())["candidates"]
+    assert {one.number: one.worth for one in whole} == {
+        one["number"]: one["check"]["routed_wirelength"] for one in at_once
+    }
+
+
+def test_without_a_start_of_mixed_size_it_goes_on_with_its_own(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*args: object, **options: object) -> Start:
+        raise DesignError("no room")
+
+    monkeypatch.setattr(mixed_size, "mixed_size_start", fail)
+    words = [word.replace("candidates=6", "candidates=2") for word in WORDS]
+    assert main(["search", f"design={made}", *words, f"out={tmp_path}"]) == 0
+    found = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
+    assert all("mixed size" not in one["start"].partition(": ")[2] for one in found)
+    assert "no start of mixed size, its candidates begin as others: no room" in capsys.readouterr().out
+
+
+def test_what_overflows_more_than_the_best_ranks_behind() -> None:
+    design = load("toy6")
+
+    def one(number: int, routed: float, overflow: float, *, spread: bool = True) -> Candidate:
+        check = FlatMetrics(1.0, 0.0, routed, overflow, 0, 1.0)
+        return Candidate(number, "start", 0.1, 1.0, 10, 1.0, spread, 0.0, check, design.initial)
+
+    crowded, longer, within = one(0, 90.0, 0.05), one(1, 100.0, 0.0), one(2, 95.0, 0.9 * MORE_OVERFLOW)
+    apart = one(3, 80.0, 0.0, spread=False)
+    assert ranked([crowded, longer, within, apart]) == [within, longer, crowded, apart]
+
+
+def test_what_it_needs_is_said_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["design=toy6"], "has no flat netlist"),
+        (["checkpoint=run"], "needs design="),
+        (["checkpoint=run", "design=toy6"], "has its own starts"),
+    ):
+        assert main(["search", *words, *WORDS]) == 2
+        assert said in capsys.readouterr().err
