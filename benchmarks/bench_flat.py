@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import kendalltau
 
-from placement.flat import density
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, grid_for
+from placement.flat.global_placement import PlacerSettings
+from placement.flat.grid import blocked_share, density_overflow, grid_for
 from placement.flat.problem import counted_nets, flat_problem
 from placement.flat.routable import spread_cells
 from placement.flat.routing import NANGATE45, route_estimate
@@ -131,8 +131,8 @@ def overflow_of(netlist: Netlist, placement: Placement, core: Core) -> float:
     problem = flat_problem(netlist, placement, core)
     grid = grid_for(problem)
     at = placement.x[problem.cells] - core.x, placement.y[problem.cells] - core.y
-    free = 1 - density.blocked_share(problem.fixed, grid)
-    return density.density_overflow(*at, (problem.width, problem.height), free, grid=grid)
+    free = 1 - blocked_share(problem.fixed, grid)
+    return density_overflow(*at, (problem.width, problem.height), free, grid=grid)
 
 
 def main() -> None:

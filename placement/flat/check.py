@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.flat import density
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, Progress, grid_for, place_cells
+from placement.flat.global_placement import PlacerSettings, Progress, place_cells
+from placement.flat.grid import blocked_share, density_overflow, grid_for
 from placement.flat.problem import flat_problem
 from placement.flat.wirelength import half_perimeter
 from placement.netlist.design import Netlist, Orientation, Placement
@@ -26,7 +26,7 @@ class FlatResult(NamedTuple):
 
     Attributes:
         wirelength: µm, half perimeters of the nets of 2 to 3,000 pins, weighted.
-        density_overflow: share of the cells' area in bins beyond their free area (`density.density_overflow`).
+        density_overflow: share of the cells' area in bins beyond their free area (`grid.density_overflow`).
         converged: whether the overflow came down to the goal; False also where it was stopped before.
         iterations: of the placer.
         seconds: processor time of this process.
@@ -82,10 +82,10 @@ def flat_check(
     result = dataclasses.replace(placement, orientation=upright)
     result = result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
     grid = grid_for(problem, settings.bins)
-    free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
+    free = settings.density * (1 - blocked_share(problem.fixed, grid))
     return FlatResult(
         wirelength=half_perimeter(netlist, result),
-        density_overflow=density.density_overflow(placed.x, placed.y, (problem.width, problem.height), free, grid=grid),
+        density_overflow=density_overflow(placed.x, placed.y, (problem.width, problem.height), free, grid=grid),
         converged=placed.converged,
         iterations=placed.progress.iteration,
         seconds=time.process_time() - begun,

@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from placement.flat import density, native_sums, nesterov
-from placement.flat.density import Grid
+from placement.flat import native_sums, nesterov
+from placement.flat.fillers import fill, first_places
+from placement.flat.grid import blocked_share, grid_for
 from placement.flat.objective import Model, model
 from placement.flat.problem import FlatProblem
 from placement.netlist.errors import DesignError
@@ -168,10 +169,10 @@ def _prepared(
     """The model, and the first places of cells and fillers, float32 [2, M+J]."""
     grid = grid_for(problem, settings.bins)
     rng = np.random.default_rng(settings.seed)
-    begin_at = _first_places(problem, rng) if start is None else _given_places(problem, start)
-    free = settings.density * (1 - density.blocked_share(problem.fixed, grid))
+    begin_at = first_places(problem, rng) if start is None else _given_places(problem, start)
+    free = settings.density * (1 - blocked_share(problem.fixed, grid))
     side = 1.5 * float(np.sqrt(grid.bin_area))
-    fillers = _fillers(problem, begin_at if start is not None else None, free, grid=grid, side=side, rng=rng)
+    fillers = fill(problem, begin_at if start is not None else None, free, grid=grid, side=side, rng=rng)
     sides = np.zeros(_bucket(fillers.shape[1], len(problem.cells)))
     sides[: fillers.shape[1]] = side
     idle = np.repeat([[grid.width / 2], [grid.height / 2]], len(sides) - fillers.shape[1], axis=1)
@@ -235,22 +236,6 @@ def use_native(wanted: bool | None) -> bool:
     return possible if wanted is None else wanted
 
 
-def grid_for(problem: FlatProblem, bins: tuple[int, int] | None = None) -> Grid:
-    """The placer's bins: powers of two of 16 to 1,024, a bin about two mean cells wide, unless `bins` are given."""
-    core = problem.core
-    if bins is None:
-        side = 2 * np.sqrt(problem.cell_area / len(problem.cells))
-        across, up = (int(2 ** np.clip(np.rint(np.log2(length / side)), 4, 10)) for length in (core.width, core.height))
-        bins = (across, up)
-    return Grid(bins[0], bins[1], core.width, core.height)
-
-
-def _first_places(problem: FlatProblem, rng: np.random.Generator) -> np.ndarray:
-    """float64 [2, M]: the middle of the core, each cell a little beside it."""
-    side = np.array([[problem.core.width], [problem.core.height]])
-    return side / 2 + 0.005 * side * rng.normal(size=(2, len(problem.cells)))
-
-
 def _given_places(problem: FlatProblem, start: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     at = np.array(start, dtype=np.float64)
     if at.shape != (2, len(problem.cells)):
@@ -258,34 +243,3 @@ def _given_places(problem: FlatProblem, start: tuple[np.ndarray, np.ndarray]) ->
     if not np.isfinite(at).all():
         raise DesignError("start: every coordinate must be finite")
     return at
-
-
-def _fillers(
-    problem: FlatProblem,
-    cells: np.ndarray | None,
-    free: np.ndarray,
-    *,
-    grid: Grid,
-    side: float,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """float64 [2, J]: places of squares of `side` µm that fill the room which the cells leave of `free` [X, Y].
-
-    They lie where there is room: beside `cells` (float64 [2, M]) if these are given. Raises DesignError where the
-    cells need more than there is.
-    """
-    spare = float(free.sum()) * grid.bin_area - problem.cell_area
-    if spare < 0:
-        raise DesignError(
-            f"the {len(problem.cells)} cells cover {problem.cell_area:.1f} µm², more than the "
-            f"{spare + problem.cell_area:.1f} µm² that they may fill"
-        )
-    room = free
-    if cells is not None:
-        room = free - density.used_share(cells[0], cells[1], (problem.width, problem.height), grid=grid)
-    chance = np.cumsum(np.maximum(room, 0.0).ravel())
-    count = int(spare / side**2) if chance[-1] > 0 else 0
-    # Evenly spaced draws: every bin gets its share to within one.
-    chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / max(count, 1) * chance[-1], side="right")
-    i, j = np.divmod(np.minimum(chosen, free.size - 1), grid.up)
-    return np.stack([(i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height])

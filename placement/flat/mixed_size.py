@@ -11,14 +11,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-import numpy as np
-
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, Progress, grid_for, place_cells
-from placement.flat.problem import FlatProblem, flat_problem
-from placement.flat.routable import FULLEST
+from placement.flat.global_placement import PlacerSettings, Progress, place_cells
+from placement.flat.grid import grid_for
+from placement.flat.problem import flat_problem, with_room
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
-from placement.netlist.rectangles import union_area
 
 
 def place_mixed_size(
@@ -56,22 +53,10 @@ def place_mixed_size(
         )
         grid = grid_for(small)
         settings = dataclasses.replace(settings, bins=(grid.across, grid.up))
-    problem = _with_room(problem, cells, settings.density)
+    problem = with_room(problem, cells, settings.density)
     settings = dataclasses.replace(settings, density=1.0)
     placed = place_cells(problem, settings, report=report, stopped=stopped)
     orientation = placement.orientation.copy()
     orientation[problem.cells] = Orientation.N
     result = dataclasses.replace(placement, orientation=orientation)
     return result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
-
-
-def _with_room(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
-    """`problem` with its standard cells (bool [M]) drawn so large that they fill `density` of the room they take.
-
-    Macros stay as they are: they fill their bins. Where the cells do not fit so, they get what there is.
-    """
-    area = problem.width.astype(np.float64) * problem.height
-    free = problem.core.width * problem.core.height - union_area(problem.fixed) - float(area[~cells].sum())
-    density = max(density, float(area[cells].sum()) / (FULLEST * free)) if free > 0 else 1.0
-    side = np.where(cells, 1 / np.sqrt(min(density, 1.0)), 1.0).astype(np.float32)
-    return dataclasses.replace(problem, width=problem.width * side, height=problem.height * side)

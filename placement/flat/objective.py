@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from placement.flat import density, native_sums, spectral, wirelength
-from placement.flat.density import Grid, Shapes
+from placement.flat.density import Shapes
+from placement.flat.grid import Grid, blocked_share
 from placement.flat.problem import FlatProblem, Nets
 from placement.flat.wirelength import BlockedNets
 
@@ -81,7 +82,7 @@ def model(problem: FlatProblem, grid: Grid, *, fillers: np.ndarray, density_limi
     pin_weight = np.repeat(nets.weight, np.diff(nets.start))
     pins = np.bincount(nets.pin_cell, pin_weight, len(problem.cells) + 1)[:-1]
     f32 = jnp.float32
-    blocked = density.blocked_share(problem.fixed, grid)
+    blocked = blocked_share(problem.fixed, grid)
     return Model(
         nets=jax.tree.map(jnp.asarray, nets) if native else wirelength.blocked_nets(nets),
         cells=density.shapes(problem.width, problem.height, grid),

@@ -18,6 +18,8 @@ from placement.netlist.rectangles import union_area
 
 MOST_PINS = 3000
 """Nets of more pins (clock, reset) are left to their own trees and not counted."""
+FULLEST = 0.9
+"""Cells need at most this share of the room that they get: in less the density rises, then power straps get less."""
 
 
 class Nets(NamedTuple):
@@ -100,6 +102,18 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
             f"halos and blockages leave of the core of {core.width} × {core.height} µm"
         )
     return problem
+
+
+def with_room(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
+    """`problem` with its standard cells (bool [M]) drawn so large that they fill `density` of the room they take.
+
+    Macros stay as they are: they fill their bins. Where the cells do not fit so, they get what there is.
+    """
+    area = problem.width.astype(np.float64) * problem.height
+    free = problem.core.width * problem.core.height - union_area(problem.fixed) - float(area[~cells].sum())
+    density = max(density, float(area[cells].sum()) / (FULLEST * free)) if free > 0 else 1.0
+    side = np.where(cells, 1 / np.sqrt(min(density, 1.0)), 1.0).astype(np.float32)
+    return dataclasses.replace(problem, width=problem.width * side, height=problem.height * side)
 
 
 def counted_nets(netlist: Netlist, most_pins: int = MOST_PINS) -> np.ndarray:

@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from placement.flat import density
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, Progress, grid_for
-from placement.flat.problem import fixed_rectangles, flat_problem
+from placement.flat.global_placement import PlacerSettings, Progress
+from placement.flat.grid import blocked_share, grid_for
+from placement.flat.problem import FULLEST, fixed_rectangles, flat_problem
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.straps import DENSITY, straps_between
-
-FULLEST = 0.9
-"""Cells need at most this share of the room that they get; in less the density rises, then the straps get less."""
 
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
@@ -125,7 +122,7 @@ def _rooms(netlist: Netlist, placement: Placement, core: Core, widest: float) ->
     for straps in dict.fromkeys((widest, widest / 2)):
         room = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), straps))
         fixed = fixed_rectangles(netlist, placement, room, movable=movable)
-        free = float((1 - density.blocked_share(fixed, grid)).sum()) * grid.bin_area
+        free = float((1 - blocked_share(fixed, grid)).sum()) * grid.bin_area
         if problem.cell_area <= FULLEST * free:
             yield room, max(DENSITY, problem.cell_area / (FULLEST * free))
     yield core, 1.0

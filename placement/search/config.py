@@ -18,7 +18,7 @@ HOT = {"proxy": 0.1, "chip": 0.4}
 """Temperature at the beginning, by cost: parts of the proxy cost are large whatever one does, none of the chip cost."""
 REFINE_SHARE = 0.2
 """Of it, where a placement is refined."""
-STARTS = ("packed", "greedy", "spiral", "random", "initial")
+STARTS = ("packed", "electrostatic", "greedy", "spiral", "random", "initial")
 
 
 def _is_rectangle(corners: tuple[float, ...]) -> bool:
@@ -37,7 +37,7 @@ class AnnealConfig(Settings, group="anneal."):
     soft_moves: bool = True
     soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic"
     soft_every: Count = 4
-    starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed",)
+    starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed", "electrostatic")
     repack: bool = True
     race: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.15
     schedule: Literal["geometric", "adaptive"] = "geometric"

@@ -15,6 +15,8 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, proxy_cost
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
+from placement.flat.core import Core
+from placement.flat.electrostatic import place_clusters
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
@@ -23,6 +25,7 @@ from placement.search.legaliser import NoRoom, legalise
 from placement.search.rows import RowPacker
 from placement.search.springs import spring_matrix, springs_at_rest
 
+ELECTROSTATIC = "electrostatic"
 RACED = 4
 """Pitches of rows or columns, the cheapest, that are starts."""
 DEARER = 2
@@ -58,7 +61,7 @@ def make_starts(design: Design, config: AnnealConfig, seed: int, weights: CostWe
             found += _KINDS[kind](design, config, generator, weights)
     if not found:
         raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(STARTS)}")
-    return [Start(start.name, _with_soft(design, start.placement, config.soft_placer)) for start in found]
+    return [_complete(design, start, config.soft_placer, weights) for start in found]
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
@@ -88,6 +91,15 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
     if not found:
         raise DesignError(f"{design.name}: no sample of the policy could be made legal with spacing and blockages")
     return found
+
+
+def _complete(design: Design, start: Start, placer: str, weights: CostWeights) -> Start:
+    """The start with its soft macros placed; those of "electrostatic" stay where they are if that costs less."""
+    placement = _with_soft(design, start.placement, placer)
+    if start.name == ELECTROSTATIC:
+        both = (start.placement, placement)
+        placement = min(both, key=lambda one: proxy_cost(design, one, weights=weights).proxy_cost)
+    return Start(start.name, placement)
 
 
 def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
@@ -225,9 +237,30 @@ def _initial(
         return
 
 
+def _electrostatic(
+    design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
+) -> Iterator[Start]:
+    """Hard and soft macros placed together as charges, then made legal."""
+    kept, initial, canvas = design.constraints, design.initial, design.canvas
+    halo = np.stack(kept.sides(initial.orientation) * 2, axis=1)  # left, bottom, right, top
+    blockages = np.concatenate([kept.blockages, np.reshape(config.blockages, (-1, 4))])
+    core = Core(
+        canvas.width,
+        canvas.height,
+        blockages=tuple(map(tuple, blockages.tolist())),
+        halo=np.maximum(halo, config.spacing / 2),
+    )
+    try:
+        placed = place_clusters(design.netlist, initial, core, seed=int(generator.integers(2**31)))
+        yield Start(ELECTROSTATIC, legal(design, placed, config))
+    except DesignError:  # too little room for the method; other kinds may find some
+        return
+
+
 _SCORES = {"greedy": _wire, "spiral": _inwards, "random": _anywhere}
 _KINDS: dict[str, Callable[..., Iterator[Start]]] = {
     "packed": _packed,
+    ELECTROSTATIC: _electrostatic,
     "greedy": _on_grid("greedy"),
     "spiral": _on_grid("spiral"),
     "random": _on_grid("random"),

@@ -8,10 +8,11 @@ import functools
 import numpy as np
 import pytest
 
-from placement.flat import density, global_placement
+from placement.flat import global_placement
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings, Progress, diverged, grid_for, use_native
+from placement.flat.global_placement import PlacerSettings, Progress, diverged, use_native
+from placement.flat.grid import blocked_share, grid_for, used_share
 from placement.flat.problem import fixed_rectangles, flat_problem
 from placement.flat.wirelength import half_perimeter
 from placement.netlist.design import Netlist, NodeKind, Orientation
@@ -127,13 +128,13 @@ def test_halos_and_blockages_keep_cells_away() -> None:
     found = flat_check(design.netlist, design.placement, wide, settings=QUICK)
     problem = flat_problem(design.netlist, design.placement, wide)
     grid = grid_for(problem)
-    used = density.used_share(
+    used = used_share(
         found.placement.x[problem.cells],
         found.placement.y[problem.cells],
         (problem.width, problem.height),
         grid=grid,
     )
-    blocked = density.blocked_share(problem.fixed, grid) > 0.999
+    blocked = blocked_share(problem.fixed, grid) > 0.999
     assert blocked.sum() > 10
     assert used[blocked].sum() < 0.08 * used.sum()
 

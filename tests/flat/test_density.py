@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.flat import density, native_sums
-from placement.flat.density import Grid
+from placement.flat.grid import Grid, blocked_share, density_overflow
 
 GRID = Grid(16, 8, 32.0, 24.0)  # bins of 2 × 3 µm
 
@@ -61,7 +61,7 @@ def test_the_engine_agrees_with_jax() -> None:
 
 def test_blocked_share_by_hand() -> None:
     boxes = np.array([[1.0, 0.0, 4.0, 3.0], [30.0, 21.0, 40.0, 30.0]])
-    share = density.blocked_share(boxes, GRID)
+    share = blocked_share(boxes, GRID)
     assert share[0, 0] == pytest.approx(0.5) and share[1, 0] == pytest.approx(1.0)
     assert share[15, 7] == pytest.approx(1.0)
     assert share.sum() == pytest.approx(2.5)
@@ -71,16 +71,12 @@ def test_overflow_by_hand() -> None:
     # Two cells of one bin's area in the same two-by-two bins' middle: nothing is over. In one bin's middle: much.
     sizes = (np.full(2, 2.0), np.full(2, 3.0))
     free = np.ones((16, 8))
-    apart = density.density_overflow(np.array([8.0, 8.0]), np.array([12.0, 12.0]), sizes, free, grid=GRID)
+    apart = density_overflow(np.array([8.0, 8.0]), np.array([12.0, 12.0]), sizes, free, grid=GRID)
     assert apart == 0.0
-    together = density.density_overflow(np.array([9.0, 9.0]), np.array([13.5, 13.5]), sizes, free, grid=GRID)
+    together = density_overflow(np.array([9.0, 9.0]), np.array([13.5, 13.5]), sizes, free, grid=GRID)
     # Each is drawn √2 × √2 bins with charge 1: half of it is in the middle bin, which then holds exactly 2 · ½ = 1.
     assert together == pytest.approx(0.0, abs=1e-9)
-    four = density.density_overflow(
-        np.full(4, 9.0), np.full(4, 13.5), (np.full(4, 2.0), np.full(4, 3.0)), free, grid=GRID
-    )
+    four = density_overflow(np.full(4, 9.0), np.full(4, 13.5), (np.full(4, 2.0), np.full(4, 3.0)), free, grid=GRID)
     assert four == pytest.approx((4 * 0.5 - 1) / 4)
-    blocked = density.density_overflow(
-        np.array([9.0]), np.array([13.5]), (sizes[0][:1], sizes[1][:1]), free * 0, grid=GRID
-    )
+    blocked = density_overflow(np.array([9.0]), np.array([13.5]), (sizes[0][:1], sizes[1][:1]), free * 0, grid=GRID)
     assert blocked == pytest.approx(1.0)

@@ -11,7 +11,8 @@ import pytest
 
 from placement.flat import nesterov
 from placement.flat.core import Core
-from placement.flat.global_placement import grid_for, use_native
+from placement.flat.global_placement import use_native
+from placement.flat.grid import grid_for
 from placement.flat.objective import Forces, Model, model
 from placement.flat.problem import FlatProblem, flat_problem
 from placement.netlist.generators.flat import FlatOptions, flat_draft

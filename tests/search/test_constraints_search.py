@@ -135,7 +135,7 @@ def test_every_kind_of_move_is_still_found(design: Design) -> None:
     assert oracle.is_legal(design, annealer.placement)
 
 
-@pytest.mark.parametrize("start", ["packed", "greedy", "spiral", "random", "initial"])
+@pytest.mark.parametrize("start", ["packed", "electrostatic", "greedy", "spiral", "random", "initial"])
 def test_each_start_keeps_to_them(design: Design, start: str) -> None:
     for found in make_starts(design, AnnealConfig(starts=(start,)), 3):
         assert clean(design, found.placement), found.name

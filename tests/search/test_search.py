@@ -9,12 +9,13 @@ import pytest
 
 from placement.config import ConfigError
 from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.engine.soft import place_soft_macros
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.search import search_checkpoint
-from placement.search.config import AnnealConfig, Budget
+from placement.search.config import STARTS, AnnealConfig, Budget
 from placement.search.cooling import Adaptive, Geometric
 from placement.search.legaliser import fits
 from placement.search.rows import RowPacker
@@ -116,7 +117,7 @@ def test_planted_optimum_is_neared():
 
 
 def test_the_named_starts_are_legal_and_whole(design):
-    config = AnnealConfig(starts=("packed", "greedy", "spiral", "random", "initial"), soft_placer="analytic_fast")
+    config = AnnealConfig(starts=STARTS, soft_placer="analytic_fast")
     starts = make_starts(design, config, 0)
     assert {start.name.split()[0] for start in starts} == set(config.starts)
     for start in starts:
@@ -124,6 +125,21 @@ def test_the_named_starts_are_legal_and_whole(design):
     costs = {start.name: proxy_cost(design, start.placement) for start in starts}
     assert costs["greedy"].wirelength < costs["random"].wirelength
     assert isinstance(starts[0], Start)
+
+
+def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design):
+    """And where its method finds no room, the other kinds are starts all the same."""
+    config = AnnealConfig(starts=("electrostatic",))
+    weights = CostWeights(1.0, 1.0, 1.0, "chip")
+    (start,) = make_starts(design, config, 0, weights)
+    placed_anew = place_soft_macros(design, start.placement, config.soft_placer)
+    costs = [proxy_cost(design, one, weights=weights).proxy_cost for one in (start.placement, placed_anew)]
+    assert costs[0] <= costs[1]
+    (scattered,) = make_starts(design, AnnealConfig(starts=("random",)), 0, weights)
+    assert costs[0] < 0.8 * proxy_cost(design, scattered.placement, weights=weights).proxy_cost
+    everything = (0.0, 0.0, design.canvas.width, 0.3 * design.canvas.height)
+    crowded = make_starts(design, dataclasses.replace(config, blockages=(everything,)), 0)
+    assert crowded
 
 
 def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
@@ -173,7 +189,7 @@ def test_wrong_settings_are_refused(settings, message):
         AnnealConfig(**settings)
 
 
-@pytest.mark.parametrize("kind", ["packed", "greedy", "random"])
+@pytest.mark.parametrize("kind", ["packed", "electrostatic", "greedy", "random"])
 def test_blockages_spacing_and_the_manufacturing_grid_are_kept(design, kind):
     corner = (0.0, 0.0, design.canvas.width / 6, design.canvas.height / 6)
     config = dataclasses.replace(QUICK, starts=(kind,), blockages=(corner,), spacing=1.0, grid=0.5)

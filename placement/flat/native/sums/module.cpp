@@ -1,5 +1,7 @@
-// The inner sums of the flat placer as XLA programs' foreign calls on the CPU (placement/flat/native_sums.py).
+// The inner sums of the flat placer: as XLA programs' foreign calls on the CPU (placement/flat/native_sums.py), and for
+// NumPy's arrays (placement/flat/electrostatic.py).
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include "density.hpp"
 #include "wirelength.hpp"
@@ -113,8 +115,60 @@ nb::capsule capsule(XLA_FFI_Handler* handler) { return nb::capsule(reinterpret_c
 }  // namespace
 #endif
 
+namespace {
+
+using FloatArray = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using IntegerArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatsOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstMap = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MapOut = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require(bool fits) {
+  if (!fits) throw nb::value_error("arrays of different lengths");
+}
+
+double wirelength_of(FloatArray x, FloatArray y, IntegerArray net_start, IntegerArray pin_node, FloatArray offset_x,
+                     FloatArray offset_y, FloatArray net_weight, IntegerArray node_start, IntegerArray node_pins,
+                     float per_gamma, FloatsOut gradient_x, FloatsOut gradient_y) {
+  const auto nodes = static_cast<std::int64_t>(gradient_x.size()), nets = static_cast<std::int64_t>(net_weight.size());
+  const auto pins = static_cast<std::int64_t>(pin_node.size());
+  require(gradient_y.size() == gradient_x.size() && static_cast<std::int64_t>(x.size()) == nodes + 1 &&
+          y.size() == x.size() && static_cast<std::int64_t>(node_start.size()) == nodes + 1 &&
+          static_cast<std::int64_t>(net_start.size()) == nets + 1 && net_start.data()[nets] == pins &&
+          static_cast<std::int64_t>(offset_x.size()) == pins && offset_y.size() == offset_x.size());
+  const Nets all{nodes, nets, net_start.data(), pin_node.data(), offset_x.data(), offset_y.data(), net_weight.data(),
+                 node_start.data(), node_pins.data()};
+  return weighted_average(all, x.data(), y.data(), per_gamma, gradient_x.data(), gradient_y.data());
+}
+
+Rectangles rectangles(const FloatArray& x, const FloatArray& y, const FloatArray& half_width,
+                      const FloatArray& half_height, const FloatArray& charge) {
+  require(y.size() == x.size() && half_width.size() == x.size() && half_height.size() == x.size() &&
+          charge.size() == x.size());
+  return {static_cast<std::int64_t>(x.size()), x.data(), y.data(), half_width.data(), half_height.data()};
+}
+
+void spread_onto(FloatArray x, FloatArray y, FloatArray half_width, FloatArray half_height, FloatArray charge, MapOut map) {
+  const Bins bins{static_cast<std::int64_t>(map.shape(0)), static_cast<std::int64_t>(map.shape(1))};
+  spread(rectangles(x, y, half_width, half_height, charge), charge.data(), bins, map.data());
+}
+
+void gather_from(FloatArray x, FloatArray y, FloatArray half_width, FloatArray half_height, FloatArray charge,
+                 ConstMap map_x, ConstMap map_y, FloatsOut mean_x, FloatsOut mean_y) {
+  const Bins bins{static_cast<std::int64_t>(map_x.shape(0)), static_cast<std::int64_t>(map_x.shape(1))};
+  require(map_y.shape(0) == map_x.shape(0) && map_y.shape(1) == map_x.shape(1) && mean_x.size() == x.size() &&
+          mean_y.size() == x.size());
+  gather(rectangles(x, y, half_width, half_height, charge), charge.data(), bins, map_x.data(), map_y.data(),
+         mean_x.data(), mean_y.data());
+}
+
+}  // namespace
+
 NB_MODULE(_sums, m) {
-  m.doc() = "Inner sums of the flat placer for XLA on the CPU; use placement.flat.";
+  m.doc() = "Inner sums of the flat placer; use placement.flat.";
+  m.def("weighted_average", &wirelength_of);
+  m.def("spread", &spread_onto);
+  m.def("gather", &gather_from);
   nb::dict handlers;
 #ifdef PLACEMENT_XLA
   handlers["placement_flat_wirelength"] = capsule(wirelength_handler);
