@@ -22,7 +22,7 @@ from placement.search.config import AnnealConfig, Budget
 from placement.search.cooling import make_schedule
 from placement.search.legaliser import legalise
 from placement.search.population import Population
-from placement.search.starts import Start, make_starts
+from placement.search.starts import Start, affordable, make_starts
 
 FINAL_SHARE = 0.04
 """Share of the budget at the end that accepts only what does not cost."""
@@ -132,7 +132,7 @@ def search(
         annealers = _resumed(run, found, make)
     else:
         begun = time.thread_time()
-        entrants = starts or make_starts(design, config, start_seed, weights)
+        entrants = starts or make_starts(design, affordable(design, config, budget), start_seed, weights)
         annealers = [make(entrant.placement, seed=race_seed) for entrant in entrants]
         spent = time.thread_time() - begun
         run.begin([entrant.name for entrant in entrants], annealers, given=bool(starts), seconds=spent)

@@ -5,6 +5,7 @@ Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,12 +21,16 @@ from placement.flat.electrostatic import place_clusters
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
-from placement.search.config import STARTS, AnnealConfig
+from placement.search.config import STARTS, AnnealConfig, Budget
 from placement.search.legaliser import NoRoom, legalise
 from placement.search.rows import RowPacker
 from placement.search.springs import spring_matrix, springs_at_rest
 
 ELECTROSTATIC = "electrostatic"
+SECONDS_PER_PIN = 4e-5
+"""CPU seconds that the electrostatic start takes, about, for each pin of each net."""
+MOST_OF_BUDGET = 0.3
+"""Share of a search's seconds that it may take."""
 RACED = 4
 """Pitches of rows or columns, the cheapest, that are starts."""
 DEARER = 2
@@ -62,6 +67,15 @@ def make_starts(design: Design, config: AnnealConfig, seed: int, weights: CostWe
     if not found:
         raise DesignError(f"{design.name}: no room found for all hard macros by {', '.join(STARTS)}")
     return [_complete(design, start, config.soft_placer, weights) for start in found]
+
+
+def affordable(design: Design, config: AnnealConfig, budget: Budget) -> AnnealConfig:
+    """`config` without the electrostatic start, where that would take too much of the seconds and is not the only one."""
+    others = tuple(kind for kind in config.starts if kind != ELECTROSTATIC)
+    seconds = SECONDS_PER_PIN * len(design.netlist.net_pins)
+    if budget.seconds is None or not others or seconds <= MOST_OF_BUDGET * budget.seconds:
+        return config
+    return dataclasses.replace(config, starts=others)
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:

@@ -20,7 +20,14 @@ from placement.search.cooling import Adaptive, Geometric
 from placement.search.legaliser import fits
 from placement.search.rows import RowPacker
 from placement.search.search import Watch, search
-from placement.search.starts import Start, make_starts, refinement_starts
+from placement.search.starts import (
+    MOST_OF_BUDGET,
+    SECONDS_PER_PIN,
+    Start,
+    affordable,
+    make_starts,
+    refinement_starts,
+)
 from tests.support.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
@@ -140,6 +147,17 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
     everything = (0.0, 0.0, design.canvas.width, 0.3 * design.canvas.height)
     crowded = make_starts(design, dataclasses.replace(config, blockages=(everything,)), 0)
     assert crowded
+
+
+def test_a_start_that_would_take_most_of_the_time_is_left_out(design):
+    both, alone = AnnealConfig(starts=("electrostatic", "packed")), AnnealConfig(starts=("electrostatic",))
+    seconds = SECONDS_PER_PIN * len(design.netlist.net_pins) / MOST_OF_BUDGET
+    assert affordable(design, both, Budget(seconds=1.01 * seconds)) == both
+    assert affordable(design, both, Budget(seconds=0.99 * seconds)).starts == ("packed",)
+    assert affordable(design, both, Budget(moves=1)) == both
+    assert affordable(design, alone, Budget(seconds=1e-3)) == alone
+    result = search(design, config=both, budget=Budget(seconds=0.1 * seconds))
+    assert result.start.startswith("packed")
 
 
 def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
