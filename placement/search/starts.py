@@ -70,7 +70,7 @@ def make_starts(design: Design, config: AnnealConfig, seed: int, weights: CostWe
 
 
 def affordable(design: Design, config: AnnealConfig, budget: Budget) -> AnnealConfig:
-    """`config` without the electrostatic start, where that would take too much of the seconds and is not the only one."""
+    """`config` without the electrostatic start, where that would take too much of the time and others are asked for."""
     others = tuple(kind for kind in config.starts if kind != ELECTROSTATIC)
     seconds = SECONDS_PER_PIN * len(design.netlist.net_pins)
     if budget.seconds is None or not others or seconds <= MOST_OF_BUDGET * budget.seconds:
