@@ -172,15 +172,15 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
         wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
         tracks = f"{one.beyond_tracks:,.0f}"
         if one.check:
-            tracks = f"{one.check.routed_wirelength:,.0f}, {one.check.overflow:.2%}"
-        rows.append([str(one.number), one.start, f"{one.cost:.6f}", wires, tracks, f"{one.seconds:,.0f}"])
+            tracks = f"{one.check.routed_wirelength:,.0f}; {one.check.overflow:.2%}"
+        rows.append([str(one.number), one.start, f"{one.cost:.5f}", wires, tracks, f"{one.seconds:,.0f}"])
     columns = (
-        "candidate",
+        "no.",
         "start",
         "cost",
         "flat wirelength, µm",
-        "routed wirelength, µm, overflow" if checked else "beyond tracks, µm",
-        "CPU-s of search",
+        "routed, µm; overflow" if checked else "beyond tracks, µm",
+        "CPU-s",
     )
     return make_table(columns, rows, title="candidates, the best first")
 
@@ -264,7 +264,7 @@ def _find_checked(
     check = judge.check(result.placement, stopped=watch.stopped).metrics
     found = Candidate(
         number=number,
-        start=f"{way.name}: {result.start}",
+        start=f"{result.start}{way.suffix}",
         cost=proxy_cost(design, result.placement, weights=config.weights).proxy_cost,
         seconds=result.seconds,
         moves=result.moves,

@@ -19,12 +19,12 @@ class Way(NamedTuple):
     """A way to search.
 
     Attributes:
-        name: of the way.
+        suffix: of the start's name in what users read.
         mixed_size: whether it begins with cells and macros placed together, instead of the search's own starts.
         density, congestion: times the weight that the user gave each.
     """
 
-    name: str
+    suffix: str
     mixed_size: bool
     density: float
     congestion: float
@@ -35,10 +35,10 @@ class Way(NamedTuple):
 
 
 WAYS = (
-    Way("mixed size, density x 3", True, 3.0, 1.0),
-    Way("own start, density x 3", False, 3.0, 1.0),
-    Way("own start, congestion x 3", False, 1.0, 3.0),
-    Way("own start", False, 1.0, 1.0),
+    Way(", density ×3", True, 3.0, 1.0),
+    Way(", density ×3", False, 3.0, 1.0),
+    Way(", congestion ×3", False, 1.0, 3.0),
+    Way("", False, 1.0, 1.0),
 )
 """In the order of the first round."""
 LATER = (0, 1, 0, 2)
