@@ -42,17 +42,21 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
         settings = ["search", f"time={placer.removeprefix('search ')}", "plots=false"]
     else:
         settings = ["sample", f"checkpoint={args.policy}", f"samples={args.samples}", "plots=false"]
-    command = [sys.executable, "-m", "placement.cli.main", *settings]
+    return timed(settings, design, out, args.seed)
+
+
+def timed(words: list[str], design: Path, out: Path, seed: int) -> tuple[Path, float]:
+    """Runs a command on a design: the placement's file, and the CPU seconds that it took."""
     begun = children()
     finished = subprocess.run(
-        [*command, f"design={design}", f"seed={args.seed}", f"out={out}"],
+        [sys.executable, "-m", "placement.cli.main", *words, f"design={design}", f"seed={seed}", f"out={out}"],
         capture_output=True,
         text=True,
         timeout=_DEADLINE,
         check=False,
     )
     if finished.returncode:
-        raise SystemExit(f"{' '.join(settings)}: {finished.stderr.strip()}")
+        raise SystemExit(f"{' '.join(words)}: {finished.stderr.strip()}")
     return out / "placement.plc", children() - begun
 
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_base_policy import children, lines, worth
+from bench_base_policy import lines, timed, worth
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
@@ -27,23 +25,6 @@ from placement.training.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
 _PLACERS = ("portfolio", "chip")
-_DEADLINE = 3600.0  # seconds for one placer
-
-
-def placed(design: Path, out: Path, seed: int, words: list[str]) -> tuple[Path, float]:
-    """The placement's file, and the CPU seconds that the command took."""
-    command = [sys.executable, "-m", "placement.cli.main", "search", "plots=false", *words]
-    begun = children()
-    finished = subprocess.run(
-        [*command, f"design={design}", f"seed={seed}", f"out={out}"],
-        capture_output=True,
-        text=True,
-        timeout=_DEADLINE,
-        check=False,
-    )
-    if finished.returncode:
-        raise SystemExit(f"{' '.join(words)}: {finished.stderr.strip()}")
-    return out / "placement.plc", children() - begun
 
 
 def measure(design: Path, seed: int, args: argparse.Namespace) -> None:
@@ -58,7 +39,8 @@ def measure(design: Path, seed: int, args: argparse.Namespace) -> None:
             words = ["method=portfolio", f"time={args.time:g}", f"candidates={args.candidates}"]
         else:
             words = ["method=anneal", f"time={seconds:.1f}"]
-        path, seconds = placed(design, args.out / f"{design.name}-{placer}-{seed}", seed, words)
+        words = ["search", "plots=false", *words]
+        path, seconds = timed(words, design, args.out / f"{design.name}-{placer}-{seed}", seed)
         values = worth(design, path)
         fresh = not file.exists()
         with file.open("a", encoding="utf-8", newline="") as stream:
