@@ -184,7 +184,7 @@ class _SearchRun:
         self._seconds = 0.0  # CPU seconds per thread before the present population
         self._moves = 0.0  # of each thread
         self._rounds = 0
-        self._raced = 0.0  # progress at the end of the race
+        self._raced = 0.0  # progress when the starts were made; later, at the end of the race
         self._unit = 0.0  # proxy cost of the start
         self._given = False  # whether the starts were
         self._accepted = 1.0
@@ -215,6 +215,7 @@ class _SearchRun:
         """Takes note of the starts; `given`: they are to be refined; `seconds`: of CPU time that they took."""
         self._racing, self._given, self._seconds = names, given, seconds
         self._unit = min(annealer.best_cost for annealer in entrants)
+        self._raced = self._share(0.0)  # the making of the starts counts, and is no part of the race
         self.history = [Point(seconds, 0, self._unit)]
 
     def race(self, entrants: Sequence[Annealer], threads: int) -> list[Placement]:
@@ -222,8 +223,8 @@ class _SearchRun:
 
         Stopped before that, it is still `racing`.
         """
-        names, until = self._racing, self._config.race
-        if len(entrants) > 1 and until > 0:
+        names, until = self._racing, self._raced + self._config.race * (1 - self._raced)
+        if len(entrants) > 1 and until > self._raced:
             with Population(entrants, threads) as population:
                 self._anneal(population, until=until, threads=threads)
                 self._seconds += population.thread_seconds

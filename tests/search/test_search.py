@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
+from placement.search import search as search_module
 from placement.search import search_checkpoint
 from placement.search.config import STARTS, AnnealConfig, Budget
 from placement.search.cooling import Adaptive, Geometric
@@ -158,6 +160,28 @@ def test_a_start_that_would_take_most_of_the_time_is_left_out(design):
     assert affordable(design, alone, Budget(seconds=1e-3)) == alone
     result = search(design, config=both, budget=Budget(seconds=0.1 * seconds))
     assert result.start.startswith("packed")
+
+
+def test_starts_that_took_long_are_raced_all_the_same(design, monkeypatch):
+    """The race has its share of what is left, or the start that is cheapest before any move would go on."""
+    moves = []
+
+    def slow(*args):
+        end = time.thread_time() + 0.3
+        while time.thread_time() < end:
+            pass
+        return make_starts(*args)
+
+    def race(run, *args):
+        found = _race(run, *args)
+        moves.append(run._moves)
+        return found
+
+    _race = search_module._SearchRun.race
+    monkeypatch.setattr(search_module, "make_starts", slow)
+    monkeypatch.setattr(search_module._SearchRun, "race", race)
+    search(design, config=dataclasses.replace(QUICK, starts=("greedy", "random")), budget=Budget(seconds=1.0))
+    assert moves[0] > 0
 
 
 def test_a_grid_too_coarse_for_a_macro_leaves_other_starts():
