@@ -86,6 +86,16 @@ def lines(path: Path) -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
+def add(path: Path, row: tuple[Any, ...]) -> None:
+    """Adds a line to a worth.csv, with its head where it is the first."""
+    fresh = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        if fresh:
+            writer.writerow(_FIELDS)
+        writer.writerow(row)
+
+
 def show(rows: list[dict[str, Any]], placers: list[str]) -> None:
     """Routed wirelengths in the first placer's, and how often that is no longer."""
     table = Table("design", *(f"{name}, mm" for name in placers), title="routed wirelength (flat wirelength)")
@@ -130,12 +140,7 @@ def main() -> None:
             )
             begun = time.process_time()
             values = worth(design, path)
-            fresh = not file.exists()
-            with file.open("a", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream)
-                if fresh:
-                    writer.writerow(_FIELDS)
-                writer.writerow((design.name, placer, args.seed, *(f"{value:.8g}" for value in (*values, seconds))))
+            add(file, (design.name, placer, args.seed, *(f"{value:.8g}" for value in (*values, seconds))))
             lengths = f"{values[0]:,.0f} µm flat, {values[1]:,.0f} µm routed, overflow {values[2]:.2%}"
             took = f"{seconds:.1f} CPU-s; checked in {time.process_time() - begun:.1f} CPU-s"
             print(f"{design.name}, {placer}: {lengths}, {took}", flush=True)

@@ -11,19 +11,17 @@ them, and the routing is estimated. A line of OUT/worth.csv each; what is there 
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_base_policy import lines, timed, worth
+from bench_base_policy import add, lines, timed, worth
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
 
 from placement.training.compilation import keep_compilations
 
-_FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
 _PLACERS = ("portfolio", "chip")
 
 
@@ -42,12 +40,7 @@ def measure(design: Path, seed: int, args: argparse.Namespace) -> None:
         words = ["search", "plots=false", *words]
         path, seconds = timed(words, design, args.out / f"{design.name}-{placer}-{seed}", seed)
         values = worth(design, path)
-        fresh = not file.exists()
-        with file.open("a", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            if fresh:
-                writer.writerow(_FIELDS)
-            writer.writerow((design.name, placer, seed, *(f"{value:.8g}" for value in (*values, seconds))))
+        add(file, (design.name, placer, seed, *(f"{value:.8g}" for value in (*values, seconds))))
         lengths = f"{values[0]:,.0f} µm flat, {values[1]:,.0f} µm routed, overflow {values[2]:.2%}"
         print(f"{design.name}, {placer}, seed {seed}: {lengths}, {seconds:.1f} CPU-s", flush=True)
 
