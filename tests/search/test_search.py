@@ -17,6 +17,7 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.search import search as search_module
 from placement.search import search_checkpoint
+from placement.search import starts as starts_module
 from placement.search.config import STARTS, AnnealConfig, Budget
 from placement.search.cooling import Adaptive, Geometric
 from placement.search.legaliser import fits
@@ -137,7 +138,6 @@ def test_the_named_starts_are_legal_and_whole(design):
 
 
 def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design):
-    """And where its method finds no room, the other kinds are starts all the same."""
     config = AnnealConfig(starts=("electrostatic",))
     weights = CostWeights(1.0, 1.0, 1.0, "chip")
     (start,) = make_starts(design, config, 0, weights)
@@ -146,9 +146,16 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
     assert costs[0] <= costs[1]
     (scattered,) = make_starts(design, AnnealConfig(starts=("random",)), 0, weights)
     assert costs[0] < 0.8 * proxy_cost(design, scattered.placement, weights=weights).proxy_cost
-    everything = (0.0, 0.0, design.canvas.width, 0.3 * design.canvas.height)
-    crowded = make_starts(design, dataclasses.replace(config, blockages=(everything,)), 0)
-    assert crowded
+
+
+def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(design, monkeypatch):
+    def fail(*args, **options):
+        raise DesignError("still overlapped")
+
+    monkeypatch.setattr(starts_module, "place_clusters", fail)
+    for kinds in (("electrostatic",), ("packed", "electrostatic")):
+        found = make_starts(design, AnnealConfig(starts=kinds), 0)
+        assert found and all(start.name.startswith("packed") for start in found)
 
 
 def test_a_start_that_would_take_most_of_the_time_is_left_out(design):
