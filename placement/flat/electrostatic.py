@@ -58,17 +58,10 @@ def place_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed: 
     Raises:
         DesignError: there are no macros to place, they have no room, or found none.
     """
-    problem, whole = _upright(netlist, placement, core)
+    problem = _upright(netlist, placement, core)
     rng = np.random.default_rng(seed)
     soft = netlist.kind[problem.cells] == NodeKind.SOFT
-    small = (
-        problem
-        if not soft.any()
-        else dataclasses.replace(
-            problem, cells=problem.cells[soft], width=problem.width[soft], height=problem.height[soft]
-        )
-    )
-    grid = grid_for(small)
+    grid = grid_for(problem.only(soft) if soft.any() else problem)
     problem = with_room(problem, soft, DENSITY)
     free = 1 - blocked_share(problem.fixed, grid)
     side = 1.5 * float(np.sqrt(grid.bin_area))
@@ -83,11 +76,11 @@ def place_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed: 
     else:
         raise DesignError(f"the macros still overlapped by {overflow:.0%} of their area after {ITERATIONS} iterations")
     at = at[:, : len(problem.cells)]
-    return dataclasses.replace(placement, placed=whole.placed).moved(problem.cells, at[0] + core.x, at[1] + core.y)
+    return placement.moved(problem.cells, at[0] + core.x, at[1] + core.y)
 
 
-def _upright(netlist: Netlist, placement: Placement, core: Core) -> tuple[FlatProblem, Placement]:
-    """The problem, with the netlist as it is turned: sides, pins and halos; and what is placed at the end."""
+def _upright(netlist: Netlist, placement: Placement, core: Core) -> FlatProblem:
+    """The problem, with the netlist as it is turned: sides, pins and halos."""
     turned = np.isin(placement.orientation, [Orientation.E, Orientation.W, Orientation.FE, Orientation.FW])
     share = np.where(netlist.kind == NodeKind.SOFT, np.sqrt(CELL_SHARE), 1.0)
     width, height = np.where(turned, [netlist.height, netlist.width], [netlist.width, netlist.height]) * share
@@ -95,10 +88,7 @@ def _upright(netlist: Netlist, placement: Placement, core: Core) -> tuple[FlatPr
     kind = np.where(netlist.kind == NodeKind.SOFT, NodeKind.CELL, netlist.kind).astype(netlist.kind.dtype)
     as_is = dataclasses.replace(netlist, kind=kind, width=width, height=height, pin_dx=dx, pin_dy=dy)
     north = dataclasses.replace(placement, orientation=np.full_like(placement.orientation, Orientation.N))
-    problem = flat_problem(as_is, north, core, mixed_size=True)
-    placed = placement.placed.copy()
-    placed[problem.cells] = True
-    return problem, dataclasses.replace(placement, placed=placed)
+    return flat_problem(as_is, north, core, mixed_size=True)
 
 
 class _Forces(NamedTuple):

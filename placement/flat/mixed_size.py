@@ -48,10 +48,7 @@ def place_mixed_size(
     problem = flat_problem(netlist, placement, core, mixed_size=True)
     cells = netlist.kind[problem.cells] == NodeKind.CELL
     if settings.bins is None and cells.any():
-        small = dataclasses.replace(
-            problem, cells=problem.cells[cells], width=problem.width[cells], height=problem.height[cells]
-        )
-        grid = grid_for(small)
+        grid = grid_for(problem.only(cells))
         settings = dataclasses.replace(settings, bins=(grid.across, grid.up))
     problem = with_room(problem, cells, settings.density)
     settings = dataclasses.replace(settings, density=1.0)

@@ -66,6 +66,10 @@ class FlatProblem:
         """µm²."""
         return float((self.width.astype(np.float64) * self.height).sum())
 
+    def only(self, chosen: np.ndarray) -> FlatProblem:
+        """With the chosen (bool [M]) of the cells, to size a grid by; the nets are still those of all."""
+        return dataclasses.replace(self, cells=self.cells[chosen], width=self.width[chosen], height=self.height[chosen])
+
 
 def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_size: bool = False) -> FlatProblem:
     """The problem of placing all cells of `netlist` that are not fixed, in `core`, around what stands.

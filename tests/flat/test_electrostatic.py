@@ -28,7 +28,7 @@ def core_of(design: Design) -> Core:
 
 
 def test_forces_are_those_of_the_placer_in_jax(clustered: Design) -> None:
-    problem, _ = electrostatic._upright(clustered.netlist, clustered.initial, core_of(clustered))
+    problem = electrostatic._upright(clustered.netlist, clustered.initial, core_of(clustered))
     grid = grid_for(problem)
     free = 1 - blocked_share(problem.fixed, grid)
     side = 1.5 * np.sqrt(grid.bin_area)
