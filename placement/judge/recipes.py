@@ -21,7 +21,8 @@ LEAST_MOVES = 1000
 """Of a search."""
 START_SHARE = 0.2
 """Of the recipes that are starts, the others being searches."""
-_STARTS = ("random", "greedy", "packed")
+_STARTS = ("random", "greedy", "packed", "electrostatic")
+_SEARCHED = ("packed", "greedy", "electrostatic")
 # Cost, weights of wirelength, density and congestion.
 _COSTS = (
     ("chip", (1.0, 1.0, 1.0)),
@@ -80,7 +81,7 @@ def recipes(count: int, *, seed: int = 0, spacings: tuple[float, ...] = (0.0,)) 
             continue
         (cost, weights), share = pairs[order[number - starts]]
         name = f"{number:03d}-{cost}-{'-'.join(f'{weight:g}' for weight in weights)}-{share:g}-{spacing:g}"
-        start = ("packed", "greedy")[int(generator.integers(2))]
+        start = _SEARCHED[int(generator.integers(len(_SEARCHED)))]
         yield Recipe(name, start, CostWeights(*weights, cost), share, spacing, own)
 
 
