@@ -1,7 +1,8 @@
 """`macro-placement search candidates=N`: several searches, all cells placed around each result, the best kept.
 
 A cost that takes microseconds cannot see what the flat check sees, and searches of unlike seeds differ more after the
-check than in the cost. So the check chooses. With `method=portfolio` it chooses among ways to search, too.
+check than in the cost. So the check chooses. With `method=portfolio` it chooses among ways to search, too, and a
+trained judge says which of the results are worth a check.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,8 @@ from placement.evaluation.flat_evaluation import FlatJudge, FlatPlaced
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
 from placement.evaluation.portfolio import WAYS, Way, ways_of
 from placement.evaluation.progress_bar import progress_bars
-from placement.evaluation.settings import SearchConfig
+from placement.evaluation.settings import NO_JUDGE, SearchConfig
+from placement.judge.estimate import Estimator, read_judge
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
@@ -58,7 +59,8 @@ class Candidate(NamedTuple):
         spread: whether the cells found that room.
         beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm; 0 where the
             whole check was made.
-        check: the whole flat check's figures, of `method=portfolio` only.
+        estimate: µm, the routed wirelength that a judge expects; 0 without one.
+        check: the whole flat check's figures, of `method=portfolio` only, and of those that the judge chose.
         placement: of the clustered design.
     """
 
@@ -70,16 +72,23 @@ class Candidate(NamedTuple):
     flat_wirelength: float
     spread: bool
     beyond_tracks: float
+    estimate: float
     check: FlatMetrics | None
     placement: Placement
 
     @property
     def worth(self) -> float:
-        """µm, the less, the better: the routed wirelength, where routing was estimated.
+        """µm, the less, the better: the routed wirelength, where routing was estimated, or a judge's of that.
 
         Else the wirelength with all cells placed, and `DETOUR` for each µm that the tracks do not hold.
         """
-        return self.check.routed_wirelength if self.check else self.flat_wirelength + DETOUR * self.beyond_tracks
+        if self.check:
+            return self.check.routed_wirelength
+        return self.estimate or self.flat_wirelength + DETOUR * self.beyond_tracks
+
+    def with_check(self, check: FlatMetrics) -> Candidate:
+        """The same, checked."""
+        return self._replace(flat_wirelength=check.flat_wirelength, spread=check.flat_converged, check=check)
 
 
 def find_best(
@@ -92,6 +101,9 @@ def find_best(
     console: Console,
 ) -> list[Candidate]:
     """Searches `config.count` times, `config.threads` at once; the results, the best first.
+
+    Of a portfolio with a judge, `config.checked` of the results are checked, once all were found: those that it expects
+    to be the best.
 
     Stopped before the end, those that were found; the same call goes on from there.
 
@@ -109,6 +121,9 @@ def find_best(
     """
     assert config.design is not None
     judge = FlatJudge(config.design, design)
+    estimator = None
+    if config.method == "portfolio" and config.judge != NO_JUDGE:
+        estimator = Estimator(design, read_judge(config.judge))
     seeds = np.random.SeedSequence(config.seed).generate_state(config.count, np.uint64).tolist()
     record = _Record(folder, design, search_identity(design, [], **_settings(config)))
     waiting = [number for number in range(config.count) if number not in record.found]
@@ -124,12 +139,19 @@ def find_best(
             way, seed = ways.get(number), seeds[number]
             try:
                 begins = starts(seed, way.mixed_size if way else config.method == "mixed_size")
-                find = _find if way is None else partial(_find_checked, way=way)
-                found = find(design, begins, config, judge=judge, number=number, watch=watch, seed=seed)
+                if way is None:
+                    options = _find(design, begins, config, judge=judge, number=number, watch=watch, seed=seed)
+                    found = ranked(options)[0]
+                else:
+                    found = _find_way(design, begins, config, way=way, number=number, watch=watch, seed=seed)
+                    if estimator:
+                        found = found._replace(estimate=estimator.routed_wirelength(found.placement))
+                    else:
+                        found = found.with_check(judge.check(found.placement, stopped=watch.stopped).metrics)
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():
-                record.add(ranked(found)[0])
+                record.add(found)
                 bars[number](1.0, "")
 
         for numbers in _rounds(waiting, config.method):
@@ -138,17 +160,41 @@ def find_best(
             if config.method == "portfolio":
                 ways.update(enumerate(ways_of(numbers[-1] + 1, _worths(record.found))))
             _do_all(work, numbers, threads=config.threads, stopped=stopped)
+    if estimator and not stopped.is_set():
+        _check_best(record, judge, config, stopped=stopped, console=console)
     return ranked(record.found.values())
 
 
+def _check_best(
+    record: _Record, judge: FlatJudge, config: SearchConfig, *, stopped: threading.Event, console: Console
+) -> None:
+    """Checks those of the candidates that the judge expects to be the best."""
+    best = sorted(record.found.values(), key=lambda one: (one.estimate, one.number))[: config.checked]
+    waiting = [one for one in best if one.check is None]
+    with progress_bars(console, *(f"check of candidate {one.number}" for one in waiting)) as bars:
+
+        def work(number: int) -> None:
+            one, bar = waiting[number], bars[number]
+            check = judge.check(
+                one.placement,
+                report=lambda overflow, share: bar(share, f"overflow {overflow:.1%}"),
+                stopped=stopped.is_set,
+            ).metrics
+            if not stopped.is_set():
+                record.add(one.with_check(check))
+
+        _do_all(work, range(len(waiting)), threads=config.threads, stopped=stopped)
+
+
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, the best first: those whose cells found their room, that overflow little, by their worth."""
+    """The candidates, the best first: whose cells found their room, checked, that overflow little, by their worth."""
     found = list(found)
     overflows = [one.check.overflow for one in found if one.check]
     most = min(overflows, default=0.0) + MORE_OVERFLOW
 
-    def order(one: Candidate) -> tuple[bool, bool, float, int]:
-        return not one.spread, one.check is not None and one.check.overflow > most, one.worth, one.number
+    def order(one: Candidate) -> tuple[bool, bool, bool, float, int]:
+        not_checked = bool(overflows) and one.check is None
+        return not one.spread, not_checked, one.check is not None and one.check.overflow > most, one.worth, one.number
 
     return sorted(found, key=order)
 
@@ -166,20 +212,22 @@ def _worths(found: Mapping[int, Candidate]) -> dict[int, float]:
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
     """The candidates, the best first."""
-    checked = bool(found) and found[0].check is not None
+    is_judged, is_checked = any(one.estimate for one in found), any(one.check for one in found)
     rows = []
     for one in found:
-        wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
+        wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}" if one.flat_wirelength else ""
         tracks = f"{one.beyond_tracks:,.0f}"
-        if one.check:
-            tracks = f"{one.check.routed_wirelength:,.0f}; {one.check.overflow:.2%}"
-        rows.append([str(one.number), one.start, f"{one.cost:.5f}", wires, tracks, f"{one.seconds:,.0f}"])
+        if is_checked or is_judged:
+            tracks = f"{one.check.routed_wirelength:,.0f}; {one.check.overflow:.2%}" if one.check else ""
+        judged = [f"{one.estimate:,.0f}"] if is_judged else []
+        rows.append([str(one.number), one.start, f"{one.cost:.5f}", *judged, wires, tracks, f"{one.seconds:,.0f}"])
     columns = (
         "no.",
         "start",
         "cost",
+        *(["judged, routed, µm"] if is_judged else []),
         "flat wirelength, µm",
-        "routed, µm; overflow" if checked else "beyond tracks, µm",
+        "routed, µm; overflow" if is_checked or is_judged else "beyond tracks, µm",
         "CPU-s",
     )
     return make_table(columns, rows, title="candidates, the best first")
@@ -219,7 +267,7 @@ def _find(
         cost = proxy_cost(design, placement, weights=weights).proxy_cost
         beyond = wire_beyond_tracks(design, flat)
         wirelength, spread = flat.result.wirelength, flat.result.converged
-        return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, None, placement)
+        return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, 0.0, None, placement)
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
     if config.method != "mixed_size":
@@ -242,18 +290,17 @@ def _find(
     ]
 
 
-def _find_checked(
+def _find_way(
     design: Design,
     starts: Sequence[Start],
     config: SearchConfig,
     *,
     way: Way,
-    judge: FlatJudge,
     number: int,
     watch: Watch,
     seed: int,
-) -> list[Candidate]:
-    """What a portfolio's search found, with the whole check.
+) -> Candidate:
+    """What a portfolio's search found; neither judged nor checked.
 
     Raises:
         KeyboardInterrupt: the search was stopped.
@@ -261,20 +308,19 @@ def _find_checked(
     weights = way.weights(config.weights)
     result = search(design, starts, config=config.anneal, budget=config.budget, weights=weights, seed=seed, watch=watch)
     _require_finished(result)
-    check = judge.check(result.placement, stopped=watch.stopped).metrics
-    found = Candidate(
+    return Candidate(
         number=number,
         start=f"{result.start}{way.suffix}",
         cost=proxy_cost(design, result.placement, weights=config.weights).proxy_cost,
         seconds=result.seconds,
         moves=result.moves,
-        flat_wirelength=check.flat_wirelength,
-        spread=check.flat_converged,
+        flat_wirelength=0.0,
+        spread=True,
         beyond_tracks=0.0,
-        check=check,
+        estimate=0.0,
+        check=None,
         placement=result.placement,
     )
-    return [found]
 
 
 def _require_finished(result: SearchResult) -> None:
@@ -285,6 +331,8 @@ def _require_finished(result: SearchResult) -> None:
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.method, "placement": config.placement, "checkpoint": config.checkpoint}
+    if config.method == "portfolio":
+        begins["judge"] = config.judge
     return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
 
 

@@ -141,6 +141,7 @@ class FlatJudge:
             placed.placement,
             self._core,
             dense=placed.result.wirelength,
+            straps=self._design.own_straps,
             settings=SETTINGS,
             report=_half(report, 0.5),
             stopped=stopped,

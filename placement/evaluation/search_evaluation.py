@@ -94,7 +94,7 @@ def _evaluate_candidates(
             return [mixed_size(seed)] if config.method == "mixed_size" else shared.starts(config.seed)
 
         found = find_best(design, begin, config, folder=folder, stopped=stopped, console=console)
-    if len(found) < config.count:
+    if len(found) < config.count or stopped.is_set():
         console.print(f"{len(found)} of {config.count} candidates: {STOPPED}", soft_wrap=True)
     if not found:
         raise KeyboardInterrupt

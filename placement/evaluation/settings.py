@@ -109,6 +109,10 @@ class SampledCost(CostConfig, group="cost."):
 TRAINED_COST = SampledCost()
 PORTFOLIO_CANDIDATES = 8
 """Of `method=portfolio`, where nothing is said: two rounds."""
+NO_JUDGE = "none"
+"""`judge` of a portfolio whose candidates are all checked."""
+CANDIDATES_A_CHECK = 4
+"""Of a portfolio that a judge chooses from, where nothing is said."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,6 +157,8 @@ class SearchConfig(AnnealSettings):
     placement: str | None = None
     moves: Count | None = None
     candidates: Count | None = None
+    judge: str = "base"
+    checks: Count | None = None
     animation: bool | None = None
 
     def __post_init__(self) -> None:
@@ -174,6 +180,11 @@ class SearchConfig(AnnealSettings):
         if self.candidates is not None:
             return self.candidates
         return PORTFOLIO_CANDIDATES if self.method == "portfolio" else 1
+
+    @property
+    def checked(self) -> int:
+        """Of a portfolio's candidates, how many are checked, where a judge chooses them."""
+        return min(self.count, self.checks if self.checks is not None else max(2, self.count // CANDIDATES_A_CHECK))
 
     @property
     def budget(self) -> Budget:

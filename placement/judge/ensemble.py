@@ -23,7 +23,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_file import DAMAGED_NPZ
 
-FORM = 1
+FORM = 2
 
 
 class Member(NamedTuple):
@@ -66,7 +66,6 @@ class Ensemble(NamedTuple):
         ridge: float64 [Q], the weights of the linear judge of the same data.
         factor: the deviation of a prediction over that between the members.
         designs: that it was trained on.
-        soft_placer: that gives the soft macros their places.
         seed: of the training.
     """
 
@@ -75,7 +74,6 @@ class Ensemble(NamedTuple):
     ridge: np.ndarray
     factor: float
     designs: tuple[str, ...]
-    soft_placer: str
     seed: int
 
     def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
@@ -85,6 +83,19 @@ class Ensemble(NamedTuple):
             DesignError: a placement is of another number of nodes, or lacks a macro.
         """
         return self.judge_view(view_of(viewer, viewer.see(placements), self.scaling))
+
+    def levels(self, viewer: Viewer, placements: Sequence[Placement]) -> np.ndarray:
+        """float64 [B]: the expected log of the routed wirelength over its design's scale (`Targets`).
+
+        Of a placement it does not depend on the others that are judged with it.
+
+        Raises:
+            DesignError: a placement is of another number of nodes, or lacks a macro.
+        """
+        view = view_of(viewer, viewer.see(placements), self.scaling)
+        said = [np.asarray(member.predict(view).wirelength, np.float64) for member in self.members]
+        mean: np.ndarray = np.mean(said, axis=0)
+        return mean
 
     def judge_view(self, view: View) -> Judgement:
         """The same of what was seen already."""
@@ -107,7 +118,6 @@ def save(path: Path, ensemble: Ensemble) -> None:
         "widths": [member.width for member in ensemble.members],
         "factor": ensemble.factor,
         "designs": ensemble.designs,
-        "soft_placer": ensemble.soft_placer,
         "seed": ensemble.seed,
     }
     arrays = {
@@ -151,7 +161,6 @@ def read(path: Path) -> Ensemble:
             ridge=arrays["ridge"],
             factor=float(header["factor"]),
             designs=tuple(header["designs"]),
-            soft_placer=header["soft_placer"],
             seed=int(header["seed"]),
         )
     except OSError as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.engine.costs import proxy_cost
 from placement.judge.dataset import read_samples
-from placement.judge.geometry import CELLS, Geometry, Viewer
+from placement.judge.geometry import Geometry, Viewer, resized
 from placement.judge.network import View
 
 NET_BUCKET = 1024
@@ -48,7 +48,7 @@ class Example(NamedTuple):
         viewer: who saw them.
         geometry: what was seen.
         targets: what is to be predicted.
-        chip, proxy: float64 [B], the costs, soft macros placed by `viewer`.
+        chip, proxy: float64 [B], the costs, soft macros settled by `viewer`.
         flat: float64 [B], µm, the flat wirelength.
     """
 
@@ -61,7 +61,7 @@ class Example(NamedTuple):
     flat: np.ndarray
 
 
-def read_example(folder: Path, *, soft_placer: str) -> Example | None:
+def read_example(folder: Path) -> Example | None:
     """The samples of a design whose cells spread as they should; None where they are fewer than two.
 
     Raises:
@@ -71,7 +71,7 @@ def read_example(folder: Path, *, soft_placer: str) -> Example | None:
     samples = [sample for sample in samples if sample.truth.converged]
     if len(samples) < 2:
         return None
-    viewer = Viewer(design, soft_placer=soft_placer)
+    viewer = Viewer(design)
     placements = [sample.placement for sample in samples]
     scale = viewer.scale * float(design.netlist.net_weight.sum())
     truth = [sample.truth for sample in samples]
@@ -90,19 +90,6 @@ def read_example(folder: Path, *, soft_placer: str) -> Example | None:
         proxy=np.array([proxy_cost(design, one, weights=viewer.PROXY).proxy_cost for one in settled]),
         flat=np.array([one.flat_wirelength for one in truth]),
     )
-
-
-def resized(values: np.ndarray) -> np.ndarray:
-    """float64 [X, Y] → [G, G]: the mean of what lies under each cell."""
-    across, up = (_shares(size) for size in values.shape)
-    return across @ values.astype(np.float64) @ up.T
-
-
-def _shares(size: int) -> np.ndarray:
-    """[G, size]: rows of shares that sum to 1."""
-    low = np.arange(CELLS)[:, None] * size / CELLS
-    covered = np.clip(np.minimum(low + size / CELLS, np.arange(size) + 1) - np.maximum(low, np.arange(size)), 0, None)
-    return covered / covered.sum(1, keepdims=True)
 
 
 def scaling_of(examples: list[Example]) -> Scaling:

@@ -1,5 +1,8 @@
 """What a judge is shown of placements: maps of a fixed number of cells, and the boxes of the nets.
 
+Soft macros are placed twice: where the chip cost is low, and as charges spread around the macros, clear of straps, as
+the flat check spreads the cells. Of the second the nets are routed, too.
+
 All of it is free of scale: lengths in half perimeters of the canvas, maps as shares of their cells. Nothing tells left
 from right or up from down.
 
@@ -9,6 +12,7 @@ G cells of a map across and up. Lengths in µm where nothing else is said.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,20 +22,25 @@ import numpy as np
 from placement.engine import _native
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.native_design import native_design
+from placement.engine.soft import ANNEALED
+from placement.flat.core import Core
+from placement.flat.electrostatic import spread_clusters
 from placement.flat.routable import FULLEST
-from placement.netlist.design import TURN, Design, Orientation, Placement
+from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
+from placement.netlist.design import TURN, Design, Netlist, Orientation, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.straps import CELL_SHARE, DENSITY
 
 CELLS = 32
 """G: of a map, across and up, whatever the canvas."""
 MAPS = ("macros", "kept clear", "cells", "excess", "pressure", "horizontal", "vertical")
 PARTS = (
-    *("wirelength", "spread wirelength", "tree", "excess", "spread excess"),
+    *("wirelength", "spread wirelength", "routed wirelength", "overflow", "excess", "spread excess"),
     *("chip density", "chip congestion", "proxy density", "proxy congestion"),
 )
-SPREADING_STEPS = 20
+ROUNDS = 2
+"""Of rip-up and reroute: all pins of a cluster are in one point, where more rounds would find no way out."""
 _REACH = 0.05  # of the pressure, in canvas sides
-_FURTHEST = 1.0  # cells of a map that a soft macro is moved in one step at most
 
 
 class Geometry(NamedTuple):
@@ -41,7 +50,7 @@ class Geometry(NamedTuple):
         maps: float32 [B, G, G, 7], `MAPS`, first across.
         boxes: float32 [B, E, 4], left, low, right, high of each net once cells have made way, in canvas sides [0, 1].
         lengths: float32 [B, E, 2], width and height of each net's box before that, in half perimeters of the canvas.
-        parts: float32 [B, 9], `PARTS`.
+        parts: float32 [B, 10], `PARTS`.
     """
 
     maps: np.ndarray
@@ -55,15 +64,16 @@ class Viewer:
 
     Args:
         design: whose.
-        soft_placer: gives the soft macros their places.
     """
 
     CHIP, PROXY = CostWeights(1.0, 1.0, 1.0, "chip"), CostWeights(1.0, 0.5, 0.5, "proxy")
 
-    def __init__(self, design: Design, *, soft_placer: str = "analytic_fast") -> None:
+    def __init__(self, design: Design) -> None:
         netlist, canvas = design.netlist, design.canvas
         self.design = design
-        self._native = _native.SoftPlacer(soft_placer, native_design(design))
+        self._native = _native.SoftPlacer(ANNEALED, native_design(design), tuple(self.CHIP))
+        self._resources = dataclasses.replace(RoutingResources.of(canvas), rounds=ROUNDS)
+        self._wires = _one_net_each(netlist)
         self.size = np.array([canvas.width, canvas.height])
         self.scale = canvas.width + canvas.height
         degree = np.diff(netlist.net_start)
@@ -77,6 +87,10 @@ class Viewer:
         self.weight = netlist.net_weight[self._nets] / netlist.net_weight[self._nets].sum()
         self.degree = degree[self._nets]
         self._clear = np.maximum(design.own_straps, design.constraints.halo[netlist.hard]).T  # [2, H], orientation N
+        halo = np.zeros((netlist.num_nodes, 4))
+        halo[netlist.hard] = np.tile(self._clear.T, 2)
+        blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
+        self._core = Core(canvas.width, canvas.height, blockages=blockages, halo=halo)
 
     @property
     def cell_area(self) -> float:
@@ -91,33 +105,37 @@ class Viewer:
             DesignError: a placement is of another number of nodes, or lacks a macro.
         """
         placed = [self.settled(placement) for placement in placements]
-        x = np.stack([placement.x for placement in placed])
-        y = np.stack([placement.y for placement in placed])
+        spread = [self.spread(placement) for placement in placed]
+        routes = [route_estimate(self._wires, one, self._core, self._resources) for one in spread]
         orientation = np.stack([placement.orientation for placement in placed])
-        blocked = self._maps_of_macros(x, y, orientation)
         offsets = self._pin_offsets(orientation)
-        lengths = self._boxes(x, y, offsets)
-        spread_x, spread_y, cells, excess = self._spread(x, y, blocked[1])
-        boxes = self._boxes(spread_x, spread_y, offsets)
-        demand = self._demand(boxes, blocked[0])
-        pressure = _pressure(excess[-1])
-        maps = np.stack([*blocked, cells[0], excess[0], pressure, *demand], axis=-1)
-        first = np.stack([lengths[..., 2] - lengths[..., 0], lengths[..., 3] - lengths[..., 1]], axis=-1)
-        then = np.stack([boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]], axis=-1)
-        parts = self._parts(placed, (first, then), excess)
+        blocked = self._maps_of_macros(*_places(placed), orientation)
+        first, boxes = (self._boxes(*_places(one), offsets) for one in (placed, spread))
+        cells, excess = zip(*(self._maps_of_cells(*_places(one), blocked[1]) for one in (placed, spread)), strict=True)
+        demand = [np.stack([resized(getattr(one, way)) for one in routes]) for way in ("horizontal", "vertical")]
+        maps = np.stack([*blocked, cells[1], excess[0], _pressure(excess[1]), *demand], axis=-1)
+        lengths = [np.stack([one[..., 2] - one[..., 0], one[..., 3] - one[..., 1]], axis=-1) for one in (first, boxes)]
+        parts = self._parts(placed, lengths, routes, excess)
         unit = np.tile(self.size, 2)
         return Geometry(
             maps=maps.astype(np.float32),
             boxes=(boxes / unit).astype(np.float32),
-            lengths=(first / self.scale).astype(np.float32),
+            lengths=(lengths[0] / self.scale).astype(np.float32),
             parts=parts.astype(np.float32),
         )
 
     def settled(self, placement: Placement) -> Placement:
-        """`placement` with its movable soft macros where the soft placer puts them."""
+        """`placement` with its movable soft macros where they cost little (`ANNEALED`, the chip cost)."""
         x, y = placement.x.copy(), placement.y.copy()
         self._native.place(x, y, placement.orientation)
         return placement.moved(self._movable, x[self._movable], y[self._movable])
+
+    def spread(self, placement: Placement) -> Placement:
+        """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
+        try:
+            return spread_clusters(self.design.netlist, placement, self._core)
+        except DesignError:  # no soft macros, or no room for them
+            return placement
 
     def _maps_of_macros(self, x: np.ndarray, y: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[B, G, G] each: the share of each cell that macros cover, and that they, halos and straps keep clear."""
@@ -152,19 +170,12 @@ class Viewer:
         sides = [reduce.reduceat(place, self._start, axis=1) for reduce in (np.minimum, np.maximum) for place in at]
         return np.stack(sides, axis=-1)
 
-    def _spread(
-        self, x: np.ndarray, y: np.ndarray, kept_clear: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Soft macros pushed, step by step, from where cells stand too dense.
-
-        Returns:
-            x and y [B, N]; and, each before and after that, [B, G, G]: the share of each cell of the map that standard
-            cells take, and how much of it is beyond the room there.
-        """
+    def _maps_of_cells(self, x: np.ndarray, y: np.ndarray, kept_clear: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[B, G, G] each: the share of each cell of a map that standard cells take, and what is beyond the room."""
         soft, step = self._soft, self.size / CELLS
-        width, height = self.design.netlist.width[soft] / 2, self.design.netlist.height[soft] / 2
-        # Cells are at least as wide as a cell of the map: smaller ones would jump.
-        width, height = np.maximum(width, step[0] / 2), np.maximum(height, step[1] / 2)
+        # At least as wide as a cell of the map.
+        width = np.maximum(self.design.netlist.width[soft], step[0]) / 2
+        height = np.maximum(self.design.netlist.height[soft], step[1]) / 2
         mass = CELL_SHARE * (self.design.netlist.width[soft] * self.design.netlist.height[soft])
         mass = (mass / (4 * width * height)).astype(np.float32)
         free = 1 - kept_clear
@@ -172,60 +183,25 @@ class Viewer:
             DENSITY, self.cell_area / (FULLEST * np.maximum(free.mean((1, 2)), 1e-3) * self.size.prod())
         )
         room = free * np.minimum(density, 1.0)[:, None, None]
-        x, y = x.copy(), y.copy()
-        cells, excess = [], []
-        for number in range(SPREADING_STEPS + 1):
-            across = self._overlaps(x[:, soft] - width, x[:, soft] + width, 0)
-            up = self._overlaps(y[:, soft] - height, y[:, soft] + height, 1)
-            full = np.matmul((across * mass[:, None]).transpose(0, 2, 1), up)
-            over = np.maximum(full - room, 0.0)
-            if number in (0, SPREADING_STEPS):
-                cells.append(full)
-                excess.append(over)
-            if number == SPREADING_STEPS:
-                break
-            pressure = _pressure(over)
-            slope = np.gradient(pressure, axis=(1, 2))
-            column = np.clip((x[:, soft] / step[0]).astype(np.int32), 0, CELLS - 1)
-            row = np.clip((y[:, soft] / step[1]).astype(np.int32), 0, CELLS - 1)
-            batch = np.arange(len(x))[:, None]
-            push = np.stack([one[batch, column, row] for one in slope], axis=-1)
-            size = np.sqrt((push**2).sum(-1, keepdims=True))
-            push = push * _FURTHEST / (size + np.quantile(size, 0.9, axis=1, keepdims=True) + 1e-9)
-            moves = np.isin(soft, self._movable)
-            x[:, soft] = np.clip(x[:, soft] - push[..., 0] * step[0] * moves, 0, self.size[0])
-            y[:, soft] = np.clip(y[:, soft] - push[..., 1] * step[1] * moves, 0, self.size[1])
-        return x, y, cells, excess
-
-    def _demand(self, boxes: np.ndarray, macros: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[B, G, G] each: wire of the boxes, spread evenly over them, over the tracks that macros leave."""
-        canvas, netlist = self.design.canvas, self.design.netlist
-        step = self.size / CELLS
-        least = step / 2  # of a box's half sides: a point counts, too
-        weight = netlist.net_weight[self._nets]
-        middle = (boxes[..., :2] + boxes[..., 2:]) / 2
-        half = np.maximum((boxes[..., 2:] - boxes[..., :2]) / 2, least)
-        across = self._overlaps(middle[..., 0] - half[..., 0], middle[..., 0] + half[..., 0], 0)
-        up = self._overlaps(middle[..., 1] - half[..., 1], middle[..., 1] + half[..., 1], 1)
-        wide = (weight / (2 * half[..., 1]) * step[0]).astype(np.float32)  # µm in each cell's full share
-        tall = (weight / (2 * half[..., 0]) * step[1]).astype(np.float32)
-        horizontal = np.matmul((across * (wide * step[1])[..., None]).transpose(0, 2, 1), up) / step[0]
-        vertical = np.matmul((across * (tall * step[0])[..., None]).transpose(0, 2, 1), up) / step[1]
-        return (
-            horizontal / (step[1] * (canvas.routes_horizontal - canvas.macro_routes_horizontal * macros) + 1e-3),
-            vertical / (step[0] * (canvas.routes_vertical - canvas.macro_routes_vertical * macros) + 1e-3),
-        )
+        across = self._overlaps(x[:, soft] - width, x[:, soft] + width, 0)
+        up = self._overlaps(y[:, soft] - height, y[:, soft] + height, 1)
+        full = np.matmul((across * mass[:, None]).transpose(0, 2, 1), up)
+        return full, np.maximum(full - room, 0.0)
 
     def _parts(
-        self, placed: list[Placement], boxes: tuple[np.ndarray, np.ndarray], excess: list[np.ndarray]
+        self,
+        placed: Sequence[Placement],
+        lengths: Sequence[np.ndarray],
+        routes: Sequence[RoutingEstimate],
+        excess: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """[B, 9]: `PARTS`."""
+        """[B, 10]: `PARTS`; lengths and excess first of the settled soft macros, then of the spread ones."""
         chip = [proxy_cost(self.design, placement, weights=self.CHIP) for placement in placed]
         proxy = [proxy_cost(self.design, placement, weights=self.PROXY) for placement in placed]
-        tree = self.weight * np.maximum(1.0, 0.5 * np.sqrt(self.degree))
         columns = [
-            *(np.log((one.sum(-1) / self.scale) @ self.weight) for one in boxes),
-            np.log((boxes[1].sum(-1) / self.scale) @ tree),
+            *(np.log((one.sum(-1) / self.scale) @ self.weight) for one in lengths),
+            np.log([one.routed_wirelength / (self.scale * self._wires.num_nets) for one in routes]),
+            np.sqrt([one.overflow for one in routes]),
             *(np.log1p(100 * over.mean((1, 2))) for over in excess),
             np.log1p(10 * np.array([one.density_cost / one.wirelength_cost for one in chip])),
             np.log1p(10 * np.array([one.congestion_cost / one.wirelength_cost for one in chip])),
@@ -233,6 +209,40 @@ class Viewer:
             np.array([one.congestion_cost for one in proxy]),
         ]
         return np.stack(columns, axis=1)
+
+
+def _one_net_each(netlist: Netlist) -> Netlist:
+    """A net that stands for several, by its weight, as so many nets: the router takes each for one wire."""
+    count = np.maximum(np.rint(netlist.net_weight), 1).astype(int)
+    nets = np.repeat(np.arange(netlist.num_nets), count)
+    degree = np.diff(netlist.net_start)[nets]
+    start = np.concatenate([[0], np.cumsum(degree)])
+    pins = np.repeat(netlist.net_start[nets] - start[:-1], degree) + np.arange(start[-1])
+    return dataclasses.replace(
+        netlist,
+        net_start=start.astype(netlist.net_start.dtype),
+        net_pins=netlist.net_pins[pins],
+        net_weight=np.ones(len(nets)),
+    )
+
+
+def resized(values: np.ndarray) -> np.ndarray:
+    """float64 [X, Y] → [G, G]: the mean of what lies under each cell."""
+    across, up = (_shares(size) for size in values.shape)
+    return across @ values.astype(np.float64) @ up.T
+
+
+@functools.cache
+def _shares(size: int) -> np.ndarray:
+    """[G, size]: rows of shares that sum to 1."""
+    low = np.arange(CELLS)[:, None] * size / CELLS
+    covered = np.clip(np.minimum(low + size / CELLS, np.arange(size) + 1) - np.maximum(low, np.arange(size)), 0, None)
+    return covered / covered.sum(1, keepdims=True)
+
+
+def _places(placements: Sequence[Placement]) -> tuple[np.ndarray, np.ndarray]:
+    """Their x and y, float64 [B, N] each."""
+    return np.stack([one.x for one in placements]), np.stack([one.y for one in placements])
 
 
 @functools.cache

@@ -13,13 +13,14 @@ from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Judgement, centred, read
 from placement.judge.examples import Example, read_example, view_of
+from placement.judge.geometry import PARTS
 from placement.judge.settings import RankConfig
 from placement.report.tables import make_table
 from placement.training.compilation import keep_compilations
 
 LEAST = 4
 """Placements of the best quarter, at least."""
-WHO = ("judge", "ridge", "chip", "proxy", "flat wirelength")
+WHO = ("judge", "ridge", "clusters routed", "chip", "proxy", "flat wirelength")
 
 
 def rank(config: RankConfig, console: Console) -> None:
@@ -38,7 +39,7 @@ def rank(config: RankConfig, console: Console) -> None:
         raise ConfigError(f"data={config.data}: the judge was trained on all of its designs; all=true ranks them, too")
     rows, errors, deviations, spent, overflow = [], [], [], [], []
     for folder in folders:
-        example = read_example(folder, soft_placer=ensemble.soft_placer)
+        example = read_example(folder)
         if example is None:
             continue
         said = ensemble.judge_view(view_of(example.viewer, example.geometry, ensemble.scaling))
@@ -60,12 +61,14 @@ def rank(config: RankConfig, console: Console) -> None:
 
 
 def taus(example: Example, said: Judgement, ensemble: Ensemble) -> np.ndarray:
-    """float64 [3, 5]: τ with the routed wirelength of `WHO`.
+    """float64 [3, 6]: τ with the routed wirelength of `WHO`.
 
     Over all placements of a design, over the quarter with the shortest flat wirelength, and with the shortest routed.
     """
     truth = example.targets.wirelength
-    columns = (said.wirelength, example.geometry.parts @ ensemble.ridge, example.chip, example.proxy, example.flat)
+    parts = example.geometry.parts
+    clusters = parts[:, PARTS.index("routed wirelength")]
+    columns = (said.wirelength, parts @ ensemble.ridge, clusters, example.chip, example.proxy, example.flat)
     quarter = max(LEAST, len(truth) // 4)
     found = []
     for rows in (np.arange(len(truth)), np.argsort(example.flat)[:quarter], np.argsort(truth)[:quarter]):

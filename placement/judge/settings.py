@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from placement.config import Amount, ConfigError, Count, Positive, Rule, Seed, Settings, one_of, require
-from placement.engine.soft import SOFT_PLACERS
+from placement.config import Amount, ConfigError, Count, Positive, Rule, Seed, Settings, require
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,6 @@ class JudgeTrainConfig(Settings):
     learning_rate: Positive = 3e-3
     weight_decay: Amount = 1e-3
     holdout: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.2
-    soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic_fast"
     verbose: bool = False
     seed: Seed = 0
 

@@ -40,7 +40,7 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     begun = time.process_time()
     folders = design_folders(Path(config.data))
     kept = [folder for number, folder in enumerate(folders) if not held_out(number, config.holdout)]
-    found = [read_example(folder, soft_placer=config.soft_placer) for folder in kept]
+    found = [read_example(folder) for folder in kept]
     examples = [example for example in found if example is not None]
     if len(examples) < config.members:
         raise ConfigError(
@@ -65,7 +65,6 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         ridge=fit_ridge(examples),
         factor=_factor(members, examples, scaling),
         designs=tuple(example.name for example in examples),
-        soft_placer=config.soft_placer,
         seed=config.seed,
     )
     save(Path(config.out), ensemble)

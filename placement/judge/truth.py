@@ -78,7 +78,8 @@ class FlatTruth:
         netlist, core = self._flat.netlist, self._core
         start = macros_on_flat(self._flat, self._design.netlist, placement)
         dense = flat_check(netlist, start, core, stopped=stopped)
-        spread = spread_cells(netlist, dense.placement, core, dense=dense.wirelength, stopped=stopped)
+        straps = self._design.own_straps
+        spread = spread_cells(netlist, dense.placement, core, dense=dense.wirelength, straps=straps, stopped=stopped)
         route = route_estimate(netlist, spread.placement, core, RoutingResources.of(self._design.canvas))
         return Truth(
             flat_wirelength=dense.wirelength,

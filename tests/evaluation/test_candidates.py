@@ -102,7 +102,7 @@ def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
 def test_cells_that_did_not_spread_lose_to_any_that_did() -> None:
     design = load("toy6")
     short, long = (
-        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, None, design.initial)
+        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, 0.0, None, design.initial)
         for number, wirelength, spread in ((0, 90.0, False), (1, 100.0, True))
     )
     assert ranked((short, long)) == [long, short]

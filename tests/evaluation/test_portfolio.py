@@ -17,12 +17,12 @@ from placement.evaluation.candidates import MORE_OVERFLOW, Candidate, find_best,
 from placement.evaluation.portfolio import WAYS, ways_of
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.errors import DesignError
-from placement.netlist.load import load
+from placement.netlist.load import data_folder, load
 from placement.report.metrics import FlatMetrics
 from placement.search.starts import Start
 from placement.training import mixed_size
 
-WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]
+WORDS = ["method=portfolio", "moves=4000", "candidates=6", "judge=none", "json=true", "plots=false"]
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,58 @@ def test_the_least_routed_wirelength_is_kept(made: Path, searched: Path, capsys:
     assert again["routed_wirelength"] == pytest.approx(best["routed_wirelength"], rel=1e-3)  # the file rounds places
 
 
-def test_stopped_between_rounds_it_goes_on_to_the_same_end(
-    made: Path, searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def judged(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("judged")
+    assert main(["search", f"design={made}", *(word for word in WORDS if "judge" not in word), f"out={folder}"]) == 0
+    return folder
+
+
+def test_the_judge_says_which_are_checked(made: Path, judged: Path) -> None:
+    found = {one["number"]: one for one in json.loads((judged / "candidates.json").read_text())["candidates"]}
+    best = json.loads((judged / "metrics.json").read_text())
+    assert len(found) == 6
+    checked = [number for number, one in found.items() if one["check"]]
+    expected = sorted(found, key=lambda number: found[number]["estimate"])
+    assert sorted(checked) == sorted(expected[:2])
+    routed = {number: found[number]["check"]["routed_wirelength"] for number in checked}
+    assert best["candidate"] == min(routed, key=lambda number: routed[number])
+    for number in checked:  # a level, too, not only an order
+        assert found[number]["estimate"] == pytest.approx(routed[number], rel=0.3)
+
+
+def test_a_judge_of_ones_own_is_taken_and_what_is_none_is_refused(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    words = ["search", f"design={made}", *(word for word in WORDS if "judge" not in word), f"out={tmp_path}"]
+    assert main([*words, "judge=nowhere.npz"]) == 2
+    assert "judge='nowhere.npz': must be a file of `judge train`, or base" in capsys.readouterr().err
+    own = tmp_path / "own.npz"
+    own.write_bytes((data_folder("judges") / "base.npz").read_bytes()[:1000])
+    assert main([*words, f"judge={own}"]) == 2
+    assert "no judge, or a damaged one" in capsys.readouterr().err
+    assert not (tmp_path / "candidates.json").exists()
+
+
+@pytest.mark.parametrize(("judge", "stops"), [("none", 3), ("base", 3), ("base", 7)])
+def test_stopped_between_rounds_it_goes_on_to_the_same_end(
+    judge: str,
+    stops: int,
+    made: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After so many candidates, or after the first check."""
+    searched = request.getfixturevalue("judged" if judge == "base" else "searched")
     config = SearchConfig(
-        design=str(made), method="portfolio", moves=4000, candidates=6, cost=CostConfig(name="chip"), seed=0
+        design=str(made),
+        method="portfolio",
+        moves=4000,
+        candidates=6,
+        judge=judge,
+        cost=CostConfig(name="chip"),
+        seed=0,
     )
     design, stopped, quiet = load(str(made)), threading.Event(), Console(quiet=True)
 
@@ -80,20 +127,24 @@ def test_stopped_between_rounds_it_goes_on_to_the_same_end(
 
     add = candidates._Record.add
 
+    added: list[int] = []
+
     def add_and_stop(record: candidates._Record, one: Candidate) -> None:
         add(record, one)
-        if len(record.found) == 3:
+        added.append(one.number)
+        if len(added) == stops:
             stopped.set()
 
     with monkeypatch.context() as patched:
         patched.setattr(candidates._Record, "add", add_and_stop)
         first = find_best(design, begin, config, folder=tmp_path, stopped=stopped, console=quiet)
-    assert sorted(one.number for one in first) == [0, 1, 2]
+    assert len(added) == stops and len(first) == min(stops, 6)
     whole = find_best(design, begin, config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     at_once = json.loads((searched / "candidates.json").read_text())["candidates"]
     assert {one.number: one.worth for one in whole} == {
-        one["number"]: one["check"]["routed_wirelength"] for one in at_once
+        one["number"]: one["check"]["routed_wirelength"] if one["check"] else one["estimate"] for one in at_once
     }
+    assert sum(one.check is not None for one in whole) == (2 if judge == "base" else 6)
 
 
 def test_without_a_start_of_mixed_size_it_goes_on_with_its_own(
@@ -115,7 +166,7 @@ def test_what_overflows_more_than_the_best_ranks_behind() -> None:
 
     def one(number: int, routed: float, overflow: float, *, spread: bool = True) -> Candidate:
         check = FlatMetrics(1.0, 0.0, routed, overflow, 0, 1.0)
-        return Candidate(number, "start", 0.1, 1.0, 10, 1.0, spread, 0.0, check, design.initial)
+        return Candidate(number, "start", 0.1, 1.0, 10, 1.0, spread, 0.0, 0.0, check, design.initial)
 
     crowded, longer, within = one(0, 90.0, 0.05), one(1, 100.0, 0.0), one(2, 95.0, 0.9 * MORE_OVERFLOW)
     apart = one(3, 80.0, 0.0, spread=False)

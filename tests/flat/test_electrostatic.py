@@ -10,7 +10,7 @@ import pytest
 
 from placement.flat import electrostatic, objective, spectral
 from placement.flat.core import Core
-from placement.flat.electrostatic import place_clusters
+from placement.flat.electrostatic import place_clusters, spread_clusters
 from placement.flat.global_placement import use_native
 from placement.flat.grid import blocked_share, grid_for
 from placement.netlist.design import Design, NodeKind, Orientation
@@ -119,6 +119,33 @@ def test_turned_macros_are_as_wide_as_they_are_high(clustered: Design) -> None:
     np.testing.assert_allclose(first.x, second.x, atol=1e-6)
     np.testing.assert_allclose(first.y, second.y, atol=1e-6)
     assert (first.orientation == turned.orientation).all()
+
+
+def test_clusters_spread_around_macros_that_stand(clustered: Design) -> None:
+    netlist, initial = clustered.netlist, clustered.initial
+    rng = np.random.default_rng(3)
+    hard, soft = netlist.hard, netlist.soft
+    stands = initial.moved(
+        hard,
+        rng.uniform(0.2, 0.8, len(hard)) * clustered.canvas.width,
+        rng.uniform(0.2, 0.8, len(hard)) * clustered.canvas.height,
+    )
+    placed = spread_clusters(netlist, stands, core_of(clustered))
+    np.testing.assert_array_equal(placed.x[hard], stands.x[hard])
+    np.testing.assert_array_equal(placed.fixed, stands.fixed)
+    assert placed.placed.all()
+    shaken = placed.moved(soft, *(rng.permutation(one[soft]) for one in (placed.x, placed.y)))
+    assert length(clustered, placed.x, placed.y) < 0.7 * length(clustered, shaken.x, shaken.y)
+    again = spread_clusters(
+        netlist, stands.moved(soft, np.full(len(soft), 1.0), np.full(len(soft), 1.0)), core_of(clustered)
+    )
+    np.testing.assert_array_equal(placed.x, again.x)  # where soft macros stood is not read
+
+
+def test_clusters_without_macros_to_place_are_refused(clustered: Design) -> None:
+    held = dataclasses.replace(clustered.initial, fixed=np.ones(clustered.netlist.num_nodes, bool))
+    with pytest.raises(DesignError):
+        spread_clusters(clustered.netlist, held, core_of(clustered))
 
 
 def test_no_room_is_said(clustered: Design) -> None:

@@ -31,7 +31,7 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     ensemble = read(judge)
     folders = design_folders(data)
     assert list(ensemble.designs) == [folder.name for folder in folders[:2]]
-    example = read_example(folders[1], soft_placer="analytic_fast")
+    example = read_example(folders[1])
     view, targets = view_of(example.viewer, example.geometry, ensemble.scaling), example.targets
     first = JudgeNetwork(4, rngs=nnx.Rngs(0))
     trained = with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), ensemble.members[0].parameters)
@@ -58,10 +58,12 @@ def test_nothing_left_to_rank_is_said(data, tmp_path, capsys):
 
 
 def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
-    examples = [read_example(folder, soft_placer="analytic_fast") for folder in design_folders(data)]
+    examples = [read_example(folder) for folder in design_folders(data)]
     made = []
     for number, example in enumerate(examples):
-        wirelength = example.geometry.parts @ np.array([0.5, 0, 0, 0, 0, 0, 0, 1.0, 0]) + number  # a level of its own
+        wirelength = (
+            example.geometry.parts @ np.array([0.5, 0, 0, 0, 0, 0, 0, 0, 1.0, 0]) + number
+        )  # a level of its own
         made.append(example._replace(targets=example.targets._replace(wirelength=wirelength)))
     for example in made:
         said = example.geometry.parts @ fit_ridge(made)

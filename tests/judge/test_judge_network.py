@@ -9,6 +9,8 @@ import pytest
 from flax import nnx
 
 from placement.engine.costs import proxy_cost
+from placement.flat.routing import route_estimate
+from placement.judge import geometry
 from placement.judge.ensemble import Ensemble, Member, read, save
 from placement.judge.examples import Scaling, resized, view_of
 from placement.judge.geometry import CELLS, PARTS, Viewer
@@ -71,6 +73,34 @@ def test_boxes_hold_their_pins(design, placements):
     )
 
 
+def test_cells_have_room_once_clusters_are_spread(design, placements):
+    """What stands where there is no room is less than of the macros that the chip cost places."""
+    excess = Viewer(design).see(placements).parts[:, [PARTS.index("excess"), PARTS.index("spread excess")]]
+    assert (excess[:, 1] < excess[:, 0]).all()
+
+
+def test_a_net_for_several_is_routed_as_several(design):
+    netlist = design.netlist
+    weight = np.where(np.arange(netlist.num_nets) % 3 == 0, 2.0, 1.0)
+    single = geometry._one_net_each(dataclasses.replace(netlist, net_weight=weight))
+    assert single.num_nets == weight.sum() and (single.net_weight == 1).all()
+    degree = np.diff(netlist.net_start)
+    assert (np.diff(single.net_start) == np.repeat(degree, weight.astype(int))).all()
+    first, second, third = (single.net_pins[single.net_start[e] : single.net_start[e + 1]] for e in range(3))
+    assert (first == second).all()
+    assert (third == netlist.net_pins[netlist.net_start[1] : netlist.net_start[2]]).all()
+
+
+def test_a_level_does_not_depend_on_the_others(design, placements):
+    ensemble = Ensemble(
+        tuple(Member(parameters_of(network(seed)), 8) for seed in (0, 1)), SCALING, np.zeros(10), 1.0, (), 0
+    )
+    viewer = Viewer(design)
+    together = ensemble.levels(viewer, placements)
+    assert together == pytest.approx([ensemble.levels(viewer, [one])[0] for one in placements], abs=1e-4)
+    assert np.argsort(together).tolist() == np.argsort(ensemble.judge(viewer, placements).wirelength).tolist()
+
+
 def test_only_hard_macros_are_read(design, placements):
     soft = design.netlist.soft
     one = placements[0]
@@ -82,7 +112,9 @@ def test_only_hard_macros_are_read(design, placements):
 @pytest.mark.parametrize("factor", [0.25, 4.0])
 def test_scale_changes_nothing_but_the_room_for_straps(design, placements, factor, monkeypatch):
     design = dataclasses.replace(design, straps=0.0)
-    monkeypatch.setattr(Viewer, "settled", lambda self, placement: placement)
+    for places in ("settled", "spread"):
+        monkeypatch.setattr(Viewer, places, lambda self, placement: placement)
+    monkeypatch.setattr(geometry, "route_estimate", route_on_twenty)
     netlist, canvas = design.netlist, design.canvas
     larger = Design(
         name="larger",
@@ -109,6 +141,10 @@ def test_scale_changes_nothing_but_the_room_for_straps(design, placements, facto
     theirs = network()(seen(larger, [scaled(one, factor) for one in placements])).wirelength
     assert np.allclose(own, theirs, atol=1e-4)
     assert np.std(own) > 0.02
+
+
+def route_on_twenty(netlist, placement, core, resources):
+    return route_estimate(netlist, placement, core, dataclasses.replace(resources, gcell=core.width / 20))
 
 
 def scaled(placement, factor):
@@ -205,7 +241,7 @@ def test_a_fifth_is_held_out():
 
 def ensemble():
     members = tuple(Member(parameters_of(network(seed)), 8) for seed in range(2))
-    return Ensemble(members, SCALING, np.arange(len(PARTS), dtype=float), 1.5, ("a", "b"), "analytic_fast", 3)
+    return Ensemble(members, SCALING, np.arange(len(PARTS), dtype=float), 1.5, ("a", "b"), 3)
 
 
 def test_a_judge_is_written_and_read(design, placements, tmp_path):

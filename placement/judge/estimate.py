@@ -1,0 +1,64 @@
+"""What a trained judge expects of placements of one design, for those who choose among them before any check."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from placement.config import ConfigError
+from placement.judge.ensemble import Ensemble, read
+from placement.judge.geometry import Viewer
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.load import data_folder
+from placement.training.compilation import keep_compilations
+
+SHIPPED = "base"
+"""The name of the judge that comes with the project, `judges/base.npz`."""
+
+
+class Estimator:
+    """Estimates the routed wirelength of a design's placements; threads take turns.
+
+    Args:
+        design: whose.
+        ensemble: the judge.
+    """
+
+    def __init__(self, design: Design, ensemble: Ensemble) -> None:
+        keep_compilations()
+        self._viewer, self._ensemble, self._lock = Viewer(design), ensemble, threading.Lock()
+        self._unit = self._viewer.scale * float(design.netlist.net_weight.sum())
+
+    def routed_wirelength(self, placement: Placement) -> float:
+        """µm; only the hard macros' places are read.
+
+        Raises:
+            DesignError: the placement is of another number of nodes, or lacks a macro.
+        """
+        with self._lock:
+            (level,) = self._ensemble.levels(self._viewer, [placement])
+        return self._unit * float(np.exp(level))
+
+
+def read_judge(judge: str, *, key: str = "judge") -> Ensemble:
+    """A judge by its file, or the one that comes with the project by its name.
+
+    Args:
+        judge: a path, or `SHIPPED`; what is there under that path comes first.
+        key: the setting, for messages.
+
+    Raises:
+        ConfigError: there is none, or the file is no judge.
+    """
+    path = Path(judge)
+    if not path.exists():
+        if judge != SHIPPED:
+            raise ConfigError(f"{key}={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file")
+        path = data_folder("judges") / f"{SHIPPED}.npz"
+    try:
+        return read(path)
+    except DesignError as error:
+        raise ConfigError(f"{key}={judge!r}: {error}") from None
