@@ -73,7 +73,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     core = core_of(flat, design)
     start = cells_in_clusters(flat, cluster, design.netlist, placement)
     found = flat_check(flat.netlist, start, core)
-    spread = spread_cells(flat.netlist, start, core, dense=found.wirelength)
+    spread = spread_cells(flat.netlist, start, core, dense=found.wirelength, straps=design.own_straps)
     route = route_estimate(flat.netlist, spread.placement, core, RoutingResources.of(design.canvas))
     return found.wirelength, route.routed_wirelength, route.overflow
 
