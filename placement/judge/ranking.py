@@ -20,7 +20,8 @@ from placement.training.compilation import keep_compilations
 
 LEAST = 4
 """Placements of the best quarter, at least."""
-WHO = ("judge", "ridge", "clusters routed", "chip", "proxy", "flat wirelength")
+WHO = ("judge", "ridge", "clusters", "chip", "proxy", "flat")
+"""The clusters routed, as the judge sees them; the costs, soft macros annealed; the flat wirelength of the check."""
 
 
 def rank(config: RankConfig, console: Console) -> None:
@@ -93,14 +94,14 @@ def _seconds(ensemble: Ensemble, example: Example) -> float:
 
 
 def _tell(console: Console, rows: np.ndarray, errors: np.ndarray, deviations: np.ndarray) -> None:
-    titles = ("all", "best quarter by flat wirelength", "best quarter by routed wirelength")
+    titles = ("all", "best quarter, flat", "best quarter, routed")
     rows = np.nan_to_num(rows)  # who says the same of all placements ranks none
     mean, error = rows.mean(axis=0), rows.std(axis=0) / np.sqrt(len(rows))
     shown = [
-        [title, *(f"{mean[at, who]:.2f} ± {error[at, who]:.2f}" for who in range(len(WHO)))]
+        [title, *(f"{mean[at, who]:.2f}±{error[at, who]:.2f}" for who in range(len(WHO)))]
         for at, title in enumerate(titles)
     ]
-    console.print(make_table((f"mean τ of {len(rows)} designs, ± standard error", *WHO), shown))
+    console.print(make_table((f"mean τ of {len(rows)} designs", *WHO), shown, caption="± standard error"))
     ratio = np.abs(errors) / np.maximum(deviations, 1e-9)
     console.print(
         f"error of log wirelength within a design: {errors.std():.3f}; "
