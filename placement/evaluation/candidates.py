@@ -225,12 +225,13 @@ def candidates_table(found: Sequence[Candidate]) -> Table:
         "no.",
         "start",
         "cost",
-        *(["judged, routed, µm"] if is_judged else []),
-        "flat wirelength, µm",
-        "routed, µm; overflow" if is_checked or is_judged else "beyond tracks, µm",
+        *(["judged, µm"] if is_judged else []),
+        "flat, µm",
+        "routed, µm; over" if is_checked or is_judged else "beyond tracks, µm",
         "CPU-s",
     )
-    return make_table(columns, rows, title="candidates, the best first")
+    caption = "judged: the routed wirelength that the judge expects" if is_judged else None
+    return make_table(columns, rows, title="candidates, the best first", caption=caption)
 
 
 def _do_all(work: Callable[[int], None], numbers: Sequence[int], *, threads: int, stopped: threading.Event) -> None:
