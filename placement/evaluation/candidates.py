@@ -28,6 +28,7 @@ from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import NO_JUDGE, SearchConfig
 from placement.judge.estimate import Estimator, read_judge
 from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report.metrics import FlatMetrics
@@ -55,10 +56,10 @@ class Candidate(NamedTuple):
         start: what the search began with.
         cost: the search's.
         seconds, moves: of its one thread.
-        flat_wirelength: µm, half perimeters with all cells placed as `FlatJudge.spread` does.
-        spread: whether the cells found that room.
-        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm; 0 where the
-            whole check was made.
+        flat_wirelength: µm, half perimeters with all cells placed as `FlatJudge.spread` does, of a portfolio as
+            `FlatJudge.place`; 0 where they were not placed.
+        spread: whether the cells found their room; True where they were not placed.
+        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm; 0 of a portfolio.
         estimate: µm, the routed wirelength that a judge expects; 0 without one.
         check: the whole flat check's figures, of `method=portfolio` only, and of those that the judge chose.
         placement: of the clustered design.
@@ -78,9 +79,9 @@ class Candidate(NamedTuple):
 
     @property
     def worth(self) -> float:
-        """µm, the less, the better: the routed wirelength, where routing was estimated, or a judge's of that.
+        """µm, the less, the better: the routed wirelength, where that was estimated, else what a judge expects of it.
 
-        Else the wirelength with all cells placed, and `DETOUR` for each µm that the tracks do not hold.
+        Without either, the wirelength with all cells placed, and `DETOUR` for each µm that the tracks do not hold.
         """
         if self.check:
             return self.check.routed_wirelength
@@ -116,6 +117,7 @@ def find_best(
         console: gets a bar on a terminal.
 
     Raises:
+        ConfigError: the judge cannot be used.
         DesignError: there is no flat netlist, or a search or a check cannot be done.
         OSError: a file cannot be written.
     """
@@ -125,7 +127,8 @@ def find_best(
     if config.method == "portfolio" and config.judge != NO_JUDGE:
         estimator = Estimator(design, read_judge(config.judge))
     seeds = np.random.SeedSequence(config.seed).generate_state(config.count, np.uint64).tolist()
-    record = _Record(folder, design, search_identity(design, [], **_settings(config)))
+    about = _settings(config) | ({"judge": estimator.digest} if estimator else {})
+    record = _Record(folder, design, search_identity(design, [], **about))
     waiting = [number for number in range(config.count) if number not in record.found]
     with progress_bars(console, *(f"candidate {number}" for number in waiting)) as shown:
         bars = dict(zip(waiting, shown, strict=True))
@@ -147,7 +150,7 @@ def find_best(
                     if estimator:
                         found = found._replace(estimate=estimator.routed_wirelength(found.placement))
                     else:
-                        found = found.with_check(judge.check(found.placement, stopped=watch.stopped).metrics)
+                        found = _checked(found, judge, console, stopped=watch.stopped)
             except KeyboardInterrupt:
                 return  # stopped meanwhile
             if not stopped.is_set():
@@ -168,28 +171,63 @@ def find_best(
 def _check_best(
     record: _Record, judge: FlatJudge, config: SearchConfig, *, stopped: threading.Event, console: Console
 ) -> None:
-    """Checks those of the candidates that the judge expects to be the best."""
-    best = sorted(record.found.values(), key=lambda one: (one.estimate, one.number))[: config.checked]
-    waiting = [one for one in best if one.check is None]
+    """Checks the candidates that the judge expects to be the best, until so many as are asked for found their room."""
+    while not stopped.is_set():
+        found = sorted(record.found.values(), key=lambda one: (one.estimate, one.number))
+        good = sum(one.check is not None and one.spread for one in found)
+        waiting = [one for one in found if one.check is None and one.spread][: config.checked - good]
+        if not waiting:
+            return
+        _check_all(waiting, record, judge, threads=config.threads, stopped=stopped, console=console)
+
+
+def _check_all(
+    waiting: Sequence[Candidate],
+    record: _Record,
+    judge: FlatJudge,
+    *,
+    threads: int,
+    stopped: threading.Event,
+    console: Console,
+) -> None:
+    """Checks these candidates, a bar for each."""
     with progress_bars(console, *(f"check of candidate {one.number}" for one in waiting)) as bars:
 
         def work(number: int) -> None:
-            one, bar = waiting[number], bars[number]
-            check = judge.check(
-                one.placement,
-                report=lambda overflow, share: bar(share, f"overflow {overflow:.1%}"),
-                stopped=stopped.is_set,
-            ).metrics
-            if not stopped.is_set():
-                record.add(one.with_check(check))
+            def show(overflow: float, share: float) -> None:
+                bars[number](share, f"density overflow {overflow:.1%}")
 
-        _do_all(work, range(len(waiting)), threads=config.threads, stopped=stopped)
+            one = _checked(waiting[number], judge, console, stopped=stopped.is_set, report=show)
+            if not stopped.is_set():
+                record.add(one)
+
+        _do_all(work, range(len(waiting)), threads=threads, stopped=stopped)
+
+
+def _checked(
+    one: Candidate,
+    judge: FlatJudge,
+    console: Console,
+    *,
+    stopped: Callable[[], bool],
+    report: Callable[[float, float], None] | None = None,
+) -> Candidate:
+    """The candidate with its check; where the cells cannot be placed, a line that says so, and none."""
+    try:
+        return one.with_check(judge.check(one.placement, report=report, stopped=stopped).metrics)
+    except DesignError as error:
+        console.print(f"candidate {one.number}: {error}", soft_wrap=True)
+        return one._replace(spread=False)
 
 
 def ranked(found: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates, the best first: whose cells found their room, checked, that overflow little, by their worth."""
+    """The candidates, the best first.
+
+    First those whose cells found their room, of these the checked ones, of these those that overflow little; then by
+    their worth.
+    """
     found = list(found)
-    overflows = [one.check.overflow for one in found if one.check]
+    overflows = [one.check.overflow for one in found if one.check and one.spread]
     most = min(overflows, default=0.0) + MORE_OVERFLOW
 
     def order(one: Candidate) -> tuple[bool, bool, bool, float, int]:
@@ -207,7 +245,8 @@ def _rounds(numbers: Sequence[int], method: str) -> list[list[int]]:
 
 
 def _worths(found: Mapping[int, Candidate]) -> dict[int, float]:
-    return {number: one.worth if one.spread else math.inf for number, one in found.items()}
+    """What says which ways did best: where there is a judge, what it expects, whether or not it was checked since."""
+    return {number: one.estimate or (one.worth if one.spread else math.inf) for number, one in found.items()}
 
 
 def candidates_table(found: Sequence[Candidate]) -> Table:
@@ -332,8 +371,6 @@ def _require_finished(result: SearchResult) -> None:
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.method, "placement": config.placement, "checkpoint": config.checkpoint}
-    if config.method == "portfolio":
-        begins["judge"] = config.judge
     return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
 
 

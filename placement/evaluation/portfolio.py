@@ -1,4 +1,4 @@
-"""`search method=portfolio`: unlike ways to search, each checked, and more searches of those that did best.
+"""`search method=portfolio`: unlike ways to search, and more searches of those that did best.
 
 No cost says which start and which weights suit a design: over made designs the best of these ways is up to 12% shorter
 after the check than a search with the chip cost from its own starts, and it is not the same one on each of them

@@ -39,7 +39,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     Ctrl-C ends the search with the best so far; the same command goes on from there.
 
     Raises:
-        ConfigError: the checkpoint cannot be used.
+        ConfigError: the checkpoint or the judge cannot be used.
         DesignError: the design or the placement cannot be used.
         OSError: a file cannot be written.
     """
@@ -101,7 +101,9 @@ def _evaluate_candidates(
     best = found[0]
     console.print(candidates_table(found))
     assert config.design is not None
-    flat = best.check or check_placement(config.design, design, best.placement, console).metrics
+    flat = best.check
+    if flat is None and not stopped.is_set():
+        flat = check_placement(config.design, design, best.placement, console).metrics
     metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
     console.print(metrics_table(metrics, title))
     described = {

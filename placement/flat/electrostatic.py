@@ -27,10 +27,10 @@ from placement.netlist.straps import CELL_SHARE, DENSITY
 
 OVERFLOW = 0.05
 """Stops when no more than this share of the macros' area stands in bins beyond their free area."""
-AROUND = 0.15
-"""The same, of `spread_clusters`: clusters are too coarse to fill corners, and scatter where they are made to."""
 APART_STILL = 0.2
 """The same, above which the legaliser would move macros far: then it is tried again."""
+AROUND = 0.15
+"""`OVERFLOW` of `spread_clusters`: clusters are too coarse to fill corners, and scatter where they are made to."""
 ITERATIONS = 1200
 """At most, of each attempt."""
 GROWTH = (1.08, 1.04)
@@ -78,7 +78,7 @@ def spread_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed:
     Args:
         netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.
         placement: ports and hard macros.
-        core: where clusters may stand, with what they keep clear of hard macros.
+        core: where clusters may stand, with what they keep clear of hard macros, of each as it is turned now.
         seed: of the first places and the fillers, at least 0.
 
     Raises:

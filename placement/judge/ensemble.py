@@ -5,6 +5,7 @@ Axis legend: B placements of one design, Q parts.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Sequence
@@ -75,6 +76,14 @@ class Ensemble(NamedTuple):
     factor: float
     designs: tuple[str, ...]
     seed: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights."""
+        weights = [array for member in self.members for _, array in sorted(member.parameters.items())]
+        return hashlib.sha256(
+            b"".join(np.ascontiguousarray(one).tobytes() for one in (*weights, *self.scaling))
+        ).hexdigest()
 
     def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
         """What it says of the hard macros' places in placements of the viewer's design.
@@ -163,6 +172,8 @@ def read(path: Path) -> Ensemble:
             designs=tuple(header["designs"]),
             seed=int(header["seed"]),
         )
+    except DesignError as error:
+        raise DesignError(f"{path}: {error}") from None
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (*DAMAGED_NPZ, TypeError) as error:

@@ -25,11 +25,15 @@ class Estimator:
     Args:
         design: whose.
         ensemble: the judge.
+
+    Attributes:
+        digest: tells the judge from others, whatever its file is called.
     """
 
     def __init__(self, design: Design, ensemble: Ensemble) -> None:
         keep_compilations()
         self._viewer, self._ensemble, self._lock = Viewer(design), ensemble, threading.Lock()
+        self.digest = ensemble.digest
         self._unit = self._viewer.scale * float(design.netlist.net_weight.sum())
 
     def routed_wirelength(self, placement: Placement) -> float:
@@ -54,9 +58,11 @@ def read_judge(judge: str, *, key: str = "judge") -> Ensemble:
         ConfigError: there is none, or the file is no judge.
     """
     path = Path(judge)
-    if not path.exists():
+    if not path.is_file():
         if judge != SHIPPED:
-            raise ConfigError(f"{key}={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file")
+            raise ConfigError(
+                f"{key}={judge!r}: must be a file of `judge train`, or {SHIPPED}, or none: there is no such file"
+            )
         path = data_folder("judges") / f"{SHIPPED}.npz"
     try:
         return read(path)

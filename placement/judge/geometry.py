@@ -87,10 +87,8 @@ class Viewer:
         self.weight = netlist.net_weight[self._nets] / netlist.net_weight[self._nets].sum()
         self.degree = degree[self._nets]
         self._clear = np.maximum(design.own_straps, design.constraints.halo[netlist.hard]).T  # [2, H], orientation N
-        halo = np.zeros((netlist.num_nodes, 4))
-        halo[netlist.hard] = np.tile(self._clear.T, 2)
         blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
-        self._core = Core(canvas.width, canvas.height, blockages=blockages, halo=halo)
+        self._core = Core(canvas.width, canvas.height, blockages=blockages)
 
     @property
     def cell_area(self) -> float:
@@ -132,8 +130,11 @@ class Viewer:
 
     def spread(self, placement: Placement) -> Placement:
         """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
+        halo = np.stack(self.design.constraints.sides(placement.orientation) * 2, axis=1)  # left, bottom, right, top
+        halo[self._hard] = np.maximum(halo[self._hard], self.design.own_straps)
+        core = dataclasses.replace(self._core, halo=halo)
         try:
-            return spread_clusters(self.design.netlist, placement, self._core)
+            return spread_clusters(self.design.netlist, placement, core)
         except DesignError:  # no soft macros, or no room for them
             return placement
 

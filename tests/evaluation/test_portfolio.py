@@ -1,4 +1,4 @@
-"""`search method=portfolio`: several ways to search, each result checked."""
+"""`search method=portfolio`: several ways to search, each result checked, or those that a judge chooses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,8 +15,10 @@ from placement.cli.main import main
 from placement.config import CostConfig, CostWeights
 from placement.evaluation import candidates
 from placement.evaluation.candidates import MORE_OVERFLOW, Candidate, find_best, ranked
+from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
 from placement.evaluation.portfolio import WAYS, ways_of
 from placement.evaluation.settings import SearchConfig
+from placement.judge.estimate import read_judge
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
 from placement.report.metrics import FlatMetrics
@@ -84,17 +87,67 @@ def test_the_judge_says_which_are_checked(made: Path, judged: Path) -> None:
         assert found[number]["estimate"] == pytest.approx(routed[number], rel=0.3)
 
 
-def test_a_judge_of_ones_own_is_taken_and_what_is_none_is_refused(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["search", f"design={made}", *(word for word in WORDS if "judge" not in word), f"out={tmp_path}"]
-    assert main([*words, "judge=nowhere.npz"]) == 2
-    assert "judge='nowhere.npz': must be a file of `judge train`, or base" in capsys.readouterr().err
+def test_a_judge_of_ones_own_is_taken(made: Path, judged: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.npz"
-    own.write_bytes((data_folder("judges") / "base.npz").read_bytes()[:1000])
-    assert main([*words, f"judge={own}"]) == 2
-    assert "no judge, or a damaged one" in capsys.readouterr().err
-    assert not (tmp_path / "candidates.json").exists()
+    own.write_bytes((data_folder("judges") / "base.npz").read_bytes())
+    words = [*(word for word in WORDS if "judge" not in word and "candidates" not in word), "candidates=1"]
+    assert main(["search", f"design={made}", *words, f"judge={own}", f"out={tmp_path}"]) == 0
+    (one,) = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
+    first = next(one for one in json.loads((judged / "candidates.json").read_text())["candidates"] if not one["number"])
+    assert one["estimate"] == pytest.approx(first["estimate"], rel=1e-6)
+    assert one["check"] is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["judge=nowhere.npz"], "judge='nowhere.npz': must be a file of `judge train`, or base, or none"),
+        (["judge=cut.npz"], "no judge, or a damaged one"),
+        (["judge=none", "checks=2"], "checks=2: only of method=portfolio with a judge"),
+        (["method=anneal", "checks=2"], "checks=2: only of method=portfolio with a judge"),
+        (["method=anneal", "judge=cut.npz"], "judge='cut.npz': only of method=portfolio"),
+    ],
+)
+def test_a_judge_that_cannot_be_used_is_refused(
+    words: list[str],
+    said: str,
+    made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "cut.npz").write_bytes((data_folder("judges") / "base.npz").read_bytes()[:1000])
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", f"design={made.resolve()}", *WORDS[:3], *words, "out=out"]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_that_name_is_no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "base").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(read_judge("base").members) == 4
+
+
+def test_a_candidate_whose_cells_cannot_be_placed_gives_way_to_the_next(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check, tried = FlatJudge.check, list[object]()
+
+    def fail_first(judge: FlatJudge, *args: Any, **options: Any) -> FlatFound:
+        tried.append(args)
+        if len(tried) == 1:
+            raise DesignError("no room for cells")
+        return check(judge, *args, **options)
+
+    monkeypatch.setattr(FlatJudge, "check", fail_first)
+    words = ["method=portfolio", "moves=1000", "candidates=3", "checks=1", "plots=false"]
+    assert main(["search", f"design={made}", *words, f"out={tmp_path}"]) == 0
+    found = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
+    first, second, third = sorted(found, key=lambda one: one["estimate"])
+    assert f"candidate {first['number']}: no room for cells" in capsys.readouterr().out
+    assert not first["spread"] and second["check"] and not third["check"]
+    assert json.loads((tmp_path / "metrics.json").read_text())["candidate"] == second["number"]
 
 
 @pytest.mark.parametrize(("judge", "stops"), [("none", 3), ("base", 3), ("base", 7)])
@@ -171,6 +224,18 @@ def test_what_overflows_more_than_the_best_ranks_behind() -> None:
     crowded, longer, within = one(0, 90.0, 0.05), one(1, 100.0, 0.0), one(2, 95.0, 0.9 * MORE_OVERFLOW)
     apart = one(3, 80.0, 0.0, spread=False)
     assert ranked([crowded, longer, within, apart]) == [within, longer, crowded, apart]
+
+
+def test_of_checked_and_unchecked_candidates_the_checked_come_first() -> None:
+    design = load("toy6")
+    check = FlatMetrics(1.0, 0.0, 100.0, 0.0, 0, 1.0)
+    checked, promising, apart = (
+        Candidate(number, "start", 0.1, 1.0, 10, 0.0, spread, 0.0, estimate, of, design.initial)
+        for number, (spread, estimate, of) in enumerate(((True, 95.0, check), (True, 80.0, None), (False, 70.0, check)))
+    )
+    assert ranked([apart, promising, checked]) == [checked, promising, apart]
+    # What was checked since does not change which ways did best.
+    assert candidates._worths({0: checked, 1: promising}) == {0: 95.0, 1: 80.0}
 
 
 def test_what_it_needs_is_said_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:

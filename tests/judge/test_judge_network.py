@@ -74,7 +74,7 @@ def test_boxes_hold_their_pins(design, placements):
 
 
 def test_cells_have_room_once_clusters_are_spread(design, placements):
-    """What stands where there is no room is less than of the macros that the chip cost places."""
+    """Less stands where there is no room than with the soft macros annealed."""
     excess = Viewer(design).see(placements).parts[:, [PARTS.index("excess"), PARTS.index("spread excess")]]
     assert (excess[:, 1] < excess[:, 0]).all()
 
@@ -254,6 +254,33 @@ def test_a_judge_is_written_and_read(design, placements, tmp_path):
     assert np.array_equal(found.ridge, ensemble().ridge)
     assert own.wirelength.mean() == pytest.approx(0, abs=1e-6)
     assert (own.deviation > 0).all()
+
+
+def test_a_judge_of_another_form_is_told_apart(tmp_path, monkeypatch):
+    path = tmp_path / "old.npz"
+    with monkeypatch.context() as before:
+        before.setattr("placement.judge.ensemble.FORM", 1)
+        save(path, ensemble())
+    with pytest.raises(DesignError, match=r"old.npz: is of form 1; this version reads form 2: train it again"):
+        read(path)
+
+
+def test_halos_turn_with_their_macros(design, placements):
+    """A macro that lies on its side has the halo of one that is drawn so."""
+    hard = int(design.netlist.hard[0])
+    halo = np.zeros((design.netlist.num_nodes, 2))
+    halo[hard] = 8.0, 0.0
+    design = dataclasses.replace(design, straps=0.0, constraints=dataclasses.replace(design.constraints, halo=halo))
+    one = placements[0]
+    turned = dataclasses.replace(
+        one, orientation=np.where(np.arange(len(one.x)) == hard, 4, one.orientation).astype(np.int8)
+    )
+    cores = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(geometry, "spread_clusters", lambda netlist, placement, core: cores.append(core) or placement)
+        for placement in (one, turned):
+            Viewer(design).spread(placement)
+    assert [core.halo[hard].tolist() for core in cores] == [[8.0, 0.0, 8.0, 0.0], [0.0, 8.0, 0.0, 8.0]]
 
 
 def test_a_judge_that_is_cut_is_refused(tmp_path):
