@@ -73,7 +73,7 @@ def spread_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed:
     """Places the soft macros that are not fixed around hard macros as they stand: the flat check, coarse and quick.
 
     Over placements of one design its wirelength ranks as the flat check's routed one does, with a Kendall's τ of 0.8 to
-    0.95 (docs/experiments/2026-11-judge.md), in a twentieth of the time or less.
+    0.95 (docs/experiments/2026-11-judge.md), in about a twentieth of the time.
 
     Args:
         netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.
