@@ -1,6 +1,6 @@
 """What `search method=portfolio` is worth beside a search with the chip cost alone, at equal CPU time.
 
-    python benchmarks/bench_portfolio.py OUT DESIGN … [--time 1] [--candidates 16] [--checks 3] [--judge base] [--seeds 5]
+    python benchmarks/bench_portfolio.py OUT DESIGN … [--time 1] [--candidates 16] [--checks 3] [--judge base]
 
 DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
 The portfolio's command is timed, with loading, compiling and checks; then `search method=anneal` gets as many CPU
