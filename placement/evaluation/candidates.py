@@ -171,14 +171,26 @@ def find_best(
 def _check_best(
     record: _Record, judge: FlatJudge, config: SearchConfig, *, stopped: threading.Event, console: Console
 ) -> None:
-    """Checks the candidates that the judge expects to be the best, until so many as are asked for found their room."""
+    """Checks those of `most_promising`, until so many as are asked for found their room."""
     while not stopped.is_set():
-        found = sorted(record.found.values(), key=lambda one: (one.estimate, one.number))
+        found = most_promising(record.found)
         good = sum(one.check is not None and one.spread for one in found)
         waiting = [one for one in found if one.check is None and one.spread][: config.checked - good]
         if not waiting:
             return
         _check_all(waiting, record, judge, threads=config.threads, stopped=stopped, console=console)
+
+
+def most_promising(found: Mapping[int, Candidate]) -> list[Candidate]:
+    """Judged candidates in the order in which they are checked: the best of each way, then the second best, and so on.
+
+    A judge ranks results of one way better than those of unlike ways: its errors are alike where the starts are.
+    """
+    ways = ways_of(max(found, default=-1) + 1, _worths(found))
+    ranks: dict[int, int] = {}
+    for one in sorted(found.values(), key=lambda one: (one.estimate, one.number)):
+        ranks[one.number] = sum(ways[other] == ways[one.number] for other in ranks)
+    return sorted(found.values(), key=lambda one: (ranks[one.number], one.estimate, one.number))
 
 
 def _check_all(
