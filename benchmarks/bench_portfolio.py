@@ -1,6 +1,6 @@
 """What `search method=portfolio` is worth beside a search with the chip cost alone, at equal CPU time.
 
-    python benchmarks/bench_portfolio.py OUT DESIGN … [--time 1] [--candidates 16] [--checks 3] [--judge base]
+    python benchmarks/bench_portfolio.py OUT DESIGN … [--time 4] [--candidates 4] [--seeds 5] [--judge base --checks 3]
 
 DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
 The portfolio's command is timed, with loading, compiling and checks; then `search method=anneal` gets as many CPU
@@ -35,7 +35,7 @@ def measure(design: Path, seed: int, args: argparse.Namespace) -> None:
             continue
         if placer == "portfolio":
             words = ["method=portfolio", f"time={args.time:g}", f"candidates={args.candidates}"]
-            words += [f"checks={args.checks}", f"judge={args.judge}"]
+            words += [f"checks={args.checks}", f"judge={args.judge}"] if args.judge != "none" else []
         else:
             words = ["method=anneal", f"time={seconds:.1f}"]
         words = ["search", "plots=false", *words]
@@ -77,10 +77,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("designs", type=Path, nargs="+")
-    parser.add_argument("--time", type=float, default=1.0, help="CPU seconds of each of the portfolio's searches")
-    parser.add_argument("--candidates", type=int, default=16)
-    parser.add_argument("--checks", type=int, default=3, help="of the candidates, where a judge chooses them")
-    parser.add_argument("--judge", default="base", help="none: all candidates are checked")
+    parser.add_argument("--time", type=float, default=4.0, help="CPU seconds of each of the portfolio's searches")
+    parser.add_argument("--candidates", type=int, default=4)
+    parser.add_argument("--judge", default="none", help="chooses the candidates that are checked; none: all are")
+    parser.add_argument("--checks", type=int, default=3, help="of the candidates, where there is a judge")
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)

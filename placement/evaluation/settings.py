@@ -109,8 +109,6 @@ class SampledCost(CostConfig, group="cost."):
 TRAINED_COST = SampledCost()
 PORTFOLIO_CANDIDATES = 8
 """Of `method=portfolio`, where nothing is said: two rounds."""
-SHIPPED_JUDGE = "base"
-"""The name of the judge that comes with the project."""
 NO_JUDGE = "none"
 """`judge` of a portfolio whose candidates are all checked."""
 CANDIDATES_A_CHECK = 4
@@ -159,7 +157,7 @@ class SearchConfig(AnnealSettings):
     placement: str | None = None
     moves: Count | None = None
     candidates: Count | None = None
-    judge: str = SHIPPED_JUDGE
+    judge: str = NO_JUDGE
     checks: Count | None = None
     animation: bool | None = None
 
@@ -175,7 +173,7 @@ class SearchConfig(AnnealSettings):
             )
         if self.checks is not None and (self.method != "portfolio" or self.judge == NO_JUDGE):
             raise ConfigError(f"checks={self.checks}: only of method=portfolio with a judge")
-        if self.judge not in (SHIPPED_JUDGE, NO_JUDGE) and self.method != "portfolio":
+        if self.judge != NO_JUDGE and self.method != "portfolio":
             raise ConfigError(f"judge={self.judge!r}: only of method=portfolio")
         if self.method in ("mixed_size", "portfolio") and self.design is None:
             raise ConfigError(f"method={self.method}: needs design=, the folder of an imported design")

@@ -25,7 +25,8 @@ from placement.report.metrics import FlatMetrics
 from placement.search.starts import Start
 from placement.training import mixed_size
 
-WORDS = ["method=portfolio", "moves=4000", "candidates=6", "judge=none", "json=true", "plots=false"]
+WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]
+JUDGED = [*WORDS, "judge=base"]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_the_least_routed_wirelength_is_kept(made: Path, searched: Path, capsys:
 @pytest.fixture(scope="module")
 def judged(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("judged")
-    assert main(["search", f"design={made}", *(word for word in WORDS if "judge" not in word), f"out={folder}"]) == 0
+    assert main(["search", f"design={made}", *JUDGED, f"out={folder}"]) == 0
     return folder
 
 
@@ -143,7 +144,7 @@ def test_a_candidate_whose_cells_cannot_be_placed_gives_way_to_the_next(
         return check(judge, *args, **options)
 
     monkeypatch.setattr(FlatJudge, "check", fail_first)
-    words = ["method=portfolio", "moves=1000", "candidates=3", "checks=1", "plots=false"]
+    words = ["method=portfolio", "moves=1000", "candidates=3", "judge=base", "checks=1", "plots=false"]
     assert main(["search", f"design={made}", *words, f"out={tmp_path}"]) == 0
     found = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
     first, second, third = sorted(found, key=lambda one: one["estimate"])
