@@ -2,7 +2,7 @@
 
 A cost that takes microseconds cannot see what the flat check sees, and searches of unlike seeds differ more after the
 check than in the cost. So the check chooses. With `method=portfolio` it chooses among ways to search, too, and a
-trained judge says which of the results are worth a check.
+trained judge may say which of the results are worth a check.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Candidate(NamedTuple):
         spread: whether the cells found their room; True where they were not placed.
         beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm; 0 of a portfolio.
         estimate: µm, the routed wirelength that a judge expects; 0 without one.
-        check: the whole flat check's figures, of `method=portfolio` only, and of those that the judge chose.
+        check: the whole flat check's figures, of `method=portfolio` only; with a judge, of those that it chose.
         placement: of the clustered design.
     """
 
@@ -103,8 +103,8 @@ def find_best(
 ) -> list[Candidate]:
     """Searches `config.count` times, `config.threads` at once; the results, the best first.
 
-    Of a portfolio with a judge, `config.checked` of the results are checked, once all were found: those that it expects
-    to be the best.
+    Of a portfolio with a judge, `config.checked` of the results are checked, once all were found: those that are first
+    among the `most_promising`.
 
     Stopped before the end, those that were found; the same call goes on from there.
 

@@ -48,7 +48,8 @@ def spread_cells(
         placement: macros, ports and fixed cells.
         core: where cells may stand, with halos of its own; the larger one counts.
         dense: µm, the wirelength of `flat_check`; infinite: one attempt, whatever comes of it.
-        straps: µm around each macro; None: `straps_of` the design.
+        straps: µm around each macro; of a design with clusters its `own_straps`, which its cost counts, too. None: as
+            `straps_of` the netlist.
         settings: of the placer; its density is not read.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often.

@@ -47,12 +47,11 @@ class Estimator:
         return self._unit * float(np.exp(level))
 
 
-def read_judge(judge: str, *, key: str = "judge") -> Ensemble:
+def read_judge(judge: str) -> Ensemble:
     """A judge by its file, or the one that comes with the project by its name.
 
     Args:
         judge: a path, or `SHIPPED`; what is there under that path comes first.
-        key: the setting, for messages.
 
     Raises:
         ConfigError: there is none, or the file is no judge.
@@ -61,10 +60,10 @@ def read_judge(judge: str, *, key: str = "judge") -> Ensemble:
     if not path.is_file():
         if judge != SHIPPED:
             raise ConfigError(
-                f"{key}={judge!r}: must be a file of `judge train`, or {SHIPPED}, or none: there is no such file"
+                f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}, or none: there is no such file"
             )
         path = data_folder("judges") / f"{SHIPPED}.npz"
     try:
         return read(path)
     except DesignError as error:
-        raise ConfigError(f"{key}={judge!r}: {error}") from None
+        raise ConfigError(f"judge={judge!r}: {error}") from None

@@ -61,9 +61,8 @@ def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
     examples = [read_example(folder) for folder in design_folders(data)]
     made = []
     for number, example in enumerate(examples):
-        wirelength = (
-            example.geometry.parts @ np.array([0.5, 0, 0, 0, 0, 0, 0, 0, 1.0, 0]) + number
-        )  # a level of its own
+        level = number  # of its own
+        wirelength = example.geometry.parts @ np.array([0.5, 0, 0, 0, 0, 0, 0, 0, 1.0, 0]) + level
         made.append(example._replace(targets=example.targets._replace(wirelength=wirelength)))
     for example in made:
         said = example.geometry.parts @ fit_ridge(made)
