@@ -23,6 +23,7 @@ from tests.support.oracle import (
 
 USABLE = 0.7
 CELL_SHARE = 0.5
+TARGET_DENSITY, LARGE_BLOCK, SPREAD_WEIGHT = 0.7, 8, 0.3
 TREES = {
     **{3: 1.0, 4: 1.0828, 5: 1.1536, 6: 1.2206, 7: 1.2823, 8: 1.3385, 9: 1.3991, 10: 1.4493, 15: 1.6899, 20: 1.8924},
     **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933},
@@ -109,19 +110,27 @@ def _kept_free(
 
 
 def room_length(design: Design, hard: Map, soft: Map) -> float:
-    """µm of wire, weighted: overfull area goes as far as the side of each block that it must leave; its pins follow."""
+    """µm of wire, weighted: overfull area goes as far as the side of each block that it must leave; its pins follow.
+
+    In large blocks what is beyond the room at the target density counts in part, too.
+    """
     canvas, netlist = design.canvas, design.netlist
     cell_area, side = canvas.cell_width * canvas.cell_height, (canvas.cell_width + canvas.cell_height) / 2
     way, size = 0.0, 1
     while True:
         for bottom in range(0, canvas.rows, size):
             for left in range(0, canvas.columns, size):
-                spare = [
-                    soft[row][column] - max(0.0, 1.0 - hard[row][column])
+                block = [
+                    (row, column)
                     for row in range(bottom, min(bottom + size, canvas.rows))
                     for column in range(left, min(left + size, canvas.columns))
                 ]
-                way += size * side * cell_area * max(0.0, math.fsum(spare))
+                cells = math.fsum(soft[row][column] for row, column in block)
+                free = math.fsum(max(0.0, 1.0 - hard[row][column]) for row, column in block)
+                overfull = max(0.0, cells - free)
+                if size >= LARGE_BLOCK:
+                    overfull += SPREAD_WEIGHT * max(0.0, cells / TARGET_DENSITY - free)
+                way += size * side * cell_area * overfull
         if size >= canvas.rows and size >= canvas.columns:
             break
         size *= 2

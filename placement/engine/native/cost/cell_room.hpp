@@ -10,8 +10,9 @@ namespace placement {
 
 // The way that overfull area must go is bounded by blocks of bins: what is too much in a block of side s has to leave
 // it, and so goes about s, at every size of blocks from one bin to the canvas, each doubling the last (as in
-// embeddings of the earth mover's distance: Indyk, Thaper, 2003). Kept for all sizes while macros come and go, in
-// multiples of a power of two: taking away leaves no trace.
+// embeddings of the earth mover's distance: Indyk, Thaper, 2003). Cells may be dense in a few bins, but a large block has
+// to leave them the room that a flow spreads them to: what is beyond that counts in part, too. Kept for all sizes while
+// macros come and go, in multiples of a power of two: taking away leaves no trace.
 class CellRoom {
  public:
   // `most`: bins that all macros together could fill.
@@ -25,13 +26,20 @@ class CellRoom {
   double way() const;
 
  private:
+  struct Overfull {  // in bins
+    double area = 0;            // beyond the room, summed over the blocks that have too much
+    std::vector<double> spare;  // [blocks] area that is too much, or too little (below 0)
+    void clear();
+    // Adds `areas` [rows, columns] to the blocks from `first` on, of lines of `stride`.
+    void add(const double* areas, int first, int stride, int columns, int rows);
+  };
   struct Level {  // blocks of one size
     int columns, rows;
-    double side;                // bins
-    double overfull;            // area beyond the free room, in bins, summed over the blocks that have too much
-    std::vector<double> spare;  // [blocks] area that is too much, or too little (below 0)
+    double side;       // bins
+    Overfull full;     // where cells fill the room
+    Overfull spread;   // where they fill it to the target density; of large blocks only
   };
-  void change(int first_column, int first_row, int columns, int rows);
+  void change(int first_column, int first_row, int columns, int rows, bool hard);
 
   double per_width_, per_height_;  // bins per µm
   double scale_;                   // µm³ for a bin that goes a bin's side
@@ -39,6 +47,7 @@ class CellRoom {
   std::vector<double> hard_;  // [bins] share under hard macros
   std::vector<Level> levels_;
   std::vector<double> areas_, folded_;  // [rows, columns] of a box of bins, what is added; of the blocks one size larger
+  std::vector<double> spread_;          // [rows, columns] areas_, spread to the target density
 };
 
 }  // namespace placement
