@@ -105,6 +105,20 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
     assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 10.0 / 80.0)
 
 
+@pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
+def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: int, beyond: float) -> None:
+    """Clusters fill so many of the 32 gcells beside a macro, one each: none is overfull, the canvas is too dense."""
+    side = math.sqrt(200.0)  # at half utilisation
+    nodes = [Node("m", NodeKind.HARD, 20.0, 40.0, 40.0, 80.0)] + [
+        Node(f"s{i}", NodeKind.SOFT, 45.0 + 10.0 * (i % 4), 5.0 + 10.0 * (i // 4), side, side) for i in range(clusters)
+    ]
+    design = build("beside", square_canvas(8, 8), nodes, [Net([("s0", 0.0, 0.0), ("s1", 0.0, 0.0)])])
+    design = dataclasses.replace(design, straps=0.0)
+    # So many gcells of 100 µm² go the canvas's 80 µm, three tenths counted · 2 pins / the clusters' area, over 160 µm.
+    expected = 0.3 * beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 160.0
+    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx(expected)
+
+
 def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
     def straps(cells: float) -> float:
         side = math.sqrt(2 * cells)  # at half utilisation
