@@ -11,7 +11,7 @@ namespace {
 constexpr double kTargetDensity = 0.7;
 
 // Bins along the sides of the smallest blocks that are held to it, and what the area beyond it counts
-// (docs/experiments/2026-11-chip-cost.md).
+// (docs/experiments/2026-11-target-density.md).
 constexpr double kLargeBlock = 8;
 constexpr double kSpreadWeight = 0.3;
 
