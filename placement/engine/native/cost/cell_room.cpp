@@ -7,7 +7,8 @@
 namespace placement {
 namespace {
 
-// Share of the free room that a flow lets cells fill: OpenROAD's default, and what the flat check spreads them to.
+// Share of the free room that a flow lets cells fill: OpenROAD's default, and what the flat check spreads them to
+// (`DENSITY` in netlist/straps.py).
 constexpr double kTargetDensity = 0.7;
 
 // Bins along the sides of the smallest blocks that are held to it, and what the area beyond it counts
@@ -94,8 +95,10 @@ void CellRoom::change(int first_column, int first_row, int columns, int rows, bo
     const int first = first_row * level.columns + first_column, count = columns * rows;
     level.full.add(areas_.data(), first, level.columns, columns, rows);
     if (!level.spread.spare.empty()) {
-      if (!hard) std::transform(areas_.begin(), areas_.begin() + count, spread_.begin(),
-                                [this](double area) { return rounder_(area / kTargetDensity); });
+      if (!hard) {
+        std::transform(areas_.begin(), areas_.begin() + count, spread_.begin(),
+                       [this](double area) { return rounder_(area / kTargetDensity); });
+      }
       level.spread.add((hard ? areas_ : spread_).data(), first, level.columns, columns, rows);
     }
     if (&level == &levels_.back()) return;
