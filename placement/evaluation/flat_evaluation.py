@@ -13,7 +13,7 @@ from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import spread_cells
+from placement.flat.routable import cell_utilization, spread_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
@@ -135,13 +135,14 @@ class FlatJudge:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
+        straps = self._design.own_straps
         placed = self._place(placement, _half(report, 0.0), stopped)
         spread = spread_cells(
             self._flat.netlist,
             placed.placement,
             self._core,
             dense=placed.result.wirelength,
-            straps=self._design.own_straps,
+            straps=straps,
             settings=SETTINGS,
             report=_half(report, 0.5),
             stopped=stopped,
@@ -156,6 +157,7 @@ class FlatJudge:
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
             flat_seconds=placed.result.seconds + spread.seconds + route.seconds,
             flat_converged=placed.result.converged and spread.converged,
+            cell_utilization=cell_utilization(self._flat.netlist, spread.placement, self._core, straps=straps),
         )
         return FlatFound(metrics, placed, route)
 

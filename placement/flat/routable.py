@@ -24,6 +24,8 @@ from placement.netlist.straps import DENSITY, straps_between
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
 do not come back from there."""
+STRAPS_PRECISION = 1e-3
+"""Of the straps' width, where it is searched for."""
 
 
 def spread_cells(
@@ -39,7 +41,8 @@ def spread_cells(
 ) -> FlatResult:
     """Places all standard cells as `flat_check` does, at `DENSITY` and clear of the macros by `straps`.
 
-    Where the cells do not fit so, the density rises; where they still do not, or fly apart, the straps get less.
+    Where the cells do not fit so, the density rises; where they still do not, the straps get less, as little as will
+    do, and half of that where the cells fly apart.
     Where they scatter, to more than `SCATTERED` times `dense`, or do not converge, they are placed once more, with half
     the growth of the weight. Where they scatter again the result has not converged: no flow could leave them so.
 
@@ -114,16 +117,63 @@ def straps_of(netlist: Netlist, core: Core) -> float:
     return straps_between(netlist.width[hard], netlist.height[hard], core=core.width * core.height, cells=area)
 
 
+def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, straps: float | None = None) -> float:
+    """The cells' area over the room that is clear of the macros by `straps`; above `DENSITY` it lacks room.
+
+    Args:
+        netlist: the flat one.
+        placement: macros, ports and fixed cells.
+        core: as of `spread_cells`.
+        straps: as of `spread_cells`.
+
+    Raises:
+        DesignError: see `flat_problem`.
+    """
+    room = _Room(netlist, placement, core)
+    free = room.free(straps_of(netlist, core) if straps is None else straps)
+    return room.cell_area / free if free > 0 else np.inf
+
+
+class _Room:
+    """What macros leave free of straps of any width."""
+
+    def __init__(self, netlist: Netlist, placement: Placement, core: Core) -> None:
+        problem = flat_problem(netlist, placement, core)
+        self._netlist, self._placement, self._core = netlist, placement, core
+        self._grid = grid_for(problem)
+        self._movable = np.zeros(netlist.num_nodes, bool)
+        self._movable[problem.cells] = True
+        self.cell_area = problem.cell_area  # µm²
+
+    def core(self, straps: float) -> Core:
+        """The core whose halos are `straps` µm at least."""
+        return dataclasses.replace(self._core, halo=np.maximum(np.asarray(self._core.halo), straps))
+
+    def free(self, straps: float) -> float:
+        """µm²."""
+        fixed = fixed_rectangles(self._netlist, self._placement, self.core(straps), movable=self._movable)
+        return float((1 - blocked_share(fixed, self._grid)).sum()) * self._grid.bin_area
+
+    def holds(self, straps: float) -> bool:
+        """Whether the cells fit at all."""
+        return self.cell_area <= FULLEST * self.free(straps)
+
+    def widest(self, straps: float) -> float:
+        """The widest straps, up to `straps` µm, beside which the cells fit; 0 where they never do."""
+        if self.holds(straps):
+            return straps
+        low, high = 0.0, straps
+        while high - low > STRAPS_PRECISION * straps:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.holds(middle) else (low, middle)
+        return low
+
+
 def _rooms(netlist: Netlist, placement: Placement, core: Core, widest: float) -> Iterator[tuple[Core, float]]:
     """Cores with halos up to `widest` µm, and densities, the first choice first; all but the last hold the cells."""
-    problem = flat_problem(netlist, placement, core)
-    grid = grid_for(problem)
-    movable = np.zeros(netlist.num_nodes, bool)
-    movable[problem.cells] = True
-    for straps in dict.fromkeys((widest, widest / 2)):
-        room = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), straps))
-        fixed = fixed_rectangles(netlist, placement, room, movable=movable)
-        free = float((1 - blocked_share(fixed, grid)).sum()) * grid.bin_area
-        if problem.cell_area <= FULLEST * free:
-            yield room, max(DENSITY, problem.cell_area / (FULLEST * free))
+    room = _Room(netlist, placement, core)
+    straps = room.widest(widest)
+    for width in dict.fromkeys((straps, straps / 2)):
+        if room.holds(width):
+            yield room.core(width), max(DENSITY, room.cell_area / (FULLEST * room.free(width)))
     yield core, 1.0

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, Sample, is_design, write_sample, write_table
+from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, Sample, is_design, read_samples, write_sample, write_table
 from placement.judge.made_designs import make_design
 from placement.judge.recipes import make_placement, recipes
 from placement.judge.settings import DataConfig
 from placement.judge.truth import FlatTruth
+from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.importing import write_design
 from placement.netlist.load import find, load
@@ -96,6 +97,7 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
         _write_design(task)
     design = load(str(task.folder))
     made, truth = 0, None
+    known = {_places(design, sample.placement): sample.name for sample in read_samples(task.folder)[1]}
     for recipe in recipes(task.config.placements, seed=task.seed, spacings=task.config.spacings):
         if (task.folder / SAMPLES_NAME / f"{recipe.name}.npz").exists():
             continue
@@ -105,6 +107,10 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
         try:
             placement = make_placement(design, recipe, moves=task.config.moves)
             searched = time.process_time() - begun
+            places = _places(design, placement)
+            if places in known:
+                show(f"{task.folder.name} {recipe.name}: left out: its macros are placed as those of {known[places]}")
+                continue
             truth = truth or FlatTruth(task.folder, design)
             found = truth.check(placement, stopped=stopped)
         except DesignError as error:
@@ -114,6 +120,7 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
             return made
         write_sample(task.folder, Sample(recipe.name, placement, found))
         made += 1
+        known[places] = recipe.name
         show(
             f"{task.folder.name} {recipe.name}: flat {found.flat_wirelength:.5g} µm, "
             f"routed {found.routed_wirelength:.5g} µm, overflow {found.overflow:.2%}; "
@@ -121,6 +128,12 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
         )
     write_table(task.folder)
     return made
+
+
+def _places(design: Design, placement: Placement) -> bytes:
+    """What tells placements of the hard macros apart: all that the flat check reads of them."""
+    hard = design.netlist.hard
+    return b"".join(part[hard].tobytes() for part in (placement.x, placement.y, placement.orientation))
 
 
 def _write_design(task: Task) -> None:

@@ -13,8 +13,8 @@ from placement.flat import routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import spread_cells, straps_of
-from placement.netlist.design import NodeKind, Placement
+from placement.flat.routable import cell_utilization, spread_cells, straps_of
+from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
 from placement.netlist.straps import DENSITY, STRAPS
@@ -53,6 +53,32 @@ def found(divided: bool) -> Both:
     netlist, placement = made().netlist, wall() if divided else made().placement
     dense = flat_check(netlist, placement, core(), settings=SETTINGS)
     return Both(dense, spread_cells(netlist, placement, core(), settings=SETTINGS))
+
+
+ROW = Core(width=50.0, height=14.0)
+
+
+def row_of_macros(cells: int) -> tuple[Netlist, Placement]:
+    """Four macros of 10 by 10 µm in a row in the middle of `ROW`, cells of 1 by 1 µm in a chain."""
+    count = cells + 4
+    hard = np.arange(count) >= cells
+    side = np.where(hard, 10.0, 1.0)
+    netlist = Netlist(
+        names=tuple(f"n{node}" for node in range(count)),
+        kind=np.where(hard, NodeKind.HARD, NodeKind.CELL).astype(np.int8),
+        width=side,
+        height=side,
+        file_index=np.arange(count),
+        pin_node=np.repeat(np.arange(cells), 2),
+        pin_dx=np.zeros(2 * cells),
+        pin_dy=np.zeros(2 * cells),
+        net_weight=np.ones(cells - 1),
+        net_start=2 * np.arange(cells),
+        net_pins=np.arange(2 * cells - 2) + 1,
+    )
+    x = np.concatenate([np.full(cells, 25.0), 7.0 + 12.0 * np.arange(4)])
+    everywhere = np.ones(count, bool)
+    return netlist, Placement(x, np.full(count, 7.0), np.zeros(count, np.int8), placed=everywhere, fixed=hard)
 
 
 def near_macros(placed: Placement, margin: float) -> float:
@@ -111,6 +137,24 @@ def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytes
         spread_cells(made().netlist, wall(), tight)
     (straps, share), *_, last = tried
     assert straps <= 5.0 and DENSITY < share < 1.0 and last == (0.0, 1.0)
+
+
+def test_straps_get_as_little_less_as_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Straps of w µm leave 700 - 4 (10 + 2w)² µm² of the row's core; cells may fill nine tenths of that."""
+    tried: list[tuple[float, float]] = []
+
+    def check(*arguments: Any, settings: PlacerSettings, **_: object) -> FlatResult:
+        tried.append((float(np.max(arguments[2].halo)), settings.density))
+        return found(False).spread
+
+    monkeypatch.setattr(routable, "flat_check", check)
+    for cells, straps, density in ((60, 1.0, DENSITY), (100, 1.0, 100 / 0.9 / 124), (200, None, 1.0), (290, 0.0, 1.0)):
+        tried.clear()
+        netlist, placement = row_of_macros(cells)
+        spread_cells(netlist, placement, ROW, straps=1.0)
+        as_wide_as_will_do = (np.sqrt((700 - cells / 0.9) / 4) - 10) / 2
+        assert tried == [pytest.approx((as_wide_as_will_do if straps is None else straps, density), abs=2e-3)]
+        assert cell_utilization(netlist, placement, ROW, straps=1.0) == pytest.approx(cells / 124)
 
 
 def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:

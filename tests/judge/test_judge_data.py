@@ -10,6 +10,7 @@ from rich.console import Console
 
 from placement.config import ConfigError
 from placement.engine.costs import legality
+from placement.judge import generation
 from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, design_folders, read_sample, read_samples
 from placement.judge.generation import make_data, tasks, work
 from placement.judge.made_designs import make_design
@@ -83,6 +84,20 @@ def test_once_stopped_it_writes_nothing_more(made, tmp_path):
     assert len(list((task.folder / SAMPLES_NAME).iterdir())) == 1
     assert not (task.folder / TABLE_NAME).exists()
     assert work(task, lambda: True, show) == 0
+
+
+def test_a_placement_that_was_checked_is_not_checked_again(made, tmp_path, monkeypatch):
+    """Two recipes that come to the same macros, in one run and in one that goes on."""
+    (folder,) = design_folders(made)
+    one = read_samples(folder)[1][0].placement
+    monkeypatch.setattr(generation, "make_placement", lambda *_, **__: one)
+    (task,) = tasks(small(tmp_path, designs=(str(folder),)))
+    shown = []
+    for expected in (1, 0):
+        assert work(task, lambda: False, shown.append) == expected
+        (sample,) = read_samples(task.folder)[1]
+        assert sum(f"its macros are placed as those of {sample.name}" in line for line in shown) == 2
+        shown.clear()
 
 
 def test_a_sample_that_is_cut_is_refused(made):
