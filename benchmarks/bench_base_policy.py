@@ -22,10 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from placement.flat.check import flat_check
-from placement.flat.from_clusters import cells_in_clusters, core_of
-from placement.flat.routable import spread_cells
-from placement.flat.routing import RoutingResources, route_estimate
+from placement.flat.full_check import FlatChecker
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import read_clusters
@@ -70,12 +67,8 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
-    core = core_of(flat, design)
-    start = cells_in_clusters(flat, cluster, design.netlist, placement)
-    found = flat_check(flat.netlist, start, core)
-    spread = spread_cells(flat.netlist, start, core, dense=found.wirelength, straps=design.own_straps)
-    route = route_estimate(flat.netlist, spread.placement, core, RoutingResources.of(design.canvas))
-    return found.wirelength, route.routed_wirelength, route.overflow
+    found = FlatChecker(flat, cluster, design).check(placement)
+    return found.dense.wirelength, found.route.routed_wirelength, found.route.overflow
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def main() -> None:
             over = overflow_of(netlist, theirs, dataclasses.replace(core, halo=0.0))
             line += f" | coloquinte {length / 1e6:.3f} m, {over:.3f}, {seconds:.1f} s"
             line += f" | ratio {last.wirelength / length:.3f}"
-        spread = spread_cells(netlist, placement, core, dense=last.wirelength, settings=settings)
+        spread = spread_cells(netlist, placement, core, dense=last, settings=settings)
         route = route_estimate(netlist, spread.placement, core, NANGATE45)
         line += f" | spread {spread.wirelength / 1e6:.3f} m, {spread.seconds:.1f} s"
         line += f" | routed {route.routed_wirelength / 1e6:.3f} m, over {route.overflow:.2%}, {route.seconds:.1f} s"

@@ -10,11 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from placement.evaluation.progress_bar import progress_bars
-from placement.flat.check import FlatResult, flat_check
-from placement.flat.from_clusters import core_of, macros_on_flat
-from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import cell_utilization, spread_cells
-from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
+from placement.flat.check import FlatResult
+from placement.flat.full_check import SETTINGS, FlatChecker
+from placement.flat.global_placement import Progress
+from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.importing import CLUSTERS_NAME, read_clusters
@@ -22,8 +21,6 @@ from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
 from placement.training.compilation import keep_compilations
-
-SETTINGS = PlacerSettings()
 
 
 class FlatPlaced(NamedTuple):
@@ -90,8 +87,7 @@ class FlatJudge:
     def __init__(self, name: str, design: Design) -> None:
         keep_compilations()
         self._design = design
-        self._flat, self._cluster = read_flat_of(name)
-        self._core = core_of(self._flat, design)
+        self._checker = FlatChecker(*read_flat_of(name), design)
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
         """All cells around the macros, without what their routing needs.
@@ -104,7 +100,7 @@ class FlatJudge:
             DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
             KeyboardInterrupt: on Ctrl-C.
         """
-        return self._place(placement, None, stopped)
+        return self._placed(self._checker.dense(placement, settings=SETTINGS, stopped=stopped))
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
         """As `place`, with the room that cells need to be routed: at `DENSITY`, straps aside.
@@ -113,9 +109,7 @@ class FlatJudge:
             placement: of the clustered design; its hard macros are read.
             stopped: as of `place`.
         """
-        start = macros_on_flat(self._flat, self._design.netlist, placement)
-        result = spread_cells(self._flat.netlist, start, self._core, straps=0.0, settings=SETTINGS, stopped=stopped)
-        return FlatPlaced(self._flat, self._cluster, result)
+        return self._placed(self._checker.spread(placement, settings=SETTINGS, stopped=stopped))
 
     def check(
         self,
@@ -135,41 +129,24 @@ class FlatJudge:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        straps = self._design.own_straps
-        placed = self._place(placement, _half(report, 0.0), stopped)
-        spread = spread_cells(
-            self._flat.netlist,
-            placed.placement,
-            self._core,
-            dense=placed.result.wirelength,
-            straps=straps,
-            settings=SETTINGS,
-            report=_half(report, 0.5),
-            stopped=stopped,
+        halves = (_half(report, 0.0), _half(report, 0.5)) if report else None
+        dense, spread, route, utilization = self._checker.check(
+            placement, settings=SETTINGS, report=halves, stopped=stopped
         )
-        resources = RoutingResources.of(self._design.canvas)
-        route = route_estimate(self._flat.netlist, spread.placement, self._core, resources)
         metrics = FlatMetrics(
-            flat_wirelength=placed.result.wirelength,
-            density_overflow=max(placed.result.density_overflow, spread.density_overflow),
+            flat_wirelength=dense.wirelength,
+            density_overflow=max(dense.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
             overflow=route.overflow,
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
-            flat_seconds=placed.result.seconds + spread.seconds + route.seconds,
-            flat_converged=placed.result.converged and spread.converged,
-            cell_utilization=cell_utilization(self._flat.netlist, spread.placement, self._core, straps=straps),
+            flat_seconds=dense.seconds + spread.seconds + route.seconds,
+            flat_converged=dense.converged and spread.converged,
+            cell_utilization=utilization,
         )
-        return FlatFound(metrics, placed, route)
+        return FlatFound(metrics, self._placed(dense), route)
 
-    def _place(
-        self,
-        placement: Placement,
-        report: Callable[[Progress], None] | None,
-        stopped: Callable[[], bool] | None,
-    ) -> FlatPlaced:
-        start = macros_on_flat(self._flat, self._design.netlist, placement)
-        result = flat_check(self._flat.netlist, start, self._core, settings=SETTINGS, report=report, stopped=stopped)
-        return FlatPlaced(self._flat, self._cluster, result)
+    def _placed(self, result: FlatResult) -> FlatPlaced:
+        return FlatPlaced(self._checker.flat, self._checker.cluster, result)
 
 
 def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
@@ -203,13 +180,13 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
     style.save_figure(figure, folder / "routing.png")
 
 
-def _half(report: Callable[[float, float], None] | None, begin: float) -> Callable[[Progress], None] | None:
+def _half(report: Callable[[float, float], None], begin: float) -> Callable[[Progress], None]:
     """Reports a half of the check, from `begin` on."""
-    if report is None:
-        return None
+    most = 0.0
 
     def show(progress: Progress) -> None:
-        share = (1 - progress.overflow) / (1 - SETTINGS.overflow)
-        report(progress.overflow, begin + 0.5 * max(0.0, min(1.0, share)))
+        nonlocal most
+        most = max(most, min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow)))
+        report(progress.overflow, begin + 0.5 * most)
 
     return show

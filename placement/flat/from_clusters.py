@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.flat.core import Core
+from placement.flat.electrostatic import spread_clusters
 from placement.netlist.clustering.clustered import SOFT_PREFIX
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
@@ -99,6 +100,23 @@ def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> 
     hard, there = flat.netlist.hard[moves], there[moves]
     core = flat.floorplan.core
     return design.initial.moved(there, placement.x[hard] - core.x_low, placement.y[hard] - core.y_low)
+
+
+def clusters_clear_of_straps(design: Design, placement: Placement) -> Placement:
+    """`placement` with its movable soft macros placed as the flat check spreads their cells (`spread_clusters`).
+
+    Args:
+        design: the clustered one.
+        placement: its hard macros are read.
+
+    Raises:
+        DesignError: there are no soft macros, or no room for them.
+    """
+    hard, canvas = design.netlist.hard, design.canvas
+    halo = np.stack(design.constraints.sides(placement.orientation) * 2, axis=1)  # left, bottom, right, top
+    halo[hard] = np.maximum(halo[hard], design.own_straps)
+    blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
+    return spread_clusters(design.netlist, placement, Core(canvas.width, canvas.height, blockages=blockages, halo=halo))
 
 
 def cells_in_clusters(

@@ -33,7 +33,7 @@ def spread_cells(
     placement: Placement,
     core: Core,
     *,
-    dense: float = np.inf,
+    dense: FlatResult | None = None,
     straps: float | None = None,
     settings: PlacerSettings | None = None,
     report: Callable[[Progress], None] | None = None,
@@ -42,15 +42,16 @@ def spread_cells(
     """Places all standard cells as `flat_check` does, at `DENSITY` and clear of the macros by `straps`.
 
     Where the cells do not fit so, the density rises; where they still do not, the straps get less, as little as will
-    do, and half of that where the cells fly apart.
-    Where they scatter, to more than `SCATTERED` times `dense`, or do not converge, they are placed once more, with half
-    the growth of the weight. Where they scatter again the result has not converged: no flow could leave them so.
+    do, and half of that where the cells fly apart. Where they scatter, to more than `SCATTERED` times the wirelength of
+    `dense`, or do not converge, they are placed once more, with half the growth of the weight. Where they scatter again
+    the result has not converged: no flow could leave them so.
 
     Args:
         netlist: the flat one.
         placement: macros, ports and fixed cells.
         core: where cells may stand, with halos of its own; the larger one counts.
-        dense: µm, the wirelength of `flat_check`; infinite: one attempt, whatever comes of it.
+        dense: the cells as `flat_check` placed them, where they begin. None: in the middle of the core, and one
+            attempt, whatever comes of it.
         straps: µm around each macro; of a design with clusters its `own_straps`, which its cost counts, too. None: as
             `straps_of` the netlist.
         settings: of the placer; its density is not read.
@@ -78,7 +79,7 @@ def _spread(
     placement: Placement,
     room: Core,
     *,
-    dense: float,
+    dense: FlatResult | None,
     settings: PlacerSettings,
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
@@ -93,14 +94,15 @@ def _spread(
             report(progress)
 
     def ends() -> bool:
-        return now > SCATTERED * dense or bool(stopped and stopped())
+        return bool(dense and now > SCATTERED * dense.wirelength) or bool(stopped and stopped())
 
+    start = None if dense is None else dense.placement
     found: list[FlatResult] = []
     for slower in (1.0, 0.5):
-        growth = 1 + (settings.growth - 1) * slower
-        slow = dataclasses.replace(settings, growth=growth)
-        found.append(flat_check(netlist, placement, room, settings=slow, report=show, stopped=ends))
-        if found[-1].converged or dense == np.inf or (stopped and stopped()):
+        growth, warm_growth = (1 + (each - 1) * slower for each in (settings.growth, settings.warm_growth))
+        slow = dataclasses.replace(settings, growth=growth, warm_growth=warm_growth)
+        found.append(flat_check(netlist, placement, room, settings=slow, start=start, report=show, stopped=ends))
+        if found[-1].converged or dense is None or (stopped and stopped()):
             break
     return found[-1]._replace(seconds=sum(one.seconds for one in found))
 

@@ -24,7 +24,7 @@ from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.native_design import native_design
 from placement.engine.soft import ANNEALED
 from placement.flat.core import Core
-from placement.flat.electrostatic import spread_clusters
+from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.flat.routable import FULLEST
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import TURN, Design, Netlist, Orientation, Placement
@@ -130,11 +130,8 @@ class Viewer:
 
     def spread(self, placement: Placement) -> Placement:
         """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
-        halo = np.stack(self.design.constraints.sides(placement.orientation) * 2, axis=1)  # left, bottom, right, top
-        halo[self._hard] = np.maximum(halo[self._hard], self.design.own_straps)
-        core = dataclasses.replace(self._core, halo=halo)
         try:
-            return spread_clusters(self.design.netlist, placement, core)
+            return clusters_clear_of_straps(self.design, placement)
         except DesignError:  # no soft macros, or no room for them
             return placement
 

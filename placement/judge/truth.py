@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.flat.check import flat_check
-from placement.flat.from_clusters import core_of, macros_on_flat
-from placement.flat.routable import spread_cells
-from placement.flat.routing import RoutingResources, route_estimate
+from placement.flat.full_check import FlatChecker
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.importing import CLUSTERS_NAME, read_clusters
 from placement.training.compilation import keep_compilations
 
 
@@ -60,9 +58,10 @@ class FlatTruth:
 
     def __init__(self, folder: Path, design: Design) -> None:
         keep_compilations()
-        self._design = design
-        self._flat = read_flat(folder / FLAT_NAME)
-        self._core = core_of(self._flat, design)
+        flat = read_flat(folder / FLAT_NAME)
+        has_clusters = (folder / CLUSTERS_NAME).is_file()
+        cluster = read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+        self._checker = FlatChecker(flat, cluster, design)
 
     def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> Truth:
         """What a placement is worth.
@@ -75,12 +74,7 @@ class FlatTruth:
             DesignError: the cells do not fit around the macros, or flew apart.
         """
         begun = time.process_time()
-        netlist, core = self._flat.netlist, self._core
-        start = macros_on_flat(self._flat, self._design.netlist, placement)
-        dense = flat_check(netlist, start, core, stopped=stopped)
-        straps = self._design.own_straps
-        spread = spread_cells(netlist, dense.placement, core, dense=dense.wirelength, straps=straps, stopped=stopped)
-        route = route_estimate(netlist, spread.placement, core, RoutingResources.of(self._design.canvas))
+        dense, spread, route, _ = self._checker.check(placement, stopped=stopped)
         return Truth(
             flat_wirelength=dense.wirelength,
             spread_wirelength=spread.wirelength,
