@@ -24,6 +24,8 @@ from placement.netlist.straps import DENSITY, straps_between
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
 do not come back from there."""
+NO_ROOM = 10.0
+"""Cells' area over the room, at most."""
 STRAPS_PRECISION = 1e-3
 """Of the straps' width, where it is searched for."""
 
@@ -120,7 +122,7 @@ def straps_of(netlist: Netlist, core: Core) -> float:
 
 
 def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, straps: float | None = None) -> float:
-    """The cells' area over the room that is clear of the macros by `straps`; above `DENSITY` it lacks room.
+    """The cells' area over the room that is clear of the macros by `straps`, up to `NO_ROOM`.
 
     Args:
         netlist: the flat one.
@@ -133,7 +135,7 @@ def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, stra
     """
     room = _Room(netlist, placement, core)
     free = room.free(straps_of(netlist, core) if straps is None else straps)
-    return room.cell_area / free if free > 0 else np.inf
+    return min(room.cell_area / free, NO_ROOM) if free > 0 else NO_ROOM
 
 
 class _Room:

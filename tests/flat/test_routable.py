@@ -13,7 +13,7 @@ from placement.flat import routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.core import Core
 from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import cell_utilization, spread_cells, straps_of
+from placement.flat.routable import NO_ROOM, cell_utilization, spread_cells, straps_of
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
@@ -155,6 +155,7 @@ def test_straps_get_as_little_less_as_will_do(monkeypatch: pytest.MonkeyPatch) -
         as_wide_as_will_do = (np.sqrt((700 - cells / 0.9) / 4) - 10) / 2
         assert tried == [pytest.approx((as_wide_as_will_do if straps is None else straps, density), abs=2e-3)]
         assert cell_utilization(netlist, placement, ROW, straps=1.0) == pytest.approx(cells / 124)
+        assert cell_utilization(netlist, placement, ROW, straps=9.0) == NO_ROOM
 
 
 def test_the_straps_are_the_design_s_and_not_the_placement_s() -> None:

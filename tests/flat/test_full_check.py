@@ -1,0 +1,95 @@
+"""The whole check: where its cells begin, and what it finds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from placement.flat import full_check, routable
+from placement.flat.check import FlatResult, flat_check
+from placement.flat.from_clusters import core_of, macros_on_flat
+from placement.flat.full_check import SETTINGS, FlatChecker
+from placement.netlist.errors import DesignError
+from placement.netlist.generators.flat import FlatOptions
+from placement.netlist.generators.flat_floorplan import flat_on_floorplan
+from placement.netlist.importing import ImportedDesign, import_design
+from placement.netlist.straps import DENSITY
+
+OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utilization=0.3, cell_utilization=0.15)
+
+
+@pytest.fixture(scope="module")
+def imported() -> ImportedDesign:
+    return import_design(flat_on_floorplan("made", OPTIONS, seed=3))
+
+
+def checker(imported: ImportedDesign, cluster: np.ndarray | None = None) -> FlatChecker:
+    return FlatChecker(imported.flat, imported.clustering.cluster if cluster is None else cluster, imported.design)
+
+
+def test_packed_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_middle(
+    imported: ImportedDesign,
+) -> None:
+    found = checker(imported).check(imported.design.initial)
+    macros = macros_on_flat(imported.flat, imported.design.netlist, imported.design.initial)
+    core = core_of(imported.flat, imported.design)
+    middle = flat_check(imported.flat.netlist, macros, core)
+    assert found.dense.converged and found.spread.converged
+    assert found.dense.wirelength == pytest.approx(middle.wirelength, rel=0.05)
+    assert found.dense.wirelength < found.spread.wirelength < found.route.routed_wirelength
+    assert 0 < found.cell_utilization < DENSITY
+
+
+def test_packed_cells_begin_from_the_clusters_and_spread_ones_from_the_packed(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts, result = (
+        [],
+        flat_check(
+            imported.flat.netlist,
+            macros_on_flat(imported.flat, imported.design.netlist, imported.design.initial),
+            core_of(imported.flat, imported.design),
+        ),
+    )
+
+    def check(*_: object, start: Any, **__: object) -> FlatResult:
+        starts.append(start)
+        return result
+
+    for module in (full_check, routable):
+        monkeypatch.setattr(module, "flat_check", check)
+    checker(imported).check(imported.design.initial)
+    first, second = starts
+    assert second is result.placement
+    cells, cluster = imported.flat.cells, imported.clustering.cluster
+    apart = [np.ptp(first.x[cells[cluster[cells] == number]]) for number in range(cluster.max() + 1)]
+    assert max(apart) < 0.6 * np.ptp(first.x[cells])  # each cluster is in one place, not all in the middle
+    starts.clear()
+    checker(imported, cluster=np.full_like(cluster, -1)).check(imported.design.initial)
+    assert starts == [None, result.placement]
+
+
+def test_where_clusters_find_no_room_cells_begin_in_the_middle(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise DesignError("no room")
+
+    monkeypatch.setattr(full_check, "clusters_clear_of_straps", no_room)
+    assert checker(imported).start(imported.design.initial) is None
+
+
+def test_what_does_not_fit_the_netlist_is_refused(imported: ImportedDesign) -> None:
+    with pytest.raises(DesignError, match=r"clusters of 3 nodes for a flat netlist of \d+"):
+        checker(imported, cluster=np.zeros(3, np.int32))
+    lacking = dataclasses.replace(imported.design.initial, placed=np.zeros_like(imported.design.initial.placed))
+    with pytest.raises(DesignError, match="has no position"):
+        checker(imported).check(lacking)
+
+
+def test_one_placement_one_result(imported: ImportedDesign) -> None:
+    once, again = (checker(imported).dense(imported.design.initial, settings=SETTINGS) for _ in range(2))
+    assert once.placement == again.placement
