@@ -11,7 +11,7 @@ from rich.console import Console
 
 from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult
-from placement.flat.full_check import SETTINGS, FlatChecker
+from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
 from placement.flat.global_placement import Progress
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
@@ -129,9 +129,8 @@ class FlatJudge:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        halves = (_half(report, 0.0), _half(report, 0.5)) if report else None
         dense, spread, route, utilization = self._checker.check(
-            placement, settings=SETTINGS, report=halves, stopped=stopped
+            placement, settings=SETTINGS, report=_shares(report) if report else None, stopped=stopped
         )
         metrics = FlatMetrics(
             flat_wirelength=dense.wirelength,
@@ -180,13 +179,14 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
     style.save_figure(figure, folder / "routing.png")
 
 
-def _half(report: Callable[[float, float], None], begin: float) -> Callable[[Progress], None]:
-    """Reports a half of the check, from `begin` on."""
+def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress], None]:
+    """Reports how much of the check is done; a beginning counts for its share of all."""
     most = 0.0
 
-    def show(progress: Progress) -> None:
+    def show(number: int, progress: Progress) -> None:
         nonlocal most
-        most = max(most, min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow)))
-        report(progress.overflow, begin + 0.5 * most)
+        done = min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow))
+        most = max(most, (number + done) / BEGINNINGS)
+        report(progress.overflow, most)
 
     return show

@@ -1,12 +1,14 @@
 """The whole flat check of a placement of a clustered design: its cells packed, spread, and their nets routed.
 
 Where a macro placement divides the core, cells that begin in its middle may end in an order that costs 14% more than
-need be. So the clusters are placed around the macros first, spread and clear of straps; the packed cells begin from
-them, and the spread cells from the packed ones.
+need be. So the clusters are placed around the macros first, spread and clear of straps; the cells begin from them, and
+the spread cells from these. Packed cells find slivers that the clusters do not: they are placed from the middle, too,
+and the shorter of the two counts.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -26,11 +28,15 @@ SETTINGS = PlacerSettings(warm_growth=1.03, warm_balance=1e-3)
 order."""
 
 
+BEGINNINGS = 3
+"""Of the cells in one check, at most."""
+
+
 class FullCheck(NamedTuple):
     """What the flat check found.
 
     Attributes:
-        dense: the cells as near to each other as they may be.
+        dense: the cells as near to each other as they may be; the shorter of two beginnings.
         spread: the cells as a flow leaves them (`spread_cells`).
         route: the routing estimate of the spread cells.
         cell_utilization: cells' area over the room clear of macros and straps.
@@ -88,27 +94,17 @@ class FlatChecker:
         placement: Placement,
         *,
         settings: PlacerSettings = SETTINGS,
-        report: Callable[[Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatResult:
-        """The cells around the macros of `placement`, as near to each other as they may be; arguments as of `check`."""
-        macros = macros_on_flat(self.flat, self._design.netlist, placement)
-        return flat_check(
-            self.flat.netlist,
-            macros,
-            self._core,
-            settings=settings,
-            start=self.start(placement),
-            report=report,
-            stopped=stopped,
-        )
+        """The cells as near to each other as they may be; arguments as of `check`."""
+        return _shorter(self._dense(placement, settings, _silent, stopped))
 
     def check(
         self,
         placement: Placement,
         *,
         settings: PlacerSettings = SETTINGS,
-        report: tuple[Callable[[Progress], None], Callable[[Progress], None]] | None = None,
+        report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FullCheck:
         """What a placement is worth.
@@ -116,7 +112,8 @@ class FlatChecker:
         Args:
             placement: of the clustered design; its hard macros are read.
             settings: of the placer.
-            report: are called with the progress of the dense and of the spread cells, after every ten iterations.
+            report: is called after every ten iterations with the number of the beginning, less than `BEGINNINGS`, and
+                its progress.
             stopped: is asked as often; once it says True, the result is what was reached.
 
         Raises:
@@ -124,20 +121,54 @@ class FlatChecker:
             KeyboardInterrupt: on Ctrl-C.
         """
         netlist, straps = self.flat.netlist, self._design.own_straps
-        dense = self.dense(placement, settings=settings, report=report[0] if report else None, stopped=stopped)
+        report = report or _silent
+        dense = self._dense(placement, settings, report, stopped)
         spread = spread_cells(
             netlist,
-            dense.placement,
+            dense[0].placement,
             self._core,
-            dense=dense,
+            dense=dense[0],
             straps=straps,
             settings=settings,
-            report=report[1] if report else None,
+            report=functools.partial(report, BEGINNINGS - 1),
             stopped=stopped,
         )
         return FullCheck(
-            dense,
+            _shorter(dense),
             spread,
             route_estimate(netlist, spread.placement, self._core, RoutingResources.of(self._design.canvas)),
-            cell_utilization(netlist, dense.placement, self._core, straps=straps),
+            cell_utilization(netlist, spread.placement, self._core, straps=straps),
         )
+
+    def _dense(
+        self,
+        placement: Placement,
+        settings: PlacerSettings,
+        report: Callable[[int, Progress], None],
+        stopped: Callable[[], bool] | None,
+    ) -> list[FlatResult]:
+        """The cells begun from the clusters, if there are any, and from the middle."""
+        macros = macros_on_flat(self.flat, self._design.netlist, placement)
+        start = self.start(placement)
+        return [
+            flat_check(
+                self.flat.netlist,
+                macros,
+                self._core,
+                settings=settings,
+                start=begin,
+                report=functools.partial(report, number),
+                stopped=stopped,
+            )
+            for number, begin in enumerate([None] if start is None else [start, None])
+        ]
+
+
+def _shorter(dense: list[FlatResult]) -> FlatResult:
+    """The shortest of those that converged, if any did; with the seconds of all."""
+    best = min(dense, key=lambda one: (not one.converged, one.wirelength))
+    return best._replace(seconds=sum(one.seconds for one in dense))
+
+
+def _silent(number: int, progress: Progress) -> None:
+    """Tells nobody."""
