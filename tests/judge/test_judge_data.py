@@ -17,6 +17,7 @@ from placement.judge.made_designs import make_design
 from placement.judge.recipes import make_placement, recipes
 from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
+from placement.search import legaliser
 
 SMALL = {"count": 1, "placements": 3, "moves": 1000, "least_cells": 300, "most_cells": 400} | {
     "least_macros": 4,
@@ -151,7 +152,8 @@ def test_recipes_are_drawn_from_the_seed():
     assert {recipe.spacing for recipe in first} == {0.0, 3.0}
 
 
-def test_spacing_that_leaves_no_room_is_left_out():
+def test_spacing_that_leaves_no_room_is_left_out(monkeypatch):
+    monkeypatch.setattr(legaliser, "COMPARISONS", 10**5)  # there is no room, however long it looks
     design = make_design("crowded", seed=5, cells=(300, 400), macros=(4, 6)).design
     recipe = next(recipes(5, seed=0))._replace(start="packed", spacing=1e4)
     assert legality(design, make_placement(design, recipe, moves=1000)) == (0, 0)

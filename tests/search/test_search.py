@@ -3,7 +3,9 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,8 +17,8 @@ from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
+from placement.search import legaliser, search_checkpoint
 from placement.search import search as search_module
-from placement.search import search_checkpoint
 from placement.search import starts as starts_module
 from placement.search.config import STARTS, AnnealConfig, Budget
 from placement.search.cooling import Adaptive, Geometric
@@ -34,6 +36,13 @@ from placement.search.starts import (
 from tests.support.designs import Net, Node, build, square_canvas
 
 QUICK = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_attempts() -> Iterator[None]:
+    """Less time for a smaller displacement, and for room where there is none, of which nothing is asked here."""
+    with mock.patch.multiple(legaliser, ATTEMPTS=20, COMPARISONS=10**7):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +75,8 @@ def test_cost_falls_well_below_the_starts(design):
 @pytest.mark.parametrize("after", [2, 12])  # rounds: while the starts are raced, and later
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, after, schedule):
-    config = dataclasses.replace(QUICK, race=0.5, schedule=schedule, round_moves=500)
+    starts = ("greedy", "spiral", "random", "electrostatic")  # made sooner than packed ones
+    config = dataclasses.replace(QUICK, race=0.5, schedule=schedule, round_moves=500, starts=starts)
     arguments = {"config": config, "budget": Budget(moves=16_000), "threads": threads, "seed": 5}
     whole = search(design, **arguments)
     rounds = []
@@ -90,11 +100,13 @@ def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, aft
 
 
 def test_only_a_whole_state_of_the_same_search_is_gone_on_from(design, tmp_path):
+    config = dataclasses.replace(QUICK, starts=("greedy", "random"))
+
     def moves(folder: Path, *, seed: int = 1, rounds: int = 1) -> list[int]:
         """Moves after each of the rounds that a search in `folder` then does."""
         done: list[int] = []
         watch = Watch(folder, lambda: len(done) >= rounds, lambda progress, point: done.append(point.moves))
-        search(design, config=QUICK, budget=Budget(moves=16_000), seed=seed, watch=watch)
+        search(design, config=config, budget=Budget(moves=16_000), seed=seed, watch=watch)
         return done
 
     stopped = moves(tmp_path / "whole", rounds=7)

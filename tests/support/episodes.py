@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import jax
 import numpy as np
 
@@ -81,12 +84,18 @@ def chances_of(agent: Agent, params: Params, designs: list[Design], episode: Epi
     """Log-probabilities of an episode's actions under the parameters, float32 [length]."""
     pool = make_pool(designs, 1, config=env, design_of_env=[int(episode.design)])
     (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
-    decide = jax.jit(agent.network.decide)
+    decide = _compiled(agent)
     for action in episode.actions[: episode.length]:
         logits, _ = decide(params, embeddings, agent.network.inputs, Observation(**observation))
         found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
         observation = pool.step([action])[0]
     return np.array(found)
+
+
+@functools.cache
+def _compiled(agent: Agent) -> Callable[..., tuple[jax.Array, jax.Array]]:
+    """The agent's decision, compiled once for all episodes."""
+    return jax.jit(agent.network.decide)
 
 
 def _at_random(generator: np.random.Generator, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -50,9 +50,9 @@ def config_of(made: Path, folder: Path) -> TrainConfig:
         run_dir=str(folder),
         env=ENV,
         policy=POLICY,
-        ppo=PPOConfig(iterations=2, episodes_per_iteration=8, minibatch_size=16, learning_rate=1e-3),
-        runtime=RuntimeConfig(envs_per_actor=4, evaluate_every=1),
-        expert=ExpertConfig(mixed_size=2, passes=150),
+        ppo=PPOConfig(iterations=1, episodes_per_iteration=8, minibatch_size=16, learning_rate=1e-3),
+        runtime=RuntimeConfig(envs_per_actor=4, evaluate_every=0),
+        expert=ExpertConfig(mixed_size=1, passes=30),
     )
 
 
@@ -107,5 +107,5 @@ def test_several_learner_hosts_are_not_taught(made: Path, tmp_path: Path) -> Non
     several = dataclasses.replace(
         config, runtime=dataclasses.replace(config.runtime, name="ray", actors=2, shards=2, learners=2)
     )
-    with pytest.raises(ConfigError, match=r"expert\.mixed_size=2: must be 0 with several learner hosts"):
+    with pytest.raises(ConfigError, match=r"expert\.mixed_size=1: must be 0 with several learner hosts"):
         require_shares(several)
