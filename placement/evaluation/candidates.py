@@ -224,9 +224,12 @@ def _checked(
     stopped: Callable[[], bool],
     report: Callable[[float, float], None] | None = None,
 ) -> Candidate:
-    """The candidate with its check; where the cells cannot be placed, a line that says so, and none."""
+    """The candidate with its check; where the cells cannot be placed, a line that says so, and none.
+
+    What chooses is the routed wirelength, which packed cells begun in the middle would not change.
+    """
     try:
-        return one.with_check(judge.check(one.placement, report=report, stopped=stopped).metrics)
+        return one.with_check(judge.check(one.placement, middle=False, report=report, stopped=stopped).metrics)
     except DesignError as error:
         console.print(f"candidate {one.number}: {error}", soft_wrap=True)
         return one._replace(spread=False)

@@ -115,6 +115,7 @@ class FlatJudge:
         self,
         placement: Placement,
         *,
+        middle: bool = True,
         report: Callable[[float, float], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FlatFound:
@@ -122,6 +123,7 @@ class FlatJudge:
 
         Args:
             placement: its hard macros are read.
+            middle: as of `FlatChecker.check`.
             report: is called with the cells' density overflow, and how much of the check is done, in [0, 1].
             stopped: is asked as often; once it says True, the result is what was reached.
 
@@ -130,7 +132,7 @@ class FlatJudge:
             KeyboardInterrupt: on Ctrl-C.
         """
         dense, spread, route, utilization = self._checker.check(
-            placement, settings=SETTINGS, report=_shares(report) if report else None, stopped=stopped
+            placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
         metrics = FlatMetrics(
             flat_wirelength=dense.wirelength,

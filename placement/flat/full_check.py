@@ -97,13 +97,14 @@ class FlatChecker:
         stopped: Callable[[], bool] | None = None,
     ) -> FlatResult:
         """The cells as near to each other as they may be; arguments as of `check`."""
-        return _shorter(self._dense(placement, settings, _silent, stopped))
+        return _shorter(self._dense(placement, settings, True, _silent, stopped))
 
     def check(
         self,
         placement: Placement,
         *,
         settings: PlacerSettings = SETTINGS,
+        middle: bool = True,
         report: Callable[[int, Progress], None] | None = None,
         stopped: Callable[[], bool] | None = None,
     ) -> FullCheck:
@@ -112,6 +113,8 @@ class FlatChecker:
         Args:
             placement: of the clustered design; its hard macros are read.
             settings: of the placer.
+            middle: whether the packed cells begin in the middle, too, where there are clusters; that is a third of the
+                time, and matters to `dense` alone.
             report: is called after every ten iterations with the number of the beginning, less than `BEGINNINGS`, and
                 its progress.
             stopped: is asked as often; once it says True, the result is what was reached.
@@ -122,7 +125,7 @@ class FlatChecker:
         """
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
-        dense = self._dense(placement, settings, report, stopped)
+        dense = self._dense(placement, settings, middle, report, stopped)
         spread = spread_cells(
             netlist,
             dense[0].placement,
@@ -144,12 +147,14 @@ class FlatChecker:
         self,
         placement: Placement,
         settings: PlacerSettings,
+        middle: bool,
         report: Callable[[int, Progress], None],
         stopped: Callable[[], bool] | None,
     ) -> list[FlatResult]:
-        """The cells begun from the clusters, if there are any, and from the middle."""
+        """The cells begun from the clusters, if there are any, and in the middle, if they are to or there are none."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         start = self.start(placement)
+        starts = [start] if start is not None and not middle else [start, None] if start is not None else [None]
         return [
             flat_check(
                 self.flat.netlist,
@@ -160,7 +165,7 @@ class FlatChecker:
                 report=functools.partial(report, number),
                 stopped=stopped,
             )
-            for number, begin in enumerate([None] if start is None else [start, None])
+            for number, begin in enumerate(starts)
         ]
 
 

@@ -46,7 +46,7 @@ class Truth(NamedTuple):
 
 
 class FlatTruth:
-    """Checks placements of one design, as `evaluate flat=true` does.
+    """Checks placements of one design, as `evaluate flat=true` does; packed cells begin from the clusters only.
 
     Args:
         folder: of the imported or generated design.
@@ -74,7 +74,7 @@ class FlatTruth:
             DesignError: the cells do not fit around the macros, or flew apart.
         """
         begun = time.process_time()
-        dense, spread, route, _ = self._checker.check(placement, stopped=stopped)
+        dense, spread, route, _ = self._checker.check(placement, middle=False, stopped=stopped)
         return Truth(
             flat_wirelength=dense.wirelength,
             spread_wirelength=spread.wirelength,

@@ -68,6 +68,9 @@ def test_packed_cells_begin_from_the_clusters_and_in_the_middle_and_spread_ones_
     apart = [np.ptp(first.x[cells[cluster[cells] == number]]) for number in range(cluster.max() + 1)]
     assert max(apart) < 0.6 * np.ptp(first.x[cells])  # each cluster is in one place, not all in the middle
     starts.clear()
+    checker(imported).check(imported.design.initial, middle=False)
+    assert len(starts) == 2 and starts[0] is not None and starts[1] is result.placement
+    starts.clear()
     checker(imported, cluster=np.full_like(cluster, -1)).check(imported.design.initial)
     assert starts == [None, result.placement]
 
