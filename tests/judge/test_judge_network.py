@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 
 from placement.engine.costs import proxy_cost
+from placement.flat import from_clusters
 from placement.flat.routing import route_estimate
 from placement.judge import geometry
 from placement.judge.ensemble import Ensemble, Member, read, save
@@ -277,7 +278,9 @@ def test_halos_turn_with_their_macros(design, placements):
     )
     cores = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(geometry, "spread_clusters", lambda netlist, placement, core: cores.append(core) or placement)
+        patched.setattr(
+            from_clusters, "spread_clusters", lambda netlist, placement, core: cores.append(core) or placement
+        )
         for placement in (one, turned):
             Viewer(design).spread(placement)
     assert [core.halo[hard].tolist() for core in cores] == [[8.0, 0.0, 8.0, 0.0], [0.0, 8.0, 0.0, 8.0]]
