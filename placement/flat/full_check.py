@@ -151,22 +151,32 @@ class FlatChecker:
         report: Callable[[int, Progress], None],
         stopped: Callable[[], bool] | None,
     ) -> list[FlatResult]:
-        """The cells begun from the clusters, if there are any, and in the middle, if they are to or there are none."""
+        """The cells begun from the clusters, if there are any, and in the middle, if they are to or if nothing else did."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         start = self.start(placement)
-        starts = [start] if start is not None and not middle else [start, None] if start is not None else [None]
-        return [
-            flat_check(
-                self.flat.netlist,
-                macros,
-                self._core,
-                settings=settings,
-                start=begin,
-                report=functools.partial(report, number),
-                stopped=stopped,
-            )
-            for number, begin in enumerate(starts)
-        ]
+        found: list[FlatResult] = []
+        failed: DesignError | None = None
+        for number, begin in enumerate([None] if start is None else [start, None]):
+            if found and not middle:
+                break
+            try:
+                found.append(
+                    flat_check(
+                        self.flat.netlist,
+                        macros,
+                        self._core,
+                        settings=settings,
+                        start=begin,
+                        report=functools.partial(report, number),
+                        stopped=stopped,
+                    )
+                )
+            except DesignError as error:  # flew apart: from elsewhere they may not
+                failed = error
+        if not found:
+            assert failed is not None
+            raise failed
+        return found
 
 
 def _shorter(dense: list[FlatResult]) -> FlatResult:

@@ -45,8 +45,8 @@ def spread_cells(
 
     Where the cells do not fit so, the density rises; where they still do not, the straps get less, as little as will
     do, and half of that where the cells fly apart. Where they scatter, to more than `SCATTERED` times the wirelength of
-    `dense`, or do not converge, they are placed once more, with half the growth of the weight. Where they scatter again
-    the result has not converged: no flow could leave them so.
+    `dense`, or do not converge, they are placed once more, from the middle, with half the growth of the weight. Where
+    they scatter again the result has not converged: no flow could leave them so.
 
     Args:
         netlist: the flat one.
@@ -86,7 +86,7 @@ def _spread(
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
 ) -> FlatResult:
-    """`flat_check`; once more, more slowly, where the cells end scattered."""
+    """`flat_check`; once more, from the middle and more slowly, where the cells end scattered."""
     now = 0.0
 
     def show(progress: Progress) -> None:
@@ -98,11 +98,9 @@ def _spread(
     def ends() -> bool:
         return bool(dense and now > SCATTERED * dense.wirelength) or bool(stopped and stopped())
 
-    start = None if dense is None else dense.placement
     found: list[FlatResult] = []
-    for slower in (1.0, 0.5):
-        growth, warm_growth = (1 + (each - 1) * slower for each in (settings.growth, settings.warm_growth))
-        slow = dataclasses.replace(settings, growth=growth, warm_growth=warm_growth)
+    for slower, start in ((1.0, None if dense is None else dense.placement), (0.5, None)):
+        slow = dataclasses.replace(settings, growth=1 + (settings.growth - 1) * slower)
         found.append(flat_check(netlist, placement, room, settings=slow, start=start, report=show, stopped=ends))
         if found[-1].converged or dense is None or (stopped and stopped()):
             break

@@ -86,6 +86,25 @@ def test_the_shorter_of_the_packed_beginnings_counts_if_it_converged(
         assert (found.wirelength, found.seconds) == (expected, 2.0)
 
 
+def test_cells_that_fly_apart_from_the_clusters_begin_in_the_middle(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = checker(imported, cluster=np.full_like(imported.clustering.cluster, -1)).dense(imported.design.initial)
+    bad: list[bool] = []  # whether a beginning from clusters fails, and one in the middle
+
+    def check(*_: object, start: Any, **__: object) -> FlatResult:
+        if bad[start is None]:
+            raise DesignError("flew apart")
+        return true
+
+    monkeypatch.setattr(full_check, "flat_check", check)
+    bad[:] = True, False
+    assert checker(imported).dense(imported.design.initial).placement is true.placement
+    bad[:] = True, True
+    with pytest.raises(DesignError, match="flew apart"):
+        checker(imported).check(imported.design.initial, middle=False)
+
+
 def test_where_clusters_find_no_room_cells_begin_in_the_middle(
     imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:

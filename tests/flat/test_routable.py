@@ -173,8 +173,8 @@ def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.Mo
     true, growths = found(False).spread, []
     dense = found(False).dense._replace(wirelength=100.0)
 
-    def check(*_: object, settings: PlacerSettings, report: Any, stopped: Any, **__: object) -> FlatResult:
-        growths.append((settings.growth, settings.warm_growth))
+    def check(*_: object, settings: PlacerSettings, start: Any, report: Any, stopped: Any) -> FlatResult:
+        growths.append((settings.growth, start))
         length, goal = attempts.pop(0)
         report(Progress(10, length, 0.5))
         return true._replace(wirelength=length, converged=goal and not stopped(), seconds=1.0)
@@ -190,7 +190,7 @@ def test_scattered_cells_are_stopped_and_placed_once_more(monkeypatch: pytest.Mo
         attempts, count = list(given), len(given)
         again = spread_cells(made().netlist, made().placement, core(), dense=dense, settings=SETTINGS)
         assert (again.wirelength, again.converged, again.seconds) == (expected, converged, count)
-        assert growths == [(1.05, 1.05), (1.025, 1.025)][:count]
+        assert growths == [(1.05, dense.placement), (1.025, None)][:count]
 
 
 def test_a_stop_is_no_scattering(monkeypatch: pytest.MonkeyPatch) -> None:
