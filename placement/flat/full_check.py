@@ -151,7 +151,7 @@ class FlatChecker:
         report: Callable[[int, Progress], None],
         stopped: Callable[[], bool] | None,
     ) -> list[FlatResult]:
-        """The cells begun from the clusters, if there are any, and in the middle, if they are to or if nothing else did."""
+        """The cells begun from the clusters, if there are any; in the middle if they are to, or if nothing else did."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         start = self.start(placement)
         found: list[FlatResult] = []
