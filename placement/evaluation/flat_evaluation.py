@@ -16,7 +16,7 @@ from placement.flat.global_placement import Progress
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.importing import CLUSTERS_NAME, read_clusters
+from placement.netlist.importing import clusters_or_none
 from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
@@ -73,8 +73,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
     """
     folder = find(design).parent
     flat = read_imported_flat(folder)
-    has_clusters = (folder / CLUSTERS_NAME).is_file()
-    return flat, read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+    return flat, clusters_or_none(folder, flat)
 
 
 class FlatJudge:

@@ -26,8 +26,6 @@ from placement.netlist.flat_design import FlatDesign
 SETTINGS = PlacerSettings(warm_growth=1.03, warm_balance=1e-3)
 """Of the placer: weaker against the wires at the beginning than beside a neighbour's cells, for cells to find their
 order."""
-
-
 BEGINNINGS = 3
 """Of the cells in one check, at most."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from placement.flat.full_check import FlatChecker
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
-from placement.netlist.importing import CLUSTERS_NAME, read_clusters
+from placement.netlist.importing import clusters_or_none
 from placement.training.compilation import keep_compilations
 
 
@@ -59,9 +59,7 @@ class FlatTruth:
     def __init__(self, folder: Path, design: Design) -> None:
         keep_compilations()
         flat = read_flat(folder / FLAT_NAME)
-        has_clusters = (folder / CLUSTERS_NAME).is_file()
-        cluster = read_clusters(folder) if has_clusters else np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
-        self._checker = FlatChecker(flat, cluster, design)
+        self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design)
 
     def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> Truth:
         """What a placement is worth.

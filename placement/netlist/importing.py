@@ -231,6 +231,21 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
         raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
 
 
+def clusters_or_none(folder: Path, flat: FlatDesign) -> np.ndarray:
+    """As `read_clusters`; every cell is in none where the folder has no such file.
+
+    Args:
+        folder: of the design.
+        flat: the design before clustering, as it was read from there.
+
+    Raises:
+        DesignError: the file cannot be read or is none of these.
+    """
+    if not (folder / CLUSTERS_NAME).is_file():
+        return np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
+    return read_clusters(folder)
+
+
 def _all_placed(design: Design) -> Placement:
     initial, canvas = design.initial, design.canvas
     x = np.where(initial.placed, initial.x, canvas.width / 2)
