@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.engine.soft import place_soft_macros
+from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.search.config import AnnealConfig, Budget
 from placement.search.search import search
 from placement.search.starts import Start
 
 MOVES = 100_000
 """A cost ranks made placements better the longer soft macros are annealed for it; beyond these, little is gained for
-the time (docs/experiments, the judge)."""
+the time on made designs, on CT-Ariane something (docs/experiments/2026-11-where-cells-begin.md)."""
 
 _ROUNDS = 50
 _HOT = 0.1
@@ -22,7 +25,9 @@ _HOT = 0.1
 def settle_soft_macros(
     design: Design, placement: Placement, *, weights: CostWeights = DEFAULT_WEIGHTS, moves: int = MOVES, seed: int = 0
 ) -> Placement:
-    """`placement` with its soft macros placed by `analytic` and then annealed; hard macros stand where they stood.
+    """`placement` with its soft macros placed and then annealed; hard macros stand where they stood.
+
+    Two beginnings are raced: soft macros as `analytic` places them, and spread around the macros as charges.
 
     Args:
         design: whose macros.
@@ -39,9 +44,12 @@ def settle_soft_macros(
     if fixed[design.netlist.soft].all():
         return placement
     held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
+    starts = [Start("analytic", held)]
+    with contextlib.suppress(DesignError):  # no room clear of the macros
+        starts.append(Start("spread", clusters_clear_of_straps(design, held)))
     found = search(
         dataclasses.replace(design, initial=held),
-        [Start("given", held)],
+        starts,
         config=AnnealConfig(hot=_HOT, round_moves=max(1, moves // _ROUNDS)),
         budget=Budget(moves=moves),
         weights=weights,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.soft import place_soft_macros
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search.settle import settle_soft_macros
 from tests.support.designs import random_placement
@@ -31,7 +34,7 @@ def test_it_is_cheaper_and_moves_soft_macros_alone() -> None:
     np.testing.assert_array_equal(settled.x, again.x)
 
 
-def test_rounds_that_cool_are_cheaper_than_one(monkeypatch) -> None:
+def test_rounds_that_cool_are_cheaper_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
     design = load("clustered40")
     placement = random_placement(design, 3)
     settled = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
@@ -39,6 +42,23 @@ def test_rounds_that_cool_are_cheaper_than_one(monkeypatch) -> None:
     once = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
     costs = [proxy_cost(design, one, weights=CHIP).proxy_cost for one in (settled, once)]
     assert costs[0] < 0.99 * costs[1]
+
+
+def test_soft_macros_begin_spread_around_the_macros_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(design: Design, placement: Placement) -> Placement:
+        raise DesignError("no room")
+
+    design = load("clustered40")
+    placements = [random_placement(design, seed) for seed in (1, 2, 3)]
+
+    def costs() -> np.ndarray:
+        settled = [settle_soft_macros(design, one, weights=CHIP, moves=20_000) for one in placements]
+        return np.array([proxy_cost(design, one, weights=CHIP).proxy_cost for one in settled])
+
+    both = costs()
+    monkeypatch.setattr("placement.search.settle.clusters_clear_of_straps", no_room)
+    alone = costs()
+    assert np.all(both < 0.98 * alone)
 
 
 def test_without_soft_macros_that_may_move_nothing_changes() -> None:
