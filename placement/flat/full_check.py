@@ -1,15 +1,15 @@
 """The whole flat check of a placement of a clustered design: its cells packed, spread, and their nets routed.
 
 Where a macro placement divides the core, cells that begin in its middle may end in an order that costs 14% more than
-need be. So the clusters are placed around the macros first, spread and clear of straps; the cells begin from them, and
-the spread cells from these. Packed cells find slivers that the clusters do not: they are placed from the middle, too,
-and the shorter of the two counts.
+need be. So the clusters are placed around the macros first, spread and clear of straps; the packed cells begin from
+them, and the spread cells from these. Around other macros it is the other way round, by as much. So packed and spread
+cells are placed from the middle, too, and the shorter count.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from placement.netlist.flat_design import FlatDesign
 SETTINGS = PlacerSettings(warm_growth=1.03, warm_balance=1e-3)
 """Of the placer: weaker against the wires at the beginning than beside a neighbour's cells, for cells to find their
 order."""
-BEGINNINGS = 3
+BEGINNINGS = 4
 """Of the cells in one check, at most."""
 
 
@@ -35,7 +35,7 @@ class FullCheck(NamedTuple):
 
     Attributes:
         dense: the cells as near to each other as they may be; the shorter of two beginnings.
-        spread: the cells as a flow leaves them (`spread_cells`).
+        spread: the cells as a flow leaves them (`spread_cells`); the shorter of two beginnings.
         route: the routing estimate of the spread cells.
         cell_utilization: cells' area over the room clear of macros and straps.
     """
@@ -111,8 +111,8 @@ class FlatChecker:
         Args:
             placement: of the clustered design; its hard macros are read.
             settings: of the placer.
-            middle: whether the packed cells begin in the middle, too, where there are clusters; that is a third of the
-                time, and matters to `dense` alone.
+            middle: whether the packed cells begin in the middle, too, where there are clusters; that is a quarter of
+                the time, and matters to `dense` alone.
             report: is called after every ten iterations with the number of the beginning, less than `BEGINNINGS`, and
                 its progress.
             stopped: is asked as often; once it says True, the result is what was reached.
@@ -124,15 +124,21 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
-        spread = spread_cells(
-            netlist,
-            dense[0].placement,
-            self._core,
-            dense=dense[0],
-            straps=straps,
-            settings=settings,
-            report=functools.partial(report, BEGINNINGS - 1),
-            stopped=stopped,
+        spread = _shorter(
+            _those_found(
+                functools.partial(
+                    spread_cells,
+                    netlist,
+                    dense[0].placement,
+                    self._core,
+                    dense=begin,
+                    straps=straps,
+                    settings=settings,
+                    report=functools.partial(report, number),
+                    stopped=stopped,
+                )
+                for number, begin in enumerate((dense[0], None), start=2)
+            )
         )
         return FullCheck(
             _shorter(dense),
@@ -152,35 +158,47 @@ class FlatChecker:
         """The cells begun from the clusters, if there are any; in the middle if they are to, or if nothing else did."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         start = self.start(placement)
-        found: list[FlatResult] = []
-        failed: DesignError | None = None
-        for number, begin in enumerate([None] if start is None else [start, None]):
-            if found and not middle:
-                break
-            try:
-                found.append(
-                    flat_check(
-                        self.flat.netlist,
-                        macros,
-                        self._core,
-                        settings=settings,
-                        start=begin,
-                        report=functools.partial(report, number),
-                        stopped=stopped,
-                    )
-                )
-            except DesignError as error:  # flew apart: from elsewhere they may not
-                failed = error
-        if not found:
-            assert failed is not None
-            raise failed
-        return found
+        attempts = (
+            functools.partial(
+                flat_check,
+                self.flat.netlist,
+                macros,
+                self._core,
+                settings=settings,
+                start=begin,
+                report=functools.partial(report, number),
+                stopped=stopped,
+            )
+            for number, begin in enumerate([None] if start is None else [start, None])
+        )
+        return _those_found(attempts, most=2 if middle else 1)
 
 
-def _shorter(dense: list[FlatResult]) -> FlatResult:
+def _those_found(attempts: Iterable[Callable[[], FlatResult]], *, most: int = 2) -> list[FlatResult]:
+    """The first `most` of those whose cells did not fly apart: from elsewhere they may not.
+
+    Raises:
+        DesignError: as the last attempt, where all did.
+    """
+    found: list[FlatResult] = []
+    failed: DesignError | None = None
+    for attempt in attempts:
+        if len(found) == most:
+            break
+        try:
+            found.append(attempt())
+        except DesignError as error:
+            failed = error
+    if not found:
+        assert failed is not None
+        raise failed
+    return found
+
+
+def _shorter(found: list[FlatResult]) -> FlatResult:
     """The shortest of those that converged, if any did; with the seconds of all."""
-    best = min(dense, key=lambda one: (not one.converged, one.wirelength))
-    return best._replace(seconds=sum(one.seconds for one in dense))
+    best = min(found, key=lambda one: (not one.converged, one.wirelength))
+    return best._replace(seconds=sum(one.seconds for one in found))
 
 
 def _silent(number: int, progress: Progress) -> None:

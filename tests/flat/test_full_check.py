@@ -43,7 +43,7 @@ def test_packed_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_
     assert 0 < found.cell_utilization < DENSITY
 
 
-def test_packed_cells_begin_from_the_clusters_and_in_the_middle_and_spread_ones_from_the_former(
+def test_cells_begin_from_the_clusters_spread_ones_from_the_packed_and_both_in_the_middle_too(
     imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts, result = (
@@ -62,17 +62,47 @@ def test_packed_cells_begin_from_the_clusters_and_in_the_middle_and_spread_ones_
     for module in (full_check, routable):
         monkeypatch.setattr(module, "flat_check", check)
     checker(imported).check(imported.design.initial)
-    first, middle, last = starts
-    assert middle is None and last is result.placement
+    first, middle, packed, last = starts
+    assert middle is None and packed is result.placement and last is None
     cells, cluster = imported.flat.cells, imported.clustering.cluster
     apart = [np.ptp(first.x[cells[cluster[cells] == number]]) for number in range(cluster.max() + 1)]
     assert max(apart) < 0.6 * np.ptp(first.x[cells])  # each cluster is in one place, not all in the middle
     starts.clear()
     checker(imported).check(imported.design.initial, middle=False)
-    assert len(starts) == 2 and starts[0] is not None and starts[1] is result.placement
+    assert len(starts) == 3 and starts[0] is not None and starts[1] is result.placement and starts[2] is None
     starts.clear()
     checker(imported, cluster=np.full_like(cluster, -1)).check(imported.design.initial)
-    assert starts == [None, result.placement]
+    assert starts == [None, result.placement, None]
+
+
+def test_the_shorter_of_the_spread_beginnings_counts(imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[FlatResult | None] = []
+    true = checker(imported).dense(imported.design.initial)
+    lengths = iter((3.0, 2.0, 2.0, 3.0))
+
+    def spread(*_: object, dense: FlatResult | None, **__: object) -> FlatResult:
+        begins.append(dense)
+        return true._replace(wirelength=next(lengths), seconds=1.0)
+
+    monkeypatch.setattr(full_check, "spread_cells", spread)
+    for _ in range(2):
+        found = checker(imported).check(imported.design.initial, middle=False)
+        assert (found.spread.wirelength, found.spread.seconds) == (2.0, 2.0)
+    assert [begin is None for begin in begins] == [False, True, False, True]
+
+
+def test_spread_cells_that_fly_apart_from_the_packed_count_from_the_middle(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = checker(imported).dense(imported.design.initial)
+
+    def spread(*_: object, dense: FlatResult | None, **__: object) -> FlatResult:
+        if dense is not None:
+            raise DesignError("flew apart")
+        return true
+
+    monkeypatch.setattr(full_check, "spread_cells", spread)
+    assert checker(imported).check(imported.design.initial, middle=False).spread.placement is true.placement
 
 
 def test_the_shorter_of_the_packed_beginnings_counts_if_it_converged(
