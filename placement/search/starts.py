@@ -29,7 +29,7 @@ from placement.search.springs import spring_matrix, springs_at_rest
 ELECTROSTATIC = "electrostatic"
 SECONDS_PER_PIN = 4e-5
 """CPU seconds that the electrostatic start takes, about, for each pin of each net."""
-MOST_OF_BUDGET = 0.5
+MOST_OF_BUDGET = 0.3
 """Share of a search's seconds that it may take."""
 RACED = 4
 """Pitches of rows or columns, the cheapest, that are starts."""
