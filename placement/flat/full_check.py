@@ -17,7 +17,7 @@ import numpy as np
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import cells_in_clusters, clusters_clear_of_straps, core_of, macros_on_flat
 from placement.flat.global_placement import PlacerSettings, Progress
-from placement.flat.routable import cell_utilization, spread_cells
+from placement.flat.routable import SCATTERED, cell_utilization, spread_cells
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -124,22 +124,21 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
-        spread = _shorter(
-            _those_found(
-                functools.partial(
-                    spread_cells,
-                    netlist,
-                    dense[0].placement,
-                    self._core,
-                    dense=begin,
-                    straps=straps,
-                    settings=settings,
-                    report=functools.partial(report, number),
-                    stopped=stopped,
-                )
-                for number, begin in enumerate((dense[0], None), start=2)
+        attempts = (
+            functools.partial(
+                spread_cells,
+                netlist,
+                dense[0].placement,
+                self._core,
+                dense=begin,
+                straps=straps,
+                settings=settings,
+                report=functools.partial(report, number),
+                stopped=stopped,
             )
+            for number, begin in enumerate((dense[0], None), start=2)
         )
+        spread = _shorter([_unless_scattered(one, dense[0]) for one in _those_found(attempts)])
         return FullCheck(
             _shorter(dense),
             spread,
@@ -193,6 +192,11 @@ def _those_found(attempts: Iterable[Callable[[], FlatResult]], *, most: int = 2)
         assert failed is not None
         raise failed
     return found
+
+
+def _unless_scattered(spread: FlatResult, dense: FlatResult) -> FlatResult:
+    """`spread`, not converged where its cells scattered: from the middle nothing else holds them to `dense`."""
+    return spread._replace(converged=spread.converged and spread.wirelength <= SCATTERED * dense.wirelength)
 
 
 def _shorter(found: list[FlatResult]) -> FlatResult:

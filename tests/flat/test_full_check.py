@@ -78,6 +78,7 @@ def test_cells_begin_from_the_clusters_spread_ones_from_the_packed_and_both_in_t
 def test_the_shorter_of_the_spread_beginnings_counts(imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch) -> None:
     begins: list[FlatResult | None] = []
     true = checker(imported).dense(imported.design.initial)
+    assert true.wirelength > 3.0
     lengths = iter((3.0, 2.0, 2.0, 3.0))
 
     def spread(*_: object, dense: FlatResult | None, **__: object) -> FlatResult:
@@ -89,6 +90,19 @@ def test_the_shorter_of_the_spread_beginnings_counts(imported: ImportedDesign, m
         found = checker(imported).check(imported.design.initial, middle=False)
         assert (found.spread.wirelength, found.spread.seconds) == (2.0, 2.0)
     assert [begin is None for begin in begins] == [False, True, False, True]
+
+
+def test_cells_that_scatter_from_the_middle_have_not_converged(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = checker(imported).dense(imported.design.initial)
+    far = 1.01 * routable.SCATTERED * true.wirelength
+
+    def spread(*_: object, dense: FlatResult | None, **__: object) -> FlatResult:
+        return true._replace(converged=dense is None, wirelength=far)
+
+    monkeypatch.setattr(full_check, "spread_cells", spread)
+    assert not checker(imported).check(imported.design.initial, middle=False).spread.converged
 
 
 def test_spread_cells_that_fly_apart_from_the_packed_count_from_the_middle(
