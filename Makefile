@@ -23,9 +23,10 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# --no-compile: pip would compile all of TensorFlow and Ray to bytecode, for minutes; Python compiles what is used.
 $(VENV)/.packages: requirements.lock $(VENV)/.python
 	@echo "Installing the pinned packages (once, a few minutes) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.engine: $(ENGINE_SOURCES) $(VENV)/.packages
@@ -79,7 +80,7 @@ docs: $(DOCS_VENV)/.packages  ## Build the documentation's site into build/site
 $(DOCS_VENV)/.packages: requirements-docs.lock
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; name one: make docs PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-docs.lock
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements-docs.lock
 	@touch $@
 
 format: install  ## Put the code into the house style

@@ -27,6 +27,13 @@ def alive(process: psutil.Process) -> bool:
     return False
 
 
+def name(process: psutil.Process) -> str:
+    """Of the program that it runs; empty if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return process.name()
+    return ""
+
+
 def end_all(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
     """Waits up to `timeout` seconds for all to end, then kills who is left; returns those that had to be killed."""
     left = wait_for_end(processes, timeout=timeout)

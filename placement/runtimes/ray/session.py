@@ -26,6 +26,8 @@ LOCAL = "local"
 OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wants at least 75 MiB
 END_SECONDS = 0.5
 """That Ray takes to disconnect; then its processes are killed."""
+HEAD = "gcs_server"
+"""The process of Ray that a driver must not outlive while it disconnects: Ray would end the driver after some seconds."""
 LEAVE_SECONDS = 10.0
 """That leaving somebody else's cluster may take."""
 SPARE_CPUS = 1.0
@@ -178,7 +180,8 @@ def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:
     Ray alone would wait a second for each of its processes, which do not hear its SIGTERM.
     """
     ours = [process for process in processes.descendants(os.getpid()) if process not in others]
-    killing = threading.Timer(END_SECONDS, processes.end_all, [ours], {"timeout": 0.0})
+    without_head = [process for process in ours if processes.name(process) != HEAD]
+    killing = threading.Timer(END_SECONDS, processes.end_all, [without_head], {"timeout": 0.0})
     killing.start()
     try:
         ray.shutdown()

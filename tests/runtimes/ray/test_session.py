@@ -1,0 +1,49 @@
+"""How a Ray of this run's own ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from placement.runtimes.ray import processes, session
+
+
+class _SlowRay:
+    """Disconnects only after the time that Ray has for it, and looks who is alive."""
+
+    def __init__(self, others: list[psutil.Process]) -> None:
+        self._others = others
+        self.alive: set[str] = set()
+
+    def shutdown(self) -> None:
+        time.sleep(3 * session.END_SECONDS)
+        self.alive = {processes.name(one) for one in self._others if processes.alive(one)}
+
+
+def test_the_head_outlives_the_driver_that_disconnects_slowly(tmp_path: Path) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    head, raylet = (Path(shutil.copy(sleep, tmp_path / name)) for name in (session.HEAD, "raylet"))
+    before = processes.descendants(os.getpid())
+    started = [subprocess.Popen([program, "60"]) for program in (head, raylet)]
+    try:
+        ray = _SlowRay([psutil.Process(one.pid) for one in started])
+        session._stop(ray, before)
+        assert ray.alive == {session.HEAD}
+        assert all(one.wait(30) < 0 for one in started)
+    finally:
+        for one in started:
+            one.kill()
+
+
+def test_an_ended_process_has_no_name() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    process = psutil.Process(child.pid)
+    child.wait(30)
+    assert processes.name(process) == ""
