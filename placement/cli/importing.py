@@ -112,11 +112,14 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         DesignError: a file cannot be used, or something stands where the folder is to be.
         OSError: the folder cannot be written.
     """
-    # late: Matplotlib takes a second to import, and a wrong setting should not wait for it
+    # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
+    from placement.flat.before_clustering import place_together
     from placement.report import floorplan_plot, style
     from placement.report.imported import import_table, notice_lines
+    from placement.training.compilation import keep_compilations
 
     check_folder(config.out, force=config.force)
+    keep_compilations()
     phases = Phases(console)
     with phases("reading"):
         flat, canvas, kept = _read(config)
@@ -125,7 +128,8 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         canvas = _with_tracks(flat, canvas, config)
     imported = import_design(
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
-        settings=config.clustering, constraints=config.constraints, canvas=canvas, phase=phases,
+        settings=config.clustering, constraints=config.constraints, canvas=canvas, place=place_together,
+        phase=phases,
     )  # fmt: skip
     with phases("picture"):
         picture = style.png_bytes(floorplan_plot.plot_floorplan(imported))

@@ -123,13 +123,18 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
+    # late: JAX takes seconds to import
+    from placement.flat.before_clustering import place_together
+    from placement.training.compilation import keep_compilations
+
     values = _options(config)
     name, seed, halo, varied = (values.pop(key) for key in ("name", "seed", "halo", "varied"))
     if not 0 <= halo < math.inf:
         raise ConfigError(f"halo={halo}: must be at least 0 µm")
     options, halo = drawn_options(seed) if varied else (FlatOptions(**values), halo)
     flat = flat_on_floorplan(name, options, seed=seed)
-    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)))
+    keep_compilations()
+    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_together)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.engine.costs import proxy_cost
+from placement.flat.before_clustering import place_together
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatOptions
@@ -88,7 +89,7 @@ def make_design(
         drawn = draw(generator, cells=cells, macros=macros)
         try:
             flat = flat_on_floorplan(name, drawn.options, seed=int(generator.integers(2**31)))
-            imported = import_design(flat)
+            imported = import_design(flat, place=place_together)
             return dataclasses.replace(imported, design=with_demand(imported.design, drawn.demand))
         except DesignError as error:
             failed = error

@@ -29,7 +29,7 @@ from placement.netlist.clustering.clustered import check_macro_names, clustered_
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
-from placement.netlist.design import Canvas, Design, Placement
+from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import umask, write_whole
@@ -51,6 +51,9 @@ _FILES = (
 
 Phase = Callable[[str], AbstractContextManager[Any]]
 """Surrounds a part of the work, whose name it is told."""
+Place = Callable[[FlatDesign, Design], Placement]
+"""Places cells and movable macros together: from the flat design, and the same on the canvas with its constraints, to a
+placement of the flat netlist. Raises DesignError where it cannot."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ class ImportedDesign:
     notices: tuple[str, ...]
 
 
-def import_design(
+def import_design(  # noqa: PLR0913  all but the first have a default
     flat: FlatDesign,
     *,
     columns: int | None = None,
@@ -82,6 +85,7 @@ def import_design(
     settings: ClusteringSettings | None = None,
     constraints: ConstraintSettings | None = None,
     canvas: Canvas | None = None,
+    place: Place | None = None,
     phase: Phase = contextlib.nullcontext,
 ) -> ImportedDesign:
     """Chooses the grid, clusters the cells and builds the clustered design with its constraints.
@@ -94,6 +98,8 @@ def import_design(
         settings: of the clustering.
         constraints: what macros must keep to beside what the files say.
         canvas: taken as it is, but for columns and rows that are given; None: from the floorplan and the rule.
+        place: where cells or macros have no positions, clusters go by the places that this finds for them; None: by
+            those that cells have, if all have some, or by connectivity alone.
         phase: is told what is done.
 
     Raises:
@@ -110,17 +116,34 @@ def import_design(
         else:
             canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
             capacity = capacity_of(canvas)
-    broken = check_constraints(_flat_on(canvas, flat, kept))
+    on_canvas = _flat_on(canvas, flat, kept)
+    broken = check_constraints(on_canvas)
+    settings = settings or ClusteringSettings()
+    at, not_placed = flat, tuple[str, ...]()
+    if place is not None and settings.use_positions:
+        at, not_placed = _with_places(flat, on_canvas, place, phase)
     with phase("clustering"):
-        clustering = cluster_cells(flat, canvas, settings=settings)
+        clustering = cluster_cells(at, canvas, settings=settings)
     with phase("clustered netlist"):
         design, dropped = clustered_design(flat, clustering, canvas)
         design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices, *clustering.notices, *dropped)
+    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices)
+    notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
+
+
+def _with_places(flat: FlatDesign, on_canvas: Design, place: Place, phase: Phase) -> tuple[FlatDesign, tuple[str, ...]]:
+    """The design placed by `place`, where macros or cells have no places; where that fails, a notice."""
+    if flat.placement.placed[flat.netlist.kind != NodeKind.PORT].all():
+        return flat, ()
+    with phase("placing cells and macros"):
+        try:
+            return dataclasses.replace(flat, placement=place(flat, on_canvas)), ()
+        except DesignError as error:
+            return flat, (f"cells and macros could not be placed together for the clustering: {error}",)
 
 
 def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Design:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from tests.support.fakes import FakeLearner
 
 RECORD = "PLACEMENT_TEST_RECORD"
 """The environment variable that names the file."""
+UPDATE_SECONDS = 0.05
+"""That an update takes, as one of a real network does: an endless run that spins takes all cores from the tests beside
+it."""
 
 
 class RecordingLearner(FakeLearner):
@@ -21,6 +25,7 @@ class RecordingLearner(FakeLearner):
 
     def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """Writes the episodes down, then counts."""
+        time.sleep(UPDATE_SECONDS)
         path = os.environ.get(RECORD)
         if path and not self.hosts.index:  # all hosts learn from the same
             line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}

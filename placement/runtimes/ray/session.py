@@ -27,7 +27,7 @@ OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wa
 END_SECONDS = 0.5
 """That Ray takes to disconnect; then its processes are killed."""
 HEAD = "gcs_server"
-"""The process of Ray that a driver must not outlive while it disconnects: Ray would end the driver after some seconds."""
+"""The process of Ray that a driver must not outlive while it disconnects: Ray would end it after some seconds."""
 LEAVE_SECONDS = 10.0
 """That leaving somebody else's cluster may take."""
 SPARE_CPUS = 1.0
