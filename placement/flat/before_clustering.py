@@ -7,10 +7,8 @@ hold cells that no placement keeps together, and what a search saves between suc
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from placement.flat.from_clusters import core_of
-from placement.flat.global_placement import PlacerSettings, Progress
+from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
@@ -19,16 +17,15 @@ from placement.netlist.straps import DENSITY
 SETTINGS = PlacerSettings(density=DENSITY)
 
 
-def place_together(flat: FlatDesign, design: Design, *, report: Callable[[Progress], None] | None = None) -> Placement:
+def place_together(flat: FlatDesign, design: Design) -> Placement:
     """A global placement of the flat netlist, for `import_design`: macros may overlap a little.
 
     Args:
         flat: the design before clustering; what is fixed stays.
         design: the flat netlist on the canvas, with the macros' constraints.
-        report: is called with the progress after every ten iterations.
 
     Raises:
         DesignError: as `place_mixed_size`.
         KeyboardInterrupt: on Ctrl-C.
     """
-    return place_mixed_size(flat.netlist, flat.placement, core_of(flat, design), settings=SETTINGS, report=report)
+    return place_mixed_size(flat.netlist, flat.placement, core_of(flat, design), settings=SETTINGS)
