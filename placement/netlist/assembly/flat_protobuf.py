@@ -134,7 +134,7 @@ def _on_def(netlist: Netlist, own: Placement, matched: Matched, plan: Floorplan)
             y[cells] = die.y_low + y[cells] * die.height / reach_y
             notices.append(
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
-                f"{die.height:g} µm: cells are scaled to it, as a hint for clustering"
+                f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
             )
     given = matched.placement
     of_def = (netlist.kind != NodeKind.CELL) | given.placed
