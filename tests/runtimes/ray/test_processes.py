@@ -51,14 +51,15 @@ def test_a_process_that_took_over_a_number_is_not_taken_for_the_one_before() -> 
 
 
 def test_freed_blocks_are_given_back() -> None:
-    # Eight blocks of 16 MB below one that stays: once one such block was freed, glibc keeps those that follow.
+    # Eight blocks of 16 MB below one that stays: once one such block was freed, glibc keeps those that follow. The one
+    # that stays is larger than the holes that imports leave below the blocks.
     script = (
         "import sys, numpy as np\n"
         "from placement.runtimes.ray import processes\n"
         "if sys.argv[1] == 'set' and not processes.give_back_blocks(1 << 20): sys.exit(3)\n"
         "np.ones(1 << 24, np.uint8)\n"
         "blocks = [np.ones(1 << 24, np.uint8) for _ in range(8)]\n"
-        "stays = np.ones(1 << 19, np.uint8); del blocks\n"
+        "stays = np.ones(1 << 21, np.uint8); del blocks\n"
         "print(processes.resident_mb())"
     )
     done = [
