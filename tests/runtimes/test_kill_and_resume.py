@@ -21,6 +21,7 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.training.checkpoint import Checkpoints
 from tests.support.object_server import object_server
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 LONG = 400.0
@@ -156,6 +157,8 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
             folder.mkdir()
         first = Process(*command, folder=folders[0], environment=server.environment)
         first.until("iteration 20/")
+        wait_until(lambda: "PUT /bucket/mine/.manifest.json" in (tmp_path / "s3.log").read_text())
+        first.send(signal.SIGSTOP)  # else it might be done before the second one looks, where processors are shared
         # A second one waits to see whether the first one is alive.
         second = Process(*command, folder=folders[2], environment=server.environment)
         second.until("to see whether process")
