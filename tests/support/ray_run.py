@@ -23,7 +23,7 @@ from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.runtimes.ray import processes, session
-from tests.support.recording import RECORD
+from tests.support.recording import RECORD, UPDATE_SECONDS
 
 WATCH = "WATCH "
 LAST_WORDS = 30
@@ -226,7 +226,8 @@ def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes:
 def endless(folder: Path) -> RayRun:
     """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
     config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
-    return RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""})
+    variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
+    return RayRun(config, makers=FAKES, environment=variables)
 
 
 def told(lines: Sequence[str]) -> list[str]:

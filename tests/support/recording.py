@@ -15,9 +15,9 @@ from tests.support.fakes import FakeLearner
 
 RECORD = "PLACEMENT_TEST_RECORD"
 """The environment variable that names the file."""
-UPDATE_SECONDS = 0.05
-"""That an update takes, as one of a real network does: an endless run that spins takes all cores from the tests beside
-it."""
+UPDATE_SECONDS = "PLACEMENT_TEST_UPDATE_SECONDS"
+"""The environment variable that says how long an update takes; default: no time, but then an endless run takes all
+cores from the tests beside it."""
 
 
 class RecordingLearner(FakeLearner):
@@ -25,7 +25,7 @@ class RecordingLearner(FakeLearner):
 
     def learn(self, episodes: Sequence[Episode], *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """Writes the episodes down, then counts."""
-        time.sleep(UPDATE_SECONDS)
+        time.sleep(float(os.environ.get(UPDATE_SECONDS, "0")))
         path = os.environ.get(RECORD)
         if path and not self.hosts.index:  # all hosts learn from the same
             line = {"pid": os.getpid(), "iteration": iteration, "episodes": [_told(episode) for episode in episodes]}

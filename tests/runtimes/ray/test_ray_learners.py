@@ -20,7 +20,7 @@ from placement.config import ConfigError, TrainConfig, build
 from placement.runtimes.ray import driver, processes
 from placement.training.episode_identity import INCARNATION_BITS
 from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
-from tests.support.recording import RECORD
+from tests.support.recording import RECORD, UPDATE_SECONDS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 ACTORS = 3
@@ -35,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(folder: Path) -> Iterator[RayRun]:
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "bind": "node"})  # so they ask for the token
-    with RayRun(config, makers=FAKES, environment={RECORD: str(folder / "record"), "XLA_FLAGS": ""}) as run:
+    variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
+    with RayRun(config, makers=FAKES, environment=variables) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
         yield run
 
