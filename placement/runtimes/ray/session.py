@@ -28,6 +28,8 @@ END_SECONDS = 0.5
 """That Ray takes to disconnect; then its processes are killed."""
 HEAD = "gcs_server"
 """The process of Ray that a driver must not outlive while it disconnects: Ray would end it after some seconds."""
+HANG_SECONDS = 60.0
+"""That Ray may take to disconnect on a busy machine; then its head is killed, too, and Ray ends this process."""
 LEAVE_SECONDS = 10.0
 """That leaving somebody else's cluster may take."""
 SPARE_CPUS = 1.0
@@ -175,17 +177,20 @@ def _join(ray: Any, address: str) -> None:
 
 
 def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:
-    """Ends Ray; kills what of it is left after a moment, but no process of `others`.
+    """Ends Ray; kills what of it is left after a moment, its head once it has disconnected, but no process of `others`.
 
     Ray alone would wait a second for each of its processes, which do not hear its SIGTERM.
     """
     ours = [process for process in processes.descendants(os.getpid()) if process not in others]
     without_head = [process for process in ours if processes.name(process) != HEAD]
     killing = threading.Timer(END_SECONDS, processes.end_all, [without_head], {"timeout": 0.0})
+    hanging = threading.Timer(HANG_SECONDS, processes.end_all, [ours], {"timeout": 0.0})
     killing.start()
+    hanging.start()
     try:
         ray.shutdown()
     finally:
+        hanging.cancel()
         killing.join()
         processes.end_all(ours, timeout=END_SECONDS)
 
