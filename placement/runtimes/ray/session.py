@@ -19,6 +19,7 @@ import psutil
 
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
+from placement.training.supervisor import WorkerFailed
 from placement.transport.deadline import within
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,10 @@ HANG_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
 """That leaving somebody else's cluster may take."""
 SPARE_CPUS = 1.0
+STARTS = 3
+"""Of a Ray that is not ready in time, as on a machine that is busy with other work."""
+NOT_READY = "timed out during startup"
+"""What Ray says then."""
 TOKEN = secrets.token_hex(32)
 """Of every Ray that this process starts; Ray reads it once."""
 FOLDER_FILE = ".ray-session"
@@ -86,6 +91,7 @@ def opened(
 
     Raises:
         ConfigError: Ray is not installed, or there is no cluster at the address, or it wants another token.
+        WorkerFailed: a Ray of this run's own was not ready in time.
     """
     with _environment(config.address):
         ray = import_ray()
@@ -100,12 +106,10 @@ def opened(
             return
         note = run_dir / FOLDER_FILE
         remove_files(note)
-        folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
-        note.write_text(folder, encoding="utf-8")
         others = processes.descendants(os.getpid())
         try:
             with breakable():
-                _start(ray, config, folder)
+                _start_or_retry(ray, config, note, others)
             yield ray
         finally:
             _stop(ray, others)
@@ -133,6 +137,31 @@ def _environment(address: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequence[psutil.Process]) -> None:
+    """Starts a Ray of this run's own; begins anew where it was not ready within the half minute that Ray waits.
+
+    Raises:
+        WorkerFailed: it never was.
+    """
+    for _ in range(STARTS):
+        folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
+        note.write_text(folder, encoding="utf-8")
+        try:
+            _start(ray, config, folder)
+        except Exception as error:  # Ray has no class of its own for it
+            if NOT_READY not in str(error):
+                raise
+            _log.warning("Ray was not ready in time; it is started anew")
+            _stop(ray, others)
+            remove_files(note)
+        else:
+            return
+    raise WorkerFailed(
+        f"runtime.name='ray': Ray was not ready in time, {STARTS} times; this machine has too little time or memory "
+        "for its processes: end other work, or use runtime=local"
+    )
 
 
 def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from placement.config import RuntimeConfig
 from placement.runtimes.ray import processes, session
+from placement.training.supervisor import WorkerFailed
 
 
 class _SlowRay:
@@ -45,6 +49,52 @@ def test_the_head_outlives_a_driver_that_disconnects_slowly_but_not_one_that_han
     finally:
         for one in started:
             one.kill()
+
+
+class _BusyRay:
+    """Is not ready in time the first `late` times that it is started."""
+
+    def __init__(self, late: int) -> None:
+        self.late, self.folders, self.ended = late, [], 0
+        self.util = SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1")
+
+    def init(self, *, _temp_dir: str, **settings: object) -> None:
+        self.folders.append(Path(_temp_dir).parent)
+        assert sum(folder.exists() for folder in self.folders) == 1
+        if len(self.folders) <= self.late:
+            raise Exception(f"The current node {session.NOT_READY}. This could happen because ...")
+
+    def shutdown(self) -> None:
+        self.ended += 1
+
+
+@pytest.mark.parametrize("late", [0, 1, session.STARTS])
+def test_a_ray_that_is_not_ready_in_time_is_started_anew(
+    late: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "import_ray", lambda: ray)
+    monkeypatch.setattr(session, "END_SECONDS", 0.0)
+    ray, config = _BusyRay(late), RuntimeConfig()
+    with (
+        pytest.raises(WorkerFailed, match="not ready") if late == session.STARTS else contextlib.nullcontext(),
+        session.opened(config, tmp_path),
+    ):
+        assert ray.ended == late
+    assert len(ray.folders) == min(late + 1, session.STARTS)
+    assert ray.ended == len(ray.folders) + (late == session.STARTS)
+    assert not any(folder.exists() for folder in ray.folders)
+    assert not (tmp_path / session.FOLDER_FILE).exists()
+
+
+def test_another_error_of_ray_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**settings: object) -> None:
+        raise ValueError("no such setting")
+
+    ray = _BusyRay(0)
+    monkeypatch.setattr(session, "import_ray", lambda: ray)
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ValueError, match="no such setting"), session.opened(RuntimeConfig(), tmp_path):
+        pass
 
 
 def test_an_ended_process_has_no_name() -> None:
