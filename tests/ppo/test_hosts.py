@@ -49,6 +49,7 @@ def _run(count: int, folder: Path) -> list[dict]:
 
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_two_hosts_learn_what_one_learns(tmp_path: Path) -> None:
     """Each from episodes of its own shard; there is one checkpoint."""
     pytest.importorskip("reverb")

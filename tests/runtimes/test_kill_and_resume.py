@@ -96,6 +96,7 @@ def _check_whole(folder: Path, iterations: int) -> None:
     assert said <= min(float(row["proxy_cost_best"]) for row in _rows(folder)) + 1e-8
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
     command = ("-c", FAKE, str(tmp_path), "40", "memory")
     for line in ("iteration 5/", "iteration 14/"):
@@ -134,6 +135,7 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
     _check_whole(tmp_path, done)
 
 
+@pytest.mark.slow
 def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
     command = ("train.py", "--config-name", "test", *settings)
@@ -148,6 +150,7 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     assert float(_rows(tmp_path)[-1]["learner_samples"]) > 0
 
 
+@pytest.mark.slow
 def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
         settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]

@@ -99,6 +99,7 @@ def test_they_stop_together(run: RayRun, folder: Path) -> None:
     assert run.lines[-1].startswith("interrupted") and str(done) in os.listdir(folder / "run" / "checkpoints")
 
 
+@pytest.mark.slow
 def test_the_real_network_learns_on_two_hosts(tmp_path: Path) -> None:
     config = toy(tmp_path / "run", iterations=4, runtime={**RUNTIME, "checkpoint_every": 2, "actors": 2, "caches": 0})
     config["policy"] = {"node_width": 4, "rounds": 1, "grid_width": 4, "location_frequencies": 3}

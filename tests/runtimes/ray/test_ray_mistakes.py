@@ -58,6 +58,7 @@ def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
         assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
     config = toy(tmp_path, iterations=10, runtime={"actors": 1, "caches": 0, "checkpoint_every": 2})
     makers = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
@@ -68,6 +69,7 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
         assert f"{tmp_path}/checkpoints/2 cannot be written: No space left on device" in said
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:
     runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
     config = toy(tmp_path, iterations=10**6, runtime=runtime)

@@ -70,6 +70,7 @@ def _gcs(run: RayRun) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("token", ["none", "wrong", "right"])
+@pytest.mark.slow
 def test_nobody_joins_without_the_token(run: RayRun, token: str, tmp_path: Path) -> None:
     address, right = _gcs(run)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

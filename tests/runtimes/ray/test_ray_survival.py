@@ -55,6 +55,7 @@ def test_several_die_at_once(run: RayRun, folder: Path) -> None:
     check_record(folder)
 
 
+@pytest.mark.slow
 def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folder: Path) -> None:
     below = run.below()
     run.process.kill()
