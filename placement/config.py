@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 _GRID_SETTINGS = (
     *("wire_mask", "maps", "pulls", "location"),
-    *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias"),
+    *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias", "electrostatic_bias"),
 )
 RENAMED = {"anneal.shelve": "anneal.repack"}
 """Settings whose old names are refused with the new one."""
@@ -181,6 +181,7 @@ class PolicyConfig(Settings, group="policy."):
     sequential_bias: float = 0.0
     edge_bias: float = 0.0
     room_bias: float = 0.0
+    electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     wire_mask: bool = True
     maps: bool = True

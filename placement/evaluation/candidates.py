@@ -124,7 +124,7 @@ def find_best(
     assert config.design is not None
     judge = FlatJudge(config.design, design)
     estimator = None
-    if config.method == "portfolio" and config.judge != NO_JUDGE:
+    if config.chosen_method == "portfolio" and config.judge != NO_JUDGE:
         estimator = Estimator(design, read_judge(config.judge))
     seeds = np.random.SeedSequence(config.seed).generate_state(config.count, np.uint64).tolist()
     about = _settings(config) | ({"judge": estimator.digest} if estimator else {})
@@ -141,7 +141,7 @@ def find_best(
             watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
             way, seed = ways.get(number), seeds[number]
             try:
-                begins = starts(seed, way.mixed_size if way else config.method == "mixed_size")
+                begins = starts(seed, way.mixed_size if way else config.chosen_method == "mixed_size")
                 if way is None:
                     options = _find(design, begins, config, judge=judge, number=number, watch=watch, seed=seed)
                     found = ranked(options)[0]
@@ -157,10 +157,10 @@ def find_best(
                 record.add(found)
                 bars[number](1.0, "")
 
-        for numbers in _rounds(waiting, config.method):
+        for numbers in _rounds(waiting, config.chosen_method):
             if stopped.is_set():
                 break
-            if config.method == "portfolio":
+            if config.chosen_method == "portfolio":
                 ways.update(enumerate(ways_of(numbers[-1] + 1, _worths(record.found))))
             _do_all(work, numbers, threads=config.threads, stopped=stopped)
     if estimator and not stopped.is_set():
@@ -325,7 +325,7 @@ def _find(
         return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, 0.0, None, placement)
 
     budget, weights, anneal = config.budget, config.weights, config.anneal
-    if config.method != "mixed_size":
+    if config.chosen_method != "mixed_size":
         result = search(design, starts, config=anneal, budget=budget, weights=weights, seed=seed, watch=watch)
         _require_finished(result)
         checked = judge.spread(result.placement, stopped=watch.stopped)
@@ -385,7 +385,7 @@ def _require_finished(result: SearchResult) -> None:
 
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
-    begins = {"method": config.method, "placement": config.placement, "checkpoint": config.checkpoint}
+    begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
 
 

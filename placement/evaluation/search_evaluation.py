@@ -44,9 +44,9 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
         OSError: a file cannot be written.
     """
     design, starts, name = _starts(config, console)
-    folder = config.folder(design, f"{name}-{config.method}")
-    title = f"{design.name}: {name}, {config.method}"
-    if config.count > 1 or config.method in ("mixed_size", "portfolio"):
+    folder = config.folder(design, f"{name}-{config.chosen_method}")
+    title = f"{design.name}: {name}, {config.chosen_method}"
+    if config.count > 1 or config.chosen_method in ("mixed_size", "portfolio"):
         return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
     with Interruption() as interruption, progress_bars(console, "") as (bar,):
         result = search(
@@ -66,7 +66,12 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     console.print(moves_table(result))
     if not result.finished:
         console.print(STOPPED)
-    described = {"search": config.method, "start": result.start, "seconds": result.seconds, "moves": result.moves}
+    described = {
+        "search": config.chosen_method,
+        "start": result.start,
+        "seconds": result.seconds,
+        "moves": result.moves,
+    }
     write_results(folder, Found(design, result.placement, metrics, title, described), config, console)
     return metrics
 
@@ -91,7 +96,7 @@ def _evaluate_candidates(
         def begin(seed: int, is_mixed_size: bool) -> Sequence[Start]:
             if not is_mixed_size:
                 return starts
-            return [mixed_size(seed)] if config.method == "mixed_size" else shared.starts(config.seed)
+            return [mixed_size(seed)] if config.chosen_method == "mixed_size" else shared.starts(config.seed)
 
         found = find_best(design, begin, config, folder=folder, stopped=stopped, console=console)
     if len(found) < config.count or stopped.is_set():
@@ -107,7 +112,7 @@ def _evaluate_candidates(
     metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
     console.print(metrics_table(metrics, title))
     described = {
-        "search": config.method,
+        "search": config.chosen_method,
         "start": best.start,
         "seconds": best.seconds,
         "moves": best.moves,
@@ -171,10 +176,15 @@ class _Shared:
 
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
     """What the search begins with (nothing: its own starts), and a name for that."""
-    if config.method != "refine":
+    if config.chosen_method != "refine":
         assert config.design is not None
         design = load(config.design, config.initial)
         _tell_fixed(design, console)
+        if config.method is None and has_macro_places(design):
+            said = (
+                "the search begins with its own starts; method=refine improves the placement that the design comes with"
+            )
+            console.print(f"note: {said}", soft_wrap=True)
         return design, [], "own"
     if config.checkpoint is not None:
         # late: JAX takes seconds to import

@@ -153,7 +153,7 @@ class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
     cost: CostConfig = CHIP_COST
-    method: Literal["refine", "anneal", "mixed_size", "portfolio"] = "refine"
+    method: Literal["refine", "anneal", "mixed_size", "portfolio"] | None = None
     placement: str | None = None
     moves: Count | None = None
     candidates: Count | None = None
@@ -167,7 +167,7 @@ class SearchConfig(AnnealSettings):
             raise ConfigError(f"candidates={self.count}: needs design=, the folder of an imported design")
         if self.checkpoint is not None and self.placement is not None:
             raise ConfigError("placement and checkpoint cannot be refined together: give one of them")
-        if self.method != "refine" and (self.checkpoint is not None or self.placement is not None):
+        if self.chosen_method != "refine" and (self.checkpoint is not None or self.placement is not None):
             raise ConfigError(
                 f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
             )
@@ -177,6 +177,13 @@ class SearchConfig(AnnealSettings):
             raise ConfigError(f"judge={self.judge!r}: only of method=portfolio")
         if self.method in ("mixed_size", "portfolio") and self.design is None:
             raise ConfigError(f"method={self.method}: needs design=, the folder of an imported design")
+
+    @property
+    def chosen_method(self) -> str:
+        """`method`; where that is open, what is given is refined, and with nothing given the search has own starts."""
+        if self.method is not None:
+            return self.method
+        return "anneal" if self.placement is None and self.checkpoint is None else "refine"
 
     @property
     def count(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from placement.flat.core import Core
 from placement.flat.fillers import fill, first_places
 from placement.flat.grid import Grid, blocked_share, grid_for
 from placement.flat.problem import FlatProblem, flat_problem, pin_offsets, with_room
-from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.straps import CELL_SHARE, DENSITY
 
@@ -67,6 +68,32 @@ def place_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed: 
         if overflow <= APART_STILL:
             return _moved(placement, problem, at)
     raise DesignError(f"the macros still overlapped by {overflow:.0%} of their area after {ITERATIONS} iterations")
+
+
+def place_design(
+    design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = (), seed: int = 0
+) -> Placement:
+    """As `place_clusters`, of a design with its halos and blockages.
+
+    Args:
+        design: what is placed; macros keep the orientation that they have initially.
+        spacing: µm between macros, where their halos are narrower.
+        blockages: beside the design's, (x low, y low, x high, y high) in µm.
+        seed: as of `place_clusters`.
+
+    Raises:
+        DesignError: as `place_clusters`.
+    """
+    kept, canvas = design.constraints, design.canvas
+    halo = np.stack(kept.sides(design.initial.orientation) * 2, axis=1)  # left, bottom, right, top
+    rectangles = np.concatenate([kept.blockages, np.reshape(blockages, (-1, 4))])
+    core = Core(
+        canvas.width,
+        canvas.height,
+        blockages=tuple(map(tuple, rectangles.tolist())),
+        halo=np.maximum(halo, spacing / 2),
+    )
+    return place_clusters(design.netlist, design.initial, core, seed=seed)
 
 
 def spread_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed: int = 0) -> Placement:

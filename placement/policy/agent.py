@@ -76,7 +76,9 @@ class Network:
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
         self.config = config
         self.compact_maps = product_dtype(config) != FLOAT32
-        self.inputs: GraphInputs = jax.tree.map(jnp.asarray, stack([graph_inputs(design) for design in designs]))
+        shown = config.electrostatic_bias != 0
+        found = [graph_inputs(design, electrostatic=shown) for design in designs]
+        self.inputs: GraphInputs = jax.tree.map(jnp.asarray, stack(found))
         self._init = jax.jit(lambda key: nnx.to_pure_dict(nnx.state(build_policy(config, nnx.Rngs(key)))))
         abstract = nnx.eval_shape(lambda: build_policy(config, nnx.Rngs(0)))
         self._graph, self._abstract = nnx.split(abstract)

@@ -4,7 +4,7 @@ Channels come before rows and columns: the matrix products then run along the ce
 (measured: depthwise 3 × 3 convolutions cost 5 times the whole of this). On accelerators these products take bfloat16
 operands and add up in float32; what goes straight to the logits (location head, guides) stays float32.
 
-Axis legend: B samples, L map channels, W grid width, R grid rows, C grid columns, Q regions along one axis,
+Axis legend: B samples, L map channels, U guides, W grid width, R grid rows, C grid columns, Q regions along one axis,
 M cosine frequencies, V global values, S width of the context's summary.
 """
 
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from placement.policy.distribution import masked_logits
-from placement.policy.grid_features import CHANNELS, GLOBALS, GridFeatures
+from placement.policy.grid_features import GLOBALS, GridFeatures
 from placement.policy.precision import FLOAT32, product, rounded
 
 REGIONS = 6
@@ -30,7 +30,7 @@ class Context(NamedTuple):
     Attributes:
         scale, shift: float32 [B, W], feature-wise modulation of the first layer.
         location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position.
-        guide: float32 [B, 5], the weight of each guide.
+        guide: float32 [B, U], the weight of each guide.
         summary: float32 [B, S], for the value head.
     """
 
@@ -58,6 +58,7 @@ class GridDecoder(nnx.Module):
     """Two layers per cell with a mixing of regions between them; see the module's text.
 
     Args:
+        channels: L.
         width: W.
         summary: S.
         dtype: of the operands of the products made for every cell.
@@ -66,10 +67,10 @@ class GridDecoder(nnx.Module):
     """
 
     def __init__(
-        self, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, floor: float = 0.0, rngs: nnx.Rngs
+        self, channels: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, floor: float = 0.0, rngs: nnx.Rngs
     ) -> None:
         self.dtype, self.floor = dtype, floor
-        self.first = nnx.Linear(CHANNELS, width, use_bias=False, rngs=rngs)
+        self.first = nnx.Linear(channels, width, use_bias=False, rngs=rngs)
         self.dynamic = nnx.Linear(GLOBALS, width, rngs=rngs)
         self.mix_regions = nnx.Linear(REGIONS**2, REGIONS**2, rngs=rngs)
         self.mix_channels = nnx.Linear(width, width, use_bias=False, rngs=rngs)

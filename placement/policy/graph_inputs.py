@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from placement.netlist.design import Design, NodeKind
+from placement.flat.electrostatic import place_design
+from placement.netlist.design import Design, Netlist, NodeKind, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.graph import GraphArrays, graph_arrays
 from placement.policy.influence import influence
 
@@ -46,6 +48,8 @@ class GraphInputs(NamedTuple):
         stiffness: float32 [G, K, T].
         grid: int32 [G, 2], rows and columns.
         aspect: float32 [G, 2], canvas width and height over their mean.
+        electrostatic: float32 [G, T, 2], where an electrostatic placement of hard and soft macros has each macro, in
+            canvas fractions; NaN where it found none or was not asked for.
     """
 
     nodes: Array
@@ -61,19 +65,44 @@ class GraphInputs(NamedTuple):
     stiffness: Array
     grid: Array
     aspect: Array
+    electrostatic: Array
 
 
 _KNOWN: weakref.WeakKeyDictionary[Design, GraphInputs] = weakref.WeakKeyDictionary()
+_PLACED: weakref.WeakKeyDictionary[Netlist, tuple[Design, Placement | None]] = weakref.WeakKeyDictionary()
 
 
-def graph_inputs(design: Design) -> GraphInputs:
+def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
     """The constants of one design, without padding; found once and kept as long as `design` lives. Not to be changed.
+
+    Args:
+        design: whose.
+        electrostatic: whether its macros' electrostatic places are to be found, which takes seconds.
 
     Raises:
         ValueError: the design has no macro to place.
     """
     known = _KNOWN.get(design)
-    return known if known is not None else _KNOWN.setdefault(design, _graph_inputs(design))
+    if known is None:
+        known = _KNOWN.setdefault(design, _graph_inputs(design))
+    return known._replace(electrostatic=_electrostatic_places(design)) if electrostatic else known
+
+
+def _electrostatic_places(design: Design) -> np.ndarray:
+    """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
+    known, placed = _PLACED.get(design.netlist, (None, None))
+    parts = ("initial", "constraints", "canvas", "straps")
+    if known is None or any(getattr(known, part) is not getattr(design, part) for part in parts):
+        try:
+            placed = place_design(design)
+        except DesignError:  # too little room for the method
+            placed = None
+        _PLACED[design.netlist] = design, placed
+    macros = design.placing_order
+    if placed is None:
+        return np.full((len(macros), 2), np.nan, np.float32)
+    extent = np.array([design.canvas.width, design.canvas.height])
+    return (np.stack((placed.x, placed.y), axis=1)[macros] / extent).astype(np.float32)
 
 
 def _graph_inputs(design: Design) -> GraphInputs:
@@ -99,6 +128,7 @@ def _graph_inputs(design: Design) -> GraphInputs:
         stiffness=solved.stiffness.astype(np.float32),
         grid=np.array([canvas.rows, canvas.columns], np.int32),
         aspect=np.array([canvas.width / mean_side, canvas.height / mean_side], np.float32),
+        electrostatic=np.full((len(order), 2), np.nan, np.float32),
     )
 
 
@@ -118,6 +148,7 @@ def stack(
     edges = _rounded(max(len(item.edges) for item in designs), edge_bucket)
     lengths = {"nodes": (nodes,), "node_mask": (nodes,), "order": (most,), "size": (most,), "stiffness": (PULLS, most)}
     lengths |= {"edges": (edges,), "edge_weight": (edges,), "edge_mask": (edges,)}
+    lengths |= {"electrostatic": (most,)}
     lengths |= {"pull": (PULLS, most, most), "pull_fixed": (PULLS, most)}
     fields = {}
     for name in GraphInputs._fields:

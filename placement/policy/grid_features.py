@@ -2,7 +2,7 @@
 
 Nothing here has parameters, so nothing here costs a backward pass.
 
-Axis legend: B samples, K pulls, T macros, R grid rows, C grid columns, L map channels, V global values.
+Axis legend: B samples, K pulls, T macros, U guides, R grid rows, C grid columns, L map channels, V global values.
 """
 
 from __future__ import annotations
@@ -16,14 +16,26 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.policy.precision import product_dtype, rounded
 
-CHANNELS = 21
-"""L, the number of channels of `GridFeatures.channels`."""
 GUIDES = ("wire", "direct", "sequential", "edge", "room")
 """Priors that a macro may follow, cell by cell: wire mask, squared distance to the direct and to the sequential target,
 distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
+_ELECTROSTATIC = "electrostatic"
+"""One more, where its bias is not 0: log(1 + distance in cells) to where an electrostatic placement has the macro."""
+_CHANNELS = 21
+"""Without the channel of that."""
 GLOBALS = 14
 """V, the number of `GridFeatures.globals`."""
 _LIMIT = 4.0
+
+
+def guides(shown: PolicyConfig) -> tuple[str, ...]:
+    """The names of all guides, U of them."""
+    return (*GUIDES, _ELECTROSTATIC) if shown.electrostatic_bias else GUIDES
+
+
+def channels(shown: PolicyConfig) -> int:
+    """L, the number of channels of `GridFeatures.channels`."""
+    return _CHANNELS + len(guides(shown)) - len(GUIDES)
 
 
 class Situation(NamedTuple):
@@ -36,6 +48,7 @@ class Situation(NamedTuple):
         stiffness: float32 [B, K], how strongly.
         energy: float32 [B, 2], what the springs hold of the placed macros, over that of random placement, x and y.
         size: float32 [B, 2], the current macro's width and height in canvas fractions.
+        electrostatic: float32 [B, 2], where an electrostatic placement has it, in canvas fractions; NaN: nowhere.
         progress: float32 [B], share of the macros placed.
     """
 
@@ -45,6 +58,7 @@ class Situation(NamedTuple):
     stiffness: jax.Array
     energy: jax.Array
     size: jax.Array
+    electrostatic: jax.Array
     progress: jax.Array
 
 
@@ -53,7 +67,8 @@ class GridFeatures(NamedTuple):
 
     Attributes:
         channels: float32 [B, L, R, C], 0 outside the design's grid.
-        guides: float32 [B, 5, R, C], see `GUIDES`, standardised over the legal cells; 0 at illegal cells.
+        guides: float32 [B, U, R, C], see `guides`, those of `GUIDES` standardised over the legal cells; 0 at illegal
+            cells.
         valid: float32 [B, R, C], 1 on the design's grid.
         legal: bool [B, R, C].
         column, row: float32 [B, C] and [B, R], centres of the cells in canvas fractions.
@@ -113,12 +128,14 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
         edges[0][:, :, None] * situation.aspect[:, 1:, None], edges[1][:, None, :] * situation.aspect[:, :1, None]
     )
     room = 4 - sum(closed) + 4 * _box(open_, 2)
-    guides = jnp.stack([standardised(value, open_, count) for value in (wire, *pulls, nearest, room)], axis=1)
-    channels = [
+    led = [standardised(value, open_, count) for value in (wire, *pulls, nearest, room)]
+    if shown.electrostatic_bias:
+        led.append(_cells_away(row, column, situation) * open_)
+    seen = [
         open_,
         occupancy,
         jnp.clip(density, 0, 2),
-        *(guides[:, kind] for kind in range(len(GUIDES))),
+        *led[: len(GUIDES)],
         jnp.sqrt(pulls[1] + 1e-12),
         jnp.broadcast_to(2 * column[:, None, :] - 1, valid.shape),
         jnp.broadcast_to(2 * row[:, :, None] - 1, valid.shape),
@@ -129,10 +146,11 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
         _box(density, 3),
         _box(open_, 1),
         valid,
+        *led[len(GUIDES) :],
     ]
     return GridFeatures(
-        channels=jnp.stack(channels, axis=1) * valid[:, None],
-        guides=guides,
+        channels=jnp.stack(seen, axis=1) * valid[:, None],
+        guides=jnp.stack(led, axis=1),
         valid=valid,
         legal=legal,
         column=column,
@@ -159,6 +177,15 @@ def _pull(row: jax.Array, column: jax.Array, target: jax.Array, aspect: jax.Arra
     across = ((column - target[:, :1]) * aspect[:, :1]) ** 2
     up = ((row - target[:, 1:]) * aspect[:, 1:]) ** 2
     return up[:, :, None] + across[:, None, :]
+
+
+def _cells_away(row: jax.Array, column: jax.Array, situation: Situation) -> jax.Array:
+    """float32 [B, R, C]: log(1 + distance in cells) to the macro's electrostatic place; 0 where it has none."""
+    known = jnp.isfinite(situation.electrostatic).all(axis=1)
+    target = jnp.where(known[:, None], situation.electrostatic, 0.0)
+    cell = situation.aspect.prod(axis=1) / situation.grid.prod(axis=1)  # squared side, in squares of the mean side
+    squared = _pull(row, column, target, situation.aspect) / cell[:, None, None]
+    return jnp.log1p(jnp.sqrt(squared + 1e-6)) * known[:, None, None]
 
 
 def _neighbours(open_: jax.Array) -> list[jax.Array]:

@@ -4,7 +4,7 @@ The encoder and the contexts depend on parameters and designs only (`embed`); th
 (`decide`). One network serves designs of different sizes and grids.
 
 Axis legend: G designs, N graph nodes, T macros, D node width, W grid width, M frequencies, S summary width,
-B samples, K pulls, R grid rows, C grid columns, H = 2·W + M² + 5 + S, the context's numbers side by side.
+B samples, K pulls, U guides, R grid rows, C grid columns, H = 2·W + M² + U + S, the context's numbers side by side.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from placement.engine.observation import Observation
 from placement.policy.decoder import Context, GridDecoder
 from placement.policy.encoder import GraphEncoder
 from placement.policy.graph_inputs import AT_REST, NODE_FEATURES, PULLS, GraphInputs
-from placement.policy.grid_features import GUIDES, Situation, grid_features
+from placement.policy.grid_features import Situation, channels, grid_features, guides
 from placement.policy.precision import product_dtype
 from placement.policy.spring_energy import spring_energy
 
@@ -41,7 +41,7 @@ class Policy(nnx.Module):
 
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
         self.config = config
-        width, frequencies = config.grid_width, config.location_frequencies
+        width, frequencies, led = config.grid_width, config.location_frequencies, len(guides(config))
         self.encoder = GraphEncoder(NODE_FEATURES, config.node_width, config.rounds, rngs=rngs)
         features = 3 * config.node_width + 2 * _RANK_WAVES + 1 + PULLS + 4
         self.context_hidden = nnx.Linear(features, _CONTEXT_HIDDEN, rngs=rngs)
@@ -49,9 +49,11 @@ class Policy(nnx.Module):
         self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
         tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
-        self.guide = nnx.Linear(_CONTEXT_HIDDEN, len(GUIDES), kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
+        self.guide = nnx.Linear(_CONTEXT_HIDDEN, led, kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
         self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
-        self.decoder = GridDecoder(width, SUMMARY, dtype=product_dtype(config), floor=config.floor, rngs=rngs)
+        self.decoder = GridDecoder(
+            channels(config), width, SUMMARY, dtype=product_dtype(config), floor=config.floor, rngs=rngs
+        )
 
     def embed(self, inputs: GraphInputs) -> Embeddings:
         """Contexts of all designs (arrays of `inputs` as JAX arrays with the leading G axis)."""
@@ -93,7 +95,7 @@ class Policy(nnx.Module):
     def _context(self, numbers: jax.Array) -> Context:
         """float32 [B, H] → its parts."""
         width, frequencies = self.config.grid_width, self.config.location_frequencies
-        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(GUIDES)]
+        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(guides(self.config))]
         scale, shift, location, guide, summary = jnp.split(numbers, ends, axis=1)
         if not self.config.location:
             location = jnp.zeros_like(location)
@@ -134,6 +136,7 @@ def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array |
         stiffness=inputs.stiffness[design, :, step],
         energy=spring_energy(inputs, observation) if energy is None else energy,
         size=inputs.size[design, step],
+        electrostatic=inputs.electrostatic[design, step],
         progress=placed.astype(jnp.float32) / macros,
     )
 
@@ -148,4 +151,6 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
 
 def guide_bias(config: PolicyConfig) -> nnx.Initializer:
     """The prior: the untrained policy's weight of each guide."""
-    return nnx.initializers.constant(jnp.asarray([getattr(config, f"{name}_bias") for name in GUIDES], jnp.float32))
+    return nnx.initializers.constant(
+        jnp.asarray([getattr(config, f"{name}_bias") for name in guides(config)], jnp.float32)
+    )

@@ -63,7 +63,7 @@ def history_features(
         seen, held, chosen, added, length = given
         features = grid_features(seen, situation(inputs, seen, held), config)
         wire = jnp.asarray(seen.maps)[:, MAPS.index("wire_mask")][:, None].astype(jnp.float32)
-        shown = jnp.concatenate([features.guides, features.channels[:, _AROUND], wire], axis=1)
+        shown = jnp.concatenate([features.guides[:, : len(GUIDES)], features.channels[:, _AROUND], wire], axis=1)
         there = jnp.take_along_axis(shown.reshape(steps, shown.shape[1], -1), chosen[:, None, None], axis=2)[:, :, 0]
         share = wire_shares[jnp.asarray(seen.design)[0]]
         there = there.at[:, -1].multiply(share * len(share))

@@ -16,8 +16,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, proxy_cost
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
-from placement.flat.core import Core
-from placement.flat.electrostatic import place_clusters
+from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
@@ -255,17 +254,9 @@ def _electrostatic(
     design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
 ) -> Iterator[Start]:
     """Hard and soft macros placed together as charges, then made legal."""
-    kept, initial, canvas = design.constraints, design.initial, design.canvas
-    halo = np.stack(kept.sides(initial.orientation) * 2, axis=1)  # left, bottom, right, top
-    blockages = np.concatenate([kept.blockages, np.reshape(config.blockages, (-1, 4))])
-    core = Core(
-        canvas.width,
-        canvas.height,
-        blockages=tuple(map(tuple, blockages.tolist())),
-        halo=np.maximum(halo, config.spacing / 2),
-    )
+    seed = int(generator.integers(2**31))
     try:
-        placed = place_clusters(design.netlist, initial, core, seed=int(generator.integers(2**31)))
+        placed = place_design(design, spacing=config.spacing, blockages=config.blockages, seed=seed)
         yield Start(ELECTROSTATIC, legal(design, placed, config))
     except DesignError:  # too little room for the method; other kinds may find some
         return

@@ -397,7 +397,7 @@ def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, 
 
 
 def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
-    assert run("search", f"design={folder}", "moves=2000", f"out={tmp_path / 'found'}") == 0
+    assert run("search", f"design={folder}", "method=refine", "moves=2000", f"out={tmp_path / 'found'}") == 0
     assert "the macros of chip have no places: the search begins with its own" in capsys.readouterr().out
     assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,15 @@ def test_a_search_without_a_placement_reads_its_design_once(monkeypatch: pytest.
     design, starts, name = search_evaluation._starts(config, Console(quiet=True))
     assert len(read) == 1
     assert (design.name, len(starts), name) == ("toy6", 1, "initial")
+
+
+@pytest.mark.parametrize("settings", [{}, {"placement": "best.plc"}, {"checkpoint": "runs/one"}])
+def test_what_is_given_is_refined_and_otherwise_the_search_has_its_own_starts(settings: dict[str, str]) -> None:
+    assert SearchConfig(design="toy6", **settings).chosen_method == ("refine" if settings else "anneal")
+
+
+def test_a_search_says_that_the_designs_placement_is_not_refined() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    design, starts, name = search_evaluation._starts(SearchConfig(design="toy6"), console)
+    assert (design.name, starts, name) == ("toy6", [], "own")
+    assert "method=refine improves the placement that the design comes with" in console.file.getvalue()

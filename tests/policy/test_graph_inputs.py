@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from placement.flat.electrostatic import place_design
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
 from placement.netlist.statistics import statistics
 from placement.policy.graph_inputs import NODE_FEATURES, graph_inputs, stack
 from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
@@ -55,6 +60,39 @@ def test_a_design_with_nothing_to_place_is_refused() -> None:
     design = build("fixed", square_canvas(), [Node("m", NodeKind.HARD, 25.0, 25.0, 5.0, 5.0, fixed=True)], [])
     with pytest.raises(ValueError, match="nothing to place"):
         graph_inputs(design)
+
+
+def test_electrostatic_places_are_found_once_for_every_grid_and_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    design, calls = random_design(3, hard=6, soft=8), []
+
+    def counted(one: Design) -> Placement:
+        calls.append(one)
+        return place_design(one)
+
+    monkeypatch.setattr("placement.policy.graph_inputs.place_design", counted)
+    assert np.isnan(graph_inputs(design).electrostatic).all()
+    assert not calls
+    found = graph_inputs(design, electrostatic=True).electrostatic
+    placed, macros = place_design(design), design.placing_order
+    np.testing.assert_allclose(found[:, 0], placed.x[macros] / design.canvas.width, rtol=1e-6)
+    np.testing.assert_allclose(found[:, 1], placed.y[macros] / design.canvas.height, rtol=1e-6)
+    backwards = dataclasses.replace(design, order=tuple(macros[::-1].tolist())).with_actions(2)
+    np.testing.assert_array_equal(graph_inputs(backwards, electrostatic=True).electrostatic, found[::-1])
+    assert len(calls) == 1
+    held = dataclasses.replace(design.initial, fixed=design.initial.fixed | (np.arange(len(placed.x)) == macros[0]))
+    graph_inputs(
+        dataclasses.replace(design, initial=held.moved(macros[:1], placed.x[macros[:1]], placed.y[macros[:1]])),
+        electrostatic=True,
+    )
+    assert len(calls) == 2
+
+
+def test_without_room_there_are_no_electrostatic_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(design: Design) -> Placement:
+        raise DesignError("no room")
+
+    monkeypatch.setattr("placement.policy.graph_inputs.place_design", refuse)
+    assert np.isnan(graph_inputs(random_design(4), electrostatic=True).electrostatic).all()
 
 
 def test_stacking_pads_to_buckets_with_zero_masks() -> None:

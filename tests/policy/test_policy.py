@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 import jax
@@ -90,6 +91,27 @@ def test_room_and_edge_lead_to_corners_and_neighbours(agent: Agent, designs: lis
     edged = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 0.0, 3.0, 0.0])}}
     logits, _ = _logits(agent, edged, first)
     assert logits[0][1:-1, 1:-1].max() < min(logits[0][0].min(), logits[0][:, 0].min())
+
+
+def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_the_distance() -> None:
+    design = random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))
+    agent = Agent(dataclasses.replace(CONFIG, electrostatic_bias=2.0), [design])
+    params = agent.init(0)
+    assert params["guide"]["bias"].tolist() == [0.0] * 5 + [2.0]
+    place = np.array([[[4.5 / 9, 1.5 / 7]] + [[0.5, 0.5]] * 8], np.float32)  # the first: centre of row 1, column 4
+    inputs = agent.network.inputs._replace(electrostatic=jnp.asarray(place))
+    first = random_observation([design], 2, 8, design=[0] * 8)._replace(step=np.zeros(8, np.int32))
+    first.x[:], first.y[:], first.mask[:] = 0, 0, 1
+    logits = np.asarray(_decide(agent, params, inputs, first)[0])[0]
+    assert np.unravel_index(logits.argmax(), logits.shape) == (1, 4)
+    # Distances in sides of a square as large as a cell.
+    width, height = design.canvas.width / 9, design.canvas.height / 7
+    away = np.abs(np.arange(9) - 4) * width / np.sqrt(width * height)
+    np.testing.assert_allclose(logits[1] - logits[1, 4], -2 * np.log1p(away), atol=0.1)
+    nowhere = inputs._replace(electrostatic=jnp.full_like(inputs.electrostatic, jnp.nan))
+    logits, values = _decide(agent, params, nowhere, first)
+    assert np.ptp(np.asarray(logits)[0]) < 0.2
+    assert np.isfinite(np.asarray(values)).all()
 
 
 def test_the_configured_biases_are_the_initial_ones() -> None:

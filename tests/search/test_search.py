@@ -164,7 +164,7 @@ def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(desi
     def fail(*args, **options):
         raise DesignError("still overlapped")
 
-    monkeypatch.setattr(starts_module, "place_clusters", fail)
+    monkeypatch.setattr(starts_module, "place_design", fail)
     for kinds in (("electrostatic",), ("packed", "electrostatic")):
         found = make_starts(design, AnnealConfig(starts=kinds), 0)
         assert found and all(start.name.startswith("packed") for start in found)
