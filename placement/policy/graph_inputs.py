@@ -69,7 +69,8 @@ class GraphInputs(NamedTuple):
 
 
 _KNOWN: weakref.WeakKeyDictionary[Design, GraphInputs] = weakref.WeakKeyDictionary()
-_PLACED: weakref.WeakKeyDictionary[Netlist, tuple[Design, Placement | None]] = weakref.WeakKeyDictionary()
+_PLACED: weakref.WeakKeyDictionary[Netlist, tuple[tuple[Any, ...], Placement | None]] = weakref.WeakKeyDictionary()
+"""Electrostatic placements, each with what beside the netlist it was made of; None: the method found no room."""
 
 
 def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
@@ -90,14 +91,14 @@ def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
 
 def _electrostatic_places(design: Design) -> np.ndarray:
     """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
-    known, placed = _PLACED.get(design.netlist, (None, None))
-    parts = ("initial", "constraints", "canvas", "straps")
-    if known is None or any(getattr(known, part) is not getattr(design, part) for part in parts):
+    parts = (design.initial, design.constraints, design.canvas, design.straps)
+    known, placed = _PLACED.get(design.netlist, ((), None))
+    if [id(part) for part in known] != [id(part) for part in parts]:
         try:
             placed = place_design(design)
         except DesignError:  # too little room for the method
             placed = None
-        _PLACED[design.netlist] = design, placed
+        _PLACED[design.netlist] = parts, placed
     macros = design.placing_order
     if placed is None:
         return np.full((len(macros), 2), np.nan, np.float32)

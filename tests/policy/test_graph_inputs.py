@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -85,6 +87,15 @@ def test_electrostatic_places_are_found_once_for_every_grid_and_order(monkeypatc
         electrostatic=True,
     )
     assert len(calls) == 2
+
+
+def test_electrostatic_places_go_with_their_design() -> None:
+    design = random_design(5, hard=4, soft=4)
+    assert np.isfinite(graph_inputs(design, electrostatic=True).electrostatic).all()
+    netlist = weakref.ref(design.netlist)
+    del design
+    gc.collect()
+    assert netlist() is None
 
 
 def test_without_room_there_are_no_electrostatic_places(monkeypatch: pytest.MonkeyPatch) -> None:
