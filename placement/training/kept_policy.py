@@ -12,6 +12,9 @@ from placement.training.run_record import SETTINGS_NAME, VERSIONS_NAME, read_set
 from placement.training.saving import FOLDER_NAME
 from placement.training.trained_run import parameter_shapes
 
+DONE_NAME = "commit_success.txt"
+"""By which Orbax knows that it wrote a folder whole; it writes the folder's path into it, and does not read it."""
+
 
 def keep_policy(run: Path, folder: Path) -> int:
     """Writes of a run what placing designs needs: its settings, its versions, and its newest parameters alone.
@@ -39,4 +42,6 @@ def keep_policy(run: Path, folder: Path) -> int:
         new.save(restored.step, restored.tree, {})
     for name in (SETTINGS_NAME, VERSIONS_NAME):
         shutil.copyfile(run / name, folder / name)
+    for path in folder.rglob(DONE_NAME):  # where this machine keeps it is nobody's business
+        path.write_text("complete\n", encoding="utf-8")
     return restored.step

@@ -55,6 +55,7 @@ def test_what_is_kept_is_the_newest_parameters_and_the_settings(trained: Path, t
         sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for folder in (kept, trained)
     )
     assert size < whole / 2
+    assert not [path for path in kept.rglob("*") if path.is_file() and str(kept).encode() in path.read_bytes()]
 
 
 def test_what_stands_in_the_folder_is_not_replaced(trained: Path, tmp_path: Path) -> None:
