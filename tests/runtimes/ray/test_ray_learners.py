@@ -56,6 +56,7 @@ def _check(folder: Path) -> None:
     assert best <= cheapest * (1 + 1e-12), "a better placement was lost"
 
 
+@pytest.mark.slow
 def test_every_host_brings_its_share(run: RayRun, folder: Path) -> None:
     assert run.pid("learner") and run.pid("learner 1")
     _check(folder)
@@ -65,6 +66,7 @@ def test_every_host_brings_its_share(run: RayRun, folder: Path) -> None:
     assert int(row["learners"]) == 2 and int(row["learner_refused"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["learner 1", "learner"])
 def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: Path, name: str) -> None:
     run.until(lambda: (folder / "run" / "checkpoints" / "20").is_dir(), "there is a checkpoint", timeout=LONG)
@@ -82,6 +84,7 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
     _check(folder)
 
 
+@pytest.mark.slow
 def test_a_shard_is_killed_and_its_host_waits_for_it(run: RayRun, folder: Path) -> None:
     killed = run.kill("shard 1", timeout=LONG)
     run.until(lambda: run.pid("shard 1") not in (0, killed), "it is restarted", timeout=LONG)
@@ -90,6 +93,7 @@ def test_a_shard_is_killed_and_its_host_waits_for_it(run: RayRun, folder: Path) 
     _check(folder)
 
 
+@pytest.mark.slow
 def test_they_stop_together(run: RayRun, folder: Path) -> None:
     below = run.below()
     run.send(signal.SIGINT)
