@@ -42,6 +42,6 @@ def keep_policy(run: Path, folder: Path) -> int:
         new.save(restored.step, restored.tree, {})
     for name in (SETTINGS_NAME, VERSIONS_NAME):
         shutil.copyfile(run / name, folder / name)
-    for path in folder.rglob(DONE_NAME):  # where this machine keeps it is nobody's business
+    for path in folder.rglob(DONE_NAME):  # has this machine's path
         path.write_text("complete\n", encoding="utf-8")
     return restored.step
