@@ -29,6 +29,7 @@ AnalyticOptions fast_analytic_options() {
   AnalyticOptions options;
   options.sweeps = 5;
   options.pulls = 1;
+  options.wide_sweeps = 3;
   options.hold = 0.2F;
   options.settling_sweeps = 1;
   options.first = {4.0F, 0.21F, 4.0F, 1.1F};
@@ -59,6 +60,7 @@ void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
   for (int number = 0; number < options_.sweeps; ++number) {
     const float share = options_.sweeps > 1 ? static_cast<float>(number) / static_cast<float>(options_.sweeps - 1) : 1;
     softness_ = between(options_.first, options_.last, share);
+    window_.narrow(number < options_.wide_sweeps ? PricedWindow::kMost : PricedWindow::kMost / 2);
     if (number <= options_.pulls) gather(x, y, orientation, hold);
     hold = number == 0 ? options_.hold : hold * options_.hold_growth;
     sweep();
@@ -97,12 +99,15 @@ void Analytic::gather(double* x, double* y, const std::int8_t* orientation, floa
 void Analytic::sweep() {
   maps_.set_thresholds();
   maps_.set_prices(softness_);
+  const int macros = static_cast<int>(boxes_.size());
+  const int per_threshold = std::max(options_.moves_per_threshold, macros / options_.macros_per_threshold);
+  const int per_pricing = std::max(options_.moves_per_pricing, macros / options_.macros_per_pricing);
   int moves = 0;
-  for (std::size_t i = 0; i < boxes_.size(); ++i) {
-    if (!improve(static_cast<int>(i))) continue;
+  for (int i = 0; i < macros; ++i) {
+    if (!improve(i)) continue;
     ++moves;
-    if (moves % options_.moves_per_threshold == 0) maps_.set_thresholds();
-    if (moves % options_.moves_per_pricing == 0) maps_.set_prices(softness_);
+    if (moves % per_threshold == 0) maps_.set_thresholds();
+    if (moves % per_pricing == 0) maps_.set_prices(softness_);
   }
 }
 

@@ -27,9 +27,12 @@ struct AnalyticOptions {
   int sweeps = 14;
   int pulls = 7;               // between the first sweeps
   float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
+  int wide_sweeps = 14;        // the first that look as far as PricedWindow can; the others look half as far
   int settling_sweeps = 2;     // within the gcells
   Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric between
-  int moves_per_pricing = 32, moves_per_threshold = 128;  // after which prices, thresholds are brought up to date
+  // After so many moves prices, thresholds are brought up to date; but not before one macro in so many has moved, for
+  // both look at every gcell, and designs with more macros have more gcells.
+  int moves_per_pricing = 32, moves_per_threshold = 128, macros_per_pricing = 48, macros_per_threshold = 12;
   Weights weights;
 };
 

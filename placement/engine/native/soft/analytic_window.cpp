@@ -91,8 +91,8 @@ float PricedWindow::least() const {
 // Lays the window over the gcells around the macro that it may go to.
 void PricedWindow::lay(const SoftBox& box) {
   const Canvas& canvas = design_->canvas;
-  const auto span = [](int here, int first, int last, int& start, int& count) {
-    count = std::min(kMost, last - first + 1);
+  const auto span = [this](int here, int first, int last, int& start, int& count) {
+    count = std::min(most_, last - first + 1);
     start = std::clamp(here - count / 2, first, last - count + 1);
   };
   span(canvas.column_of(box.x), box.first_column, box.last_column, column_, columns_);

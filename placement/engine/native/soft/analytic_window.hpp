@@ -36,6 +36,9 @@ class PricedWindow {
 
   explicit PricedWindow(std::shared_ptr<const Design> design);
 
+  // From here on windows are of at most so many columns and rows, 1 to kMost.
+  void narrow(int most) { most_ = most; }
+
   // Prices every gcell of the window around a soft macro whose own area is not in `maps`; valid until the next call.
   void price(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness);
   int first_column() const { return column_; }
@@ -63,6 +66,7 @@ class PricedWindow {
   std::shared_ptr<const Design> design_;
   std::vector<float> sinks_in_column_, drivers_in_row_;  // [C], [R] tracks
   float sinks_weight_ = 0, drivers_weight_ = 0;
+  int most_ = kMost;
   int column_ = 0, row_ = 0, columns_ = 0, rows_ = 0;  // the window
   int lanes_ = 0, row_lanes_ = 0;                      // columns and rows, rounded up to whole lanes
   alignas(32) float x_[kMost] = {}, y_[kMost] = {};    // µm, the centre in each column and row

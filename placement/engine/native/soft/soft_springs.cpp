@@ -1,7 +1,6 @@
 #include "soft/soft_springs.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace placement {
 namespace {
@@ -15,24 +14,7 @@ struct Spring {
   double weight, offset_x, offset_y;  // offset = (far pin's offset − own pin's offset) · weight
 };
 
-// Merges springs with the same ends, in place, and sorts them by their ends.
-void merge(std::vector<Spring>& springs) {
-  std::stable_sort(springs.begin(), springs.end(),
-                   [](const Spring& a, const Spring& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < springs.size(); ++i) {
-    if (kept > 0 && springs[kept - 1].from == springs[i].from && springs[kept - 1].to == springs[i].to) {
-      springs[kept - 1].weight += springs[i].weight;
-      springs[kept - 1].offset_x += springs[i].offset_x;
-      springs[kept - 1].offset_y += springs[i].offset_y;
-    } else {
-      springs[kept++] = springs[i];
-    }
-  }
-  springs.resize(kept);
-}
-
-// Row starts of springs sorted by `from`.
+// Row starts of springs by `from`, which is below `count`.
 std::vector<std::int32_t> starts(const std::vector<Spring>& springs, int count) {
   std::vector<std::int32_t> start(count + 1, 0);
   for (const Spring& spring : springs) ++start[spring.from + 1];
@@ -40,11 +22,34 @@ std::vector<std::int32_t> starts(const std::vector<Spring>& springs, int count) 
   return start;
 }
 
+// Merges springs with the same ends, and sorts them by their ends. Row by row: one sort of all grows faster than they do.
+void merge(std::vector<Spring>& springs, int count) {
+  const std::vector<std::int32_t> start = starts(springs, count);
+  std::vector<std::int32_t> next = start;
+  std::vector<Spring> rows(springs.size());
+  for (const Spring& spring : springs) rows[next[spring.from]++] = spring;
+  springs.clear();
+  for (int row = 0; row < count; ++row) {
+    const auto first = rows.begin() + start[row], last = rows.begin() + start[row + 1];
+    std::stable_sort(first, last, [](const Spring& a, const Spring& b) { return a.to < b.to; });
+    for (auto spring = first; spring != last; ++spring) {
+      if (spring == first || springs.back().to != spring->to) {
+        springs.push_back(*spring);
+        continue;
+      }
+      springs.back().weight += spring->weight;
+      springs.back().offset_x += spring->offset_x;
+      springs.back().offset_y += spring->offset_y;
+    }
+  }
+}
+
 struct Collected {
   std::vector<Spring> between, standing;
 };
 
-Collected collect(const Design& design, const std::vector<std::int32_t>& movable, SpringModel model,
+// movable [N]: which of the `count` movable soft macros a node is, or −1.
+Collected collect(const Design& design, const std::vector<std::int32_t>& movable, int count, SpringModel model,
                   double io_factor) {
   Collected springs;
   const auto add = [&](int own_pin, int far_pin, double weight) {
@@ -67,8 +72,8 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
       }
     }
   }
-  merge(springs.between);
-  merge(springs.standing);
+  merge(springs.between, count);
+  merge(springs.standing, count);
   return springs;
 }
 
@@ -83,7 +88,7 @@ SoftSprings make_soft_springs(const Design& design, SpringModel model, double io
     result.node.push_back(node);
   }
   const int count = result.count();
-  const Collected springs = collect(design, movable, model, io_factor);
+  const Collected springs = collect(design, movable, count, model, io_factor);
   std::vector<double> total(count, 0), pull_x(count, 0), pull_y(count, 0), own_dx(count, 0), own_dy(count, 0);
   for (const Spring& spring : springs.between) {
     result.other.push_back(spring.to);
