@@ -118,7 +118,13 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
     plan = design.floorplan
     tracked = {tracks.layer for tracks in plan.tracks}
     if design.technology.layers:
-        usable = [layer for layer in design.technology.layers if layer.direction is not LayerDirection.DIAGONAL]
+        directed = (LayerDirection.HORIZONTAL, LayerDirection.VERTICAL)
+        usable = [layer for layer in design.technology.layers if layer.direction in directed]
+        notices += [
+            f"layer {layer.name!r} has no DIRECTION in its LEF file: it does not count for the routing capacity"
+            for layer in design.technology.layers
+            if layer.direction is LayerDirection.NONE
+        ]
         return [layer for layer in usable if not tracked or layer.name in tracked]
     names = sorted(tracked, key=lambda name: (_trailing_number(name), name))
     if names:

@@ -17,14 +17,16 @@ from placement.netlist.errors import DesignError
 
 BLOCK_KINDS = ("BLOCK", "PAD", "RING")
 """Classes (LEF CLASS) of masters whose instances are macros."""
+_PAD_CORNERS = ("TOPLEFT", "TOPRIGHT", "BOTTOMLEFT", "BOTTOMRIGHT")
 
 
 class LayerDirection(enum.Enum):
-    """The way in which a layer's wires run where the router is free to choose."""
+    """The way in which a layer's wires run where the router is free to choose; NONE where the file does not say."""
 
     HORIZONTAL = "HORIZONTAL"
     VERTICAL = "VERTICAL"
     DIAGONAL = "DIAGONAL"
+    NONE = "NONE"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,8 +113,18 @@ class Master:
 
     @property
     def is_block(self) -> bool:
-        """Whether its instances are macros: blocks, rings and pads."""
-        return self.kind in BLOCK_KINDS
+        """Whether its instances are macros: blocks, rings, pads and the corners between pads."""
+        return self.kind in BLOCK_KINDS or self.is_pad
+
+    @property
+    def is_pad(self) -> bool:
+        """Whether its instances belong to the pad ring, which stands before macros are placed."""
+        return self.kind == "PAD" or (self.kind == "ENDCAP" and self.subkind in _PAD_CORNERS)
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether its instances lie over others, as bumps do, and take no room."""
+        return self.kind == "COVER"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -50,6 +50,17 @@ def test_what_no_file_says_is_assumed_and_said(tmp_path: Path) -> None:
     assert (capacity.macro_horizontal, capacity.macro_vertical) == (6.75, 6.75)
 
 
+def test_layers_without_direction_do_not_count_and_are_said(tmp_path: Path) -> None:
+    (tmp_path / "cells.lef").write_text(
+        LEF.replace("MACRO RAM", "LAYER AP\n  TYPE ROUTING ;\n  PITCH 5 ;\nEND AP\nMACRO RAM", 1)
+    )
+    (tmp_path / "chip.def").write_text(DEF.replace("LAYER M2 M1", "LAYER M2 M1 AP"))
+    capacity = routing_capacity(read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0])
+    assert [layer.name for layer in capacity.layers] == ["M1", "M2"]
+    (notice,) = capacity.notices
+    assert notice == "layer 'AP' has no DIRECTION in its LEF file: it does not count for the routing capacity"
+
+
 def test_macros_without_obs_are_said_to_fill_layers(tmp_path: Path) -> None:
     (tmp_path / "cells.lef").write_text(LEF)
     (tmp_path / "chip.def").write_text(DEF)

@@ -6,6 +6,7 @@ Lengths are in database units of the file, as it writes them.
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import enum
 import os
@@ -251,6 +252,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
             units or die area are given.
     """
     data, source = read_bytes(path)
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         sections = _native.read_def(data)
     except _native.ParseError as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from types import MappingProxyType
 
 import numpy as np
 
 from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.files import decoded
 from placement.netlist.formats.lef_master import read_master
 from placement.netlist.formats.lef_statements import LefWords
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology, merged
@@ -17,6 +17,8 @@ from placement.netlist.technology import LayerDirection, Master, RoutingLayer, S
 _NAMED_BLOCKS = ("VIA", "VIARULE", "NONDEFAULTRULE", "ARRAY")
 # Blocks `KEYWORD … END KEYWORD`.
 _PLAIN_BLOCKS = ("PROPERTYDEFINITIONS", "SPACING", "NOISETABLE", "CORRECTIONTABLE", "IRDROP")
+# What LEF58_TYPE calls metal that no signal is routed on.
+_NO_ROUTING = ("POLYROUTING", "MIMCAP", "TSVMETAL", "PADMETAL")
 _STATEMENTS = (
     "VERSION", "NAMESCASESENSITIVE", "BUSBITCHARS", "DIVIDERCHAR", "CLEARANCEMEASURE", "USEMINSPACING",
     "NOWIREEXTENSIONATPIN", "FIXEDMASK", "MAXVIASTACK", "MINFEATURE", "DIELECTRIC", "UNIVERSALNOISEMARGIN",
@@ -32,30 +34,39 @@ def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[So
         DesignError: with file and line; a file is cut, a statement is unknown, a number is none, a macro has no
             size above 0 or is defined twice.
     """
-    found, sources = [], []
-    for path in paths:
-        data, source = read_bytes(path)
-        found.append(_Reader(LefWords(path, decoded(data, path))).read())
-        sources.append(source)
-    return merged(found), tuple(sources)
+    files = [(path, *read_bytes(path)) for path in paths]
+    found, widths = dict[int, Technology](), dict[str, float]()
+    # Files with layers first: paths in macros are as wide as their layer.
+    for number in sorted(range(len(files)), key=lambda number: b"ROUTING" not in files[number][1].upper()):
+        path, data, _ = files[number]
+        found[number] = _Reader(LefWords(path, _text(data)), widths).read()
+    return merged([found[number] for number in range(len(files))]), tuple(source for _, _, source in files)
+
+
+def _text(data: bytes) -> str:
+    """The text of a file; one that is not UTF-8 has a byte of Latin-1 in a comment (©, µ)."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 class _Reader:
-    """The file as far as it has been read."""
+    """The file as far as it has been read; `widths` has the layers of all files so far."""
 
-    def __init__(self, words: LefWords) -> None:
+    def __init__(self, words: LefWords, widths: dict[str, float]) -> None:
         self.words = words
         self.units = 0.0
         self.grid = 0.0
         self.layers: dict[str, RoutingLayer] = {}
-        self.widths: dict[str, float] = {}
+        self.widths = widths
         self.sites: dict[str, Site] = {}
         self.masters: dict[str, Master] = {}
 
     def read(self) -> Technology:
         words = self.words
         while (keyword := words.next()) is not None:
-            if keyword == "END" and words.next() == "LIBRARY":
+            if keyword.upper() == "END" and (words.next() or "").upper() == "LIBRARY":
                 break
             self.entry(keyword.upper())
         if not (self.masters or self.layers or self.sites):
@@ -88,7 +99,7 @@ class _Reader:
         elif keyword in _PLAIN_BLOCKS:
             words.skip_block(keyword)
         elif keyword == "BEGINEXT":
-            while words.need("'ENDEXT'") != "ENDEXT":
+            while words.need("'ENDEXT'").upper() != "ENDEXT":
                 pass
         elif keyword in _STATEMENTS:
             words.statement()
@@ -97,9 +108,9 @@ class _Reader:
 
     def read_units(self) -> None:
         words = self.words
-        while (keyword := words.need("'END UNITS'")) != "END":
+        while (keyword := words.need("'END UNITS'").upper()) != "END":
             statement = words.statement()
-            if keyword.upper() == "DATABASE" and len(statement) == 2:
+            if keyword == "DATABASE" and len(statement) == 2:
                 self.units = words.number(statement[1], "database units per micron")
                 if self.units <= 0:
                     raise words.error(f"database units per micron are {self.units:g}; must be above 0")
@@ -108,14 +119,21 @@ class _Reader:
     def layer(self, name: str) -> None:
         words = self.words
         fields: dict[str, list[str]] = {}
-        while (keyword := words.need(f"'END {name}'")) != "END":
+        properties: dict[str, str] = {}
+        while (keyword := words.need(f"'END {name}'").upper()) != "END":
+            statement = words.statement()
             # The first width and pitch count: later ones stand in tables and rules.
-            fields.setdefault(keyword.upper(), words.statement())
+            fields.setdefault(keyword, statement)
+            if keyword == "PROPERTY":
+                properties |= dict(zip(map(str.upper, statement[::2]), map(str.upper, statement[1::2]), strict=False))
         if words.need(f"'{name}'") != name:
             raise words.error(f"layer {name!r} must end with 'END {name}'")
         width = words.number(fields["WIDTH"][0], "the width") if fields.get("WIDTH") else 0.0
         self.widths[name] = width
-        if [word.upper() for word in fields.get("TYPE", [])[:1]] != ["ROUTING"]:
+        is_routing = [word.upper() for word in fields.get("TYPE", [])[:1]] == ["ROUTING"]
+        kind = re.findall(r"\w+", properties.get("LEF58_TYPE", ""))
+        # The back of the wafer has the power's own metal.
+        if not is_routing or "LEF58_BACKSIDE" in properties or not {*kind}.isdisjoint(_NO_ROUTING):
             return
         pitch = words.numbers(fields.get("PITCH", [])[:2], "the pitch") or [0.0]
         if min(pitch) < 0:
@@ -130,7 +148,7 @@ class _Reader:
         )
 
     def direction(self, name: str, words: list[str]) -> LayerDirection:
-        text = words[0].upper() if words else ""
+        text = words[0].upper() if words else "NONE"
         if text.startswith("DIAG"):
             return LayerDirection.DIAGONAL
         if text not in LayerDirection.__members__:

@@ -73,7 +73,7 @@ class _MasterReader:
             elif keyword == "TIMING":
                 words.skip_block("TIMING")
             elif keyword == "BEGINEXT":
-                while words.need("'ENDEXT'") != "ENDEXT":
+                while words.need("'ENDEXT'").upper() != "ENDEXT":
                     pass
             else:
                 statement = words.statement()
@@ -200,5 +200,5 @@ class _MasterReader:
 
     def skip_to_end(self) -> None:
         """Moves past a block that ends with a bare END."""
-        while self.words.need("'END'") != "END":
+        while not self.words.is_end("'END'"):
             pass

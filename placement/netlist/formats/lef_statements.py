@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 
@@ -18,6 +19,7 @@ class LefWords:
         self.text = text
         # Comments are kept out here; where a word stands is found again only for a message.
         self.words = [word for word in _WORD.findall(text) if word[0] != "#"]
+        self.ends = [word for word in ("END", "end", "End") if word in self.words]
         self.at = 0
 
     def error(self, message: str, at: int | None = None) -> DesignError:
@@ -83,14 +85,24 @@ class LefWords:
             raise self.error(f"{what}: expected {count} number{'s' * (count != 1)}, found {len(found)}")
         return found
 
+    def is_end(self, what: str) -> bool:
+        """Whether the next word, which must be there and is passed, is END; `what` is said where there is none."""
+        return self.need(what).upper() == "END"
+
     def skip_block(self, name: str) -> None:
         """Moves past `END name`."""
         begin = self.at
-        while True:
-            try:
-                self.at = self.words.index("END", self.at) + 1
-            except ValueError:
-                raise self.error(f"the block {name} that begins here has no 'END {name}'", begin - 1) from None
-            if self.at < len(self.words) and self.words[self.at] == name:
+        while (at := self._next_end()) is not None:
+            self.at = at + 1
+            if self.at < len(self.words) and name in (self.words[self.at], self.words[self.at].upper()):
                 self.at += 1
                 return
+        raise self.error(f"the block {name} that begins here has no 'END {name}'", begin - 1)
+
+    def _next_end(self) -> int | None:
+        """Where the next END stands, in capital letters or not; None: nowhere."""
+        found = []
+        for word in self.ends:
+            with contextlib.suppress(ValueError):
+                found.append(self.words.index(word, self.at))
+        return min(found, default=None)

@@ -122,6 +122,14 @@ def test_gzip_and_carriage_returns(tmp_path: Path) -> None:
     assert zipped.source.name == "other.def.gz"
 
 
+def test_a_mark_at_the_beginning_is_passed(tmp_path: Path) -> None:
+    path = tmp_path / "chip.def"
+    path.write_bytes(b"\xef\xbb\xbf" + DEF.encode())
+    file = read_def(path)
+    assert file.components.names == read(tmp_path, DEF).components.names
+    assert file.data == DEF.encode()
+
+
 FAULTS = {
     "no END DESIGN": (DEF.replace("END DESIGN", ""), r":\d+: the file ends without 'END DESIGN'"),
     "cut in nets": (DEF[: DEF.index("- q ( mem")], r"the file ends where 'END NETS' must follow"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +94,46 @@ def test_files_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     other = write(tmp_path, LEF.replace("SIZE 10 BY 6", "SIZE 11 BY 6"), "other.lef")
     with pytest.raises(DesignError, match=r"macro 'RAM' is 10.0 × 6.0 µm in one LEF file and 11.0 × 6.0"):
         read_lefs([write(tmp_path, LEF), other])
+
+
+def test_keywords_may_be_small(tmp_path: Path) -> None:
+    words = ("LAYER", "TYPE", "ROUTING", "DIRECTION", "END", "UNITS", "SITE", "MACRO", "PIN", "OBS", "VIA", "LIBRARY")
+    small = LEF
+    for word in words:
+        small = re.sub(rf"\b{word}\b", word.lower(), small)
+    expected, found = (read_lefs([write(tmp_path, text)])[0] for text in (LEF, small))
+    assert "end RAM" in small and "macro RAM" in small
+    assert (found.layers, found.sites, list(found.masters)) == (expected.layers, expected.sites, ["RAM", "INV"])
+
+
+def test_comments_may_be_latin_1_and_files_begin_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "cells.lef"
+    path.write_bytes(b"# \xa9 a foundry, \xb5m\n" + LEF.encode())
+    assert list(read_lefs([path])[0].masters) == ["RAM", "INV"]
+    path.write_bytes(b"\xef\xbb\xbf" + LEF.encode())
+    assert list(read_lefs([path])[0].masters) == ["RAM", "INV"]
+
+
+def test_layers_that_no_signal_is_routed_on_are_left_out(tmp_path: Path) -> None:
+    block = "LAYER {0}\n  TYPE ROUTING ;\n  DIRECTION VERTICAL ;\n  PITCH 0.1 ;\n  PROPERTY {1} ;\nEND {0}\n"
+    more = block.format("BM1", 'LEF58_BACKSIDE "BACKSIDE ;"') + block.format("P", 'A 1 LEF58_TYPE "TYPE POLYROUTING ;"')
+    more += "LAYER AP\n  TYPE ROUTING ;\n  PITCH 5 ;\nEND AP\n"
+    layers = read_lefs([write(tmp_path, LEF.replace("LAYER M1", more + "LAYER M1", 1))])[0].layers
+    assert [(layer.name, layer.direction, layer.number) for layer in layers] == [
+        ("AP", LayerDirection.NONE, 0),
+        ("M1", LayerDirection.HORIZONTAL, 1),
+        ("M2", LayerDirection.VERTICAL, 2),
+    ]
+
+
+def test_paths_are_as_wide_as_their_layer_in_another_file(tmp_path: Path) -> None:
+    begin = LEF.index("MACRO RAM")
+    cells = write(tmp_path, LEF[begin:].replace("      WIDTH 0.4 ;\n", ""))
+    technology = write(tmp_path, LEF[:begin] + "END LIBRARY\n", "tech.lef")
+    for order in ([technology, cells], [cells, technology]):
+        (path,) = read_lefs([*order])[0].masters["RAM"].obstructions["M2"].tolist()
+        # M2 is 0.2 µm wide; ORIGIN moves by (1, 2).
+        assert path == pytest.approx([0.9, 1.9, 3.1, 2.1])
 
 
 FAULTS = {
