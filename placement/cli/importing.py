@@ -199,6 +199,7 @@ def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
     placement = flat.placement
     if config.free_macros:
         fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
+        fixed[flat.pads] = True
         placement = dataclasses.replace(placement, fixed=fixed)
     given = (*config.lef, config.def_, config.bookshelf, config.protobuf, config.plc)
     folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}

@@ -69,6 +69,14 @@ class FlatDesign:
         """int32 [·]: the standard cells, in file order."""
         return self.netlist.indices(NodeKind.CELL)
 
+    @functools.cached_property
+    def pads(self) -> np.ndarray:
+        """int32 [·]: the hard macros of the pad ring, in file order."""
+        masters = self.technology.masters
+        is_pad = np.array([name in masters and masters[name].is_pad for name in self.master_names] + [False])
+        hard = self.netlist.hard
+        return hard[is_pad[self.master[hard]]]
+
     def written_name(self, node: int) -> str:
         """A node's name as the user's DEF file writes it."""
         return self.written_names.get(node, self.netlist.names[node])

@@ -10,25 +10,22 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placement.netlist.design import Netlist
+from placement.netlist.assembly.def_rows import rows_of
 from placement.netlist.errors import DesignError
-from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Rows, Tracks
+from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Tracks
 from placement.netlist.formats.def_file import DefFile
 from placement.netlist.formats.findings import refuse
 from placement.netlist.formats.shapes import polygon_rectangles
 from placement.netlist.technology import Technology
 
 
-def floorplan_of(
-    file: DefFile, technology: Technology, node_of: np.ndarray, netlist: Netlist
-) -> tuple[Floorplan, tuple[str, ...]]:
+def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> tuple[Floorplan, tuple[str, ...]]:
     """The floorplan in a DEF file.
 
     Args:
         file: the file.
         technology: gives the sites' sizes and the manufacturing grid.
         node_of: int32 [M], the netlist node of each component.
-        netlist: whose nodes regions and halos mean.
 
     Returns:
         The floorplan, and notices of what was assumed.
@@ -39,10 +36,10 @@ def floorplan_of(
     """
     notices: list[str] = []
     die = _die(file)
-    rows = _rows(file, technology, notices)
+    rows = rows_of(file, technology, notices)
     core = _snapped(rows.box, file.units) if rows.box else None
     if core is None:
-        notices.append(f"{file.path} has no rows: the core is the whole die")
+        notices.append(f"{file.path} has no rows for cells: the core is the whole die")
         core = die
     elif not die.contains(core):
         raise DesignError(
@@ -57,7 +54,7 @@ def floorplan_of(
         rows=rows,
         tracks=_tracks(file),
         blockages=(*_outside_of_die(file, die), *_blockages(file, component_of, node_of)),
-        regions=tuple(_regions(file, node_of, netlist)),
+        regions=tuple(_regions(file, node_of)),
         halo_node=node_of[halo_component],
         halo=file.components.halo / file.units,
         manufacturing_grid=technology.manufacturing_grid,
@@ -97,53 +94,6 @@ def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
             (left, bottom, right, top) for left, right in zip(edges[::2], edges[1::2], strict=True) if left < right
         ]
     return [Blockage(rectangles=np.array(free))] if free else []
-
-
-def _rows(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
-    rows = file.rows
-    if (np.minimum(rows.count_x, rows.count_y) > 1).any():
-        first = int(np.flatnonzero(np.minimum(rows.count_x, rows.count_y) > 1)[0])
-        raise DesignError(f"{file.path}: row {rows.names[first]!r} is {rows.count_x[first]} BY {rows.count_y[first]}; "
-                          "one of the two must be 1")  # fmt: skip
-    across = rows.count_x >= rows.count_y
-    height = np.zeros(len(rows.names))
-    site_width = np.where(across & (rows.step_x > 0), rows.step_x, 0) / file.units
-    for number, name in enumerate(rows.sites):
-        site = technology.sites.get(name)
-        mine = rows.site == number
-        if site is None:
-            height[mine] = _row_spacing(rows.y[mine]) / file.units
-            notices.append(
-                f"{file.path}: site {name!r} is in no LEF file; rows are {height[mine][0]:g} µm apart, so that is "
-                "taken for their height"
-            )
-            if not height[mine][0] > 0:
-                raise DesignError(
-                    f"{file.path}: site {name!r} is in no LEF file, and one row alone does not show its height: "
-                    "give the technology LEF"
-                )
-        else:
-            height[mine] = site.height
-            site_width[mine] = np.where(site_width[mine] > 0, site_width[mine], site.width)
-    site_width = np.where(site_width > 0, site_width, 1 / file.units)
-    upright = ~across
-    return Rows(
-        x=rows.x / file.units,
-        y=rows.y / file.units,
-        width=np.where(upright, 1, rows.count_x) * site_width,
-        height=np.where(upright, rows.count_y, 1) * height,
-        site_width=site_width,
-        orientation=rows.orientation,
-    )
-
-
-def _row_spacing(y: np.ndarray) -> float:
-    """The commonest distance between rows, 0 where there is one row only."""
-    gaps = np.diff(np.unique(y))
-    if not len(gaps):
-        return 0.0
-    values, counts = np.unique(gaps, return_counts=True)
-    return float(values[np.argmax(counts)])
 
 
 def _tracks(file: DefFile) -> tuple[Tracks, ...]:
@@ -196,7 +146,7 @@ def _blockages(file: DefFile, component_of: Mapping[str, int], node_of: np.ndarr
     return found
 
 
-def _regions(file: DefFile, node_of: np.ndarray, netlist: Netlist) -> list[Region]:
+def _regions(file: DefFile, node_of: np.ndarray) -> list[Region]:
     """Every region with the nodes of its groups, and of the components that name it."""
     areas, components = file.areas, file.components
     number = {name: index for index, name in enumerate(areas.regions)}

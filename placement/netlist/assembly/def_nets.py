@@ -35,19 +35,22 @@ class Nets:
     notices: tuple[str, ...]
 
 
-def nets_of(file: DefFile, masters: list[Master], ports: np.ndarray) -> Nets:
+def nets_of(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> Nets:
     """The signal nets of a file that join two pins or more.
 
     Args:
         file: the file.
         masters: the master of each entry of `file.components.masters`.
         ports: int64 [·], the design pins that are nodes, in the order of the nodes.
+        is_point: bool [components], those whose pins all lie in their centre.
 
     Raises:
         DesignError: nets join pins that their masters do not have; the first ten are named with file and line.
     """
     nets = file.nets
     offset_x, offset_y, drives = _connections(file, masters)
+    at_point = (nets.component >= 0) & np.append(is_point, False)[nets.component]
+    offset_x[at_point], offset_y[at_point] = 0.0, 0.0
     degree = np.diff(nets.start)
     is_supply = np.isin(nets.use, _SUPPLY)
     kept = ~is_supply & (degree >= 2)

@@ -36,6 +36,10 @@ def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Plac
     is_port = netlist.kind == NodeKind.PORT
     x, y = np.where(is_port, design.placement.x, 0.0), np.where(is_port, design.placement.y, 0.0)
     placed, orientation = is_port.copy(), np.zeros(netlist.num_nodes, dtype=np.int8)
-    x[node_of], y[node_of] = component_centres(file, netlist, node_of)
-    placed[node_of], orientation[node_of] = components.status >= PlacementStatus.PLACED, components.orientation
+    own_x, own_y = component_centres(file, netlist, node_of)
+    # Bumps, and pads without a place, are ports of the design.
+    moved = ~is_port[node_of]
+    to = node_of[moved]
+    x[to], y[to], orientation[to] = own_x[moved], own_y[moved], components.orientation[moved]
+    placed[to] = components.status[moved] >= PlacementStatus.PLACED
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=design.placement.fixed)

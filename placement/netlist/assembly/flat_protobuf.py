@@ -49,7 +49,7 @@ def read_protobuf_def(
     technology, sources = read_lefs(lefs or [])
     netlist, located, master = netlist_of(nodes)
     matched = match_def(netlist, file)
-    plan, notices = floorplan_of(file, technology, matched.node_of, netlist)
+    plan, notices = floorplan_of(file, technology, matched.node_of)
     placement, placing_notices = _on_def(netlist, positions(nodes, netlist, located), matched, plan)
     design = FlatDesign(
         name=name or file.design or _stem(path),

@@ -10,14 +10,16 @@ import os
 
 import numpy as np
 
+from placement.netlist.assembly.def_components import Components, components_of
 from placement.netlist.assembly.def_floorplan import floorplan_of
 from placement.netlist.assembly.def_nets import nets_of
+from placement.netlist.assembly.odd import odd_sizes_and_places
 from placement.netlist.assembly.ports import place_missing
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rectangle
-from placement.netlist.formats.def_file import USES, DefComponents, DefFile, PlacementStatus, read_def
+from placement.netlist.formats.def_file import USES, DefFile, PlacementStatus, read_def
 from placement.netlist.formats.findings import SHOWN, Finding, refuse
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.technology import Master, Technology
@@ -49,21 +51,23 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
     """The flat design that a DEF file and its masters make; raises DesignError as `read_lef_def`."""
     if not len(file.nets.names):
         raise DesignError(
-            f"{file.path}: the file has no nets; give one with NETS, or a flat protobuf beside it for the netlist"
+            f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
+            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as a flat "
+            "protobuf beside it"
         )
     masters = _masters(file, technology)
     ports = _ports(file)
-    width, height, kind = _sizes(file.components, masters)
+    floorplan, notices = floorplan_of(file, technology, np.arange(len(file.components.names), dtype=np.int32))
+    components = components_of(file, masters, die=floorplan.die, core=floorplan.core)
     names, written_names = _unique_names(file, ports)
-    nets = nets_of(file, masters, ports)
-    count = len(file.components.names)
+    nets = nets_of(file, masters, ports, components.is_point)
     sides = np.zeros(len(ports))
-    kinds = np.concatenate((kind, np.full(len(ports), NodeKind.PORT, dtype=np.int8)))
+    kinds = np.concatenate((components.kind, np.full(len(ports), NodeKind.PORT, dtype=np.int8)))
     netlist = Netlist(
         names=names,
         kind=kinds,
-        width=np.concatenate((width, sides)),
-        height=np.concatenate((height, sides)),
+        width=np.concatenate((components.width, sides)),
+        height=np.concatenate((components.height, sides)),
         file_index=file_indices(kinds, nets.pin_node),
         pin_node=nets.pin_node,
         pin_dx=nets.pin_dx,
@@ -72,9 +76,8 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
         net_start=nets.start,
         net_pins=np.arange(len(nets.pin_node)),
     )
-    floorplan, notices = floorplan_of(file, technology, np.arange(count, dtype=np.int32), netlist)
-    placement, placing_notices = _placement(file, netlist, ports, floorplan.die)
-    return FlatDesign(
+    placement, placing_notices = _placement(file, components, ports, floorplan.die)
+    design = FlatDesign(
         name=name or file.design or "design",
         netlist=netlist,
         placement=placement,
@@ -84,8 +87,9 @@ def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = 
         master_names=tuple(file.components.masters),
         written_names=written_names,
         sources=(file.source,),
-        notices=(*file.notices, *notices, *nets.notices, *placing_notices),
+        notices=(*file.notices, *notices, *nets.notices, *components.notices, *placing_notices),
     )
+    return dataclasses.replace(design, notices=(*design.notices, *odd_sizes_and_places(design)))
 
 
 def file_indices(kind: np.ndarray, pin_node: np.ndarray) -> np.ndarray:
@@ -113,20 +117,6 @@ def _ports(file: DefFile) -> np.ndarray:
     return np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))
 
 
-def _sizes(components: DefComponents, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """µm width and height float64 [M], kind int8 [M]; what only covers (bumps) takes no area."""
-    of_master = [
-        (
-            0.0 if master.kind == "COVER" else master.width,
-            0.0 if master.kind == "COVER" else master.height,
-            NodeKind.HARD if master.is_block else NodeKind.CELL,
-        )
-        for master in masters
-    ]
-    columns = np.array(of_master, dtype=np.float64).reshape(-1, 3)[components.master]
-    return columns[:, 0], columns[:, 1], columns[:, 2].astype(np.int8)
-
-
 def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], dict[int, str]]:
     """The nodes' names, and those that the file writes otherwise.
 
@@ -149,21 +139,20 @@ def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], di
     return tuple(names), {node: text for node, text in enumerate(written) if text != names[node]}
 
 
-def _placement(file: DefFile, netlist: Netlist, ports: np.ndarray, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
-    """Centres in µm; components from their lower left corners, ports from the boxes around their shapes."""
-    components = file.components
-    placed = components.status >= PlacementStatus.PLACED
-    x, y = component_centres(file, netlist, np.arange(len(components.names)))
-    port_placed = file.pins.status[ports] >= PlacementStatus.PLACED
-    port_x, port_y = port_centres(file, ports)
-    notice = place_missing(port_x, port_y, port_placed, box=die)
+def _placement(
+    file: DefFile, components: Components, ports: np.ndarray, die: Rectangle
+) -> tuple[Placement, tuple[str, ...]]:
+    """Components, then ports in the middle of their shapes, or on the die's edges; and notices."""
+    placed = file.pins.status[ports] >= PlacementStatus.PLACED
+    x, y = port_centres(file, ports)
+    notice = place_missing(x, y, placed, box=die)
     return (
         Placement(
-            x=np.concatenate((x, port_x)),
-            y=np.concatenate((y, port_y)),
-            orientation=np.concatenate((components.orientation, np.zeros(len(ports), dtype=np.int8))),
-            placed=np.concatenate((placed, port_placed)),
-            fixed=np.concatenate((components.status >= PlacementStatus.FIXED, np.ones(len(ports), dtype=np.bool_))),
+            x=np.concatenate((components.x, x)),
+            y=np.concatenate((components.y, y)),
+            orientation=np.concatenate((file.components.orientation, np.zeros(len(ports), dtype=np.int8))),
+            placed=np.concatenate((components.placed, placed)),
+            fixed=np.concatenate((components.fixed, np.ones(len(ports), dtype=np.bool_))),
         ),
         (notice,) if notice else (),
     )

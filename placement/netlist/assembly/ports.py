@@ -23,7 +23,9 @@ def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
     return np.stack((x, y), axis=1)
 
 
-def place_missing(x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle) -> str | None:
+def place_missing(
+    x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle, what: str = "ports"
+) -> str | None:
     """Gives every port without a position one on the box's edges, in order.
 
     Args:
@@ -31,6 +33,7 @@ def place_missing(x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rect
         y: float64 [D], µm, changed in place.
         placed: bool [D], which ports have a position; changed in place.
         box: whose edges they come to stand on.
+        what: they are called in the notice.
 
     Returns:
         A notice that says so; None where all ports had a position.
@@ -40,4 +43,4 @@ def place_missing(x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rect
         return None
     points = spread_on_edges(box, len(missing))
     x[missing], y[missing], placed[missing] = points[:, 0], points[:, 1], True
-    return f"{len(missing):,} of {len(x):,} ports have no position: they are spread evenly on the edges of the die"
+    return f"{len(missing):,} of {len(x):,} {what} have no position: they are spread evenly on the edges of the die"

@@ -1,0 +1,85 @@
+"""What is likely to be meant otherwise in a flat design that was read without fault, in words.
+
+Axis legend: H hard macros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.rectangles import clipped, grown, union_area
+
+TALL = 4.0
+"""A standard cell of more row heights than this is said: tall cells of libraries take two or three."""
+COVERED = 0.9
+"""Rows that cover less of their box than this are said."""
+
+
+def odd_sizes_and_places(design: FlatDesign) -> tuple[str, ...]:
+    """Notices: cells as large as macros, fixed macros beyond the core, rows that leave much of the core free."""
+    found = (_tall_cells(design), _beyond_core(design), _without_rows(design))
+    return tuple(notice for notice in found if notice)
+
+
+def _tall_cells(design: FlatDesign) -> str:
+    row = design.floorplan.rows.row_height
+    cells = design.cells[design.netlist.height[design.cells] > TALL * row] if row else design.cells[:0]
+    if not len(cells):
+        return ""
+    masters = sorted({design.master_names[master] for master in design.master[cells].tolist()})
+    name = masters[0]
+    master = design.technology.masters[name]
+    return (
+        f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {name!r} of "
+        f"{master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
+    )
+
+
+def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
+    """float64 [H, 4]: where nodes stand, from the core's lower left corner."""
+    placement, core = design.placement, design.floorplan.core
+    width, height = design.netlist.sides(placement.orientation)
+    half = np.stack((width[nodes], height[nodes]), axis=1) / 2
+    centres = np.stack((placement.x[nodes] - core.x_low, placement.y[nodes] - core.y_low), axis=1)
+    return np.concatenate((centres - half, centres + half), axis=1)
+
+
+def _beyond_core(design: FlatDesign) -> str:
+    placement, core = design.placement, design.floorplan.core
+    hard = design.netlist.hard
+    fixed = hard[placement.fixed[hard] & placement.placed[hard]]
+    boxes = _boxes(design, fixed)
+    slack = 1 / design.floorplan.units
+    beyond = (boxes[:, :2] < -slack).any(axis=1) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack).any(
+        axis=1
+    )
+    if not beyond.any():
+        return ""
+    first = design.netlist.names[fixed[beyond][0]]
+    return f"{int(beyond.sum()):,} fixed macros reach beyond the core, the first being {first!r}: they stay"
+
+
+def _without_rows(design: FlatDesign) -> str:
+    """That rows leave much of the core free which no macro that stands and no blockage explains."""
+    plan, netlist = design.floorplan, design.netlist
+    if not len(plan.rows):
+        return ""
+    core, rows = plan.core, plan.rows
+    corner = np.array([core.x_low, core.y_low, core.x_low, core.y_low])
+    stand = netlist.hard[design.placement.placed[netlist.hard]]
+    taken = [np.stack((rows.x, rows.y, rows.x + rows.width, rows.y + rows.height), axis=1) - corner]
+    # Rows end at some distance from a macro.
+    taken.append(grown(_boxes(design, stand), (5 * rows.row_height, 5 * rows.row_height)))
+    taken += [
+        blockage.rectangles - corner
+        for blockage in plan.blockages
+        if not blockage.layer and not blockage.is_soft and blockage.density is None
+    ]
+    share = union_area(clipped(np.concatenate(taken), core.width, core.height)) / core.area
+    if share >= COVERED:
+        return ""
+    return (
+        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may stand "
+        "on the rest, too, unless --blockage keeps them off"
+    )
