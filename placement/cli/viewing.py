@@ -169,7 +169,7 @@ def _tracks_reader(name: str) -> Callable[[], SnapGrid] | None:
         return None
 
     def read() -> SnapGrid:
-        from placement.netlist.flat_constraints import track_grid
+        from placement.netlist.snapping import track_grid
 
         flat = read_flat(path)
         return track_grid(flat.floorplan, flat.technology)

@@ -7,28 +7,19 @@ Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), µm.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 
-from placement.netlist.constraints import (
-    ALL_ORIENTATIONS,
-    LEAST_PITCH,
-    Constraints,
-    SnapGrid,
-    check_rectangles,
-)
+from placement.netlist.constraints import ALL_ORIENTATIONS, Constraints, SnapGrid, check_rectangles
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Floorplan, Rectangle, Region, Tracks
-from placement.netlist.technology import Technology
-
-Snap = Literal["manufacturing", "tracks", "none"]
+from placement.netlist.floorplan import Blockage, Rectangle, Region
+from placement.netlist.rectangles import complement
+from placement.netlist.snapping import Snap, snap_grid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +60,8 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     """What the macros of a flat design must keep to.
 
     Of the files: halos (the larger of left and right, and of bottom and top), placement blockages (soft and partial
-    ones do not stop macros), regions with a macro or that are fences (guides are wishes), the orientations that the
-    masters' SYMMETRY allows, the manufacturing grid.
+    ones do not stop macros, those of components count where their component is fixed), regions with a macro or that
+    are fences (guides are wishes), the orientations that the masters' SYMMETRY allows, the manufacturing grid.
 
     Args:
         flat: the design as it was read.
@@ -88,10 +79,10 @@ def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None)
     plan, notices = flat.floorplan, list[str]()
     constraints = Constraints(
         halo=_halos(flat, chosen),
-        blockages=_blockages(plan, chosen, notices),
+        blockages=_blockages(flat, chosen, notices),
         regions=(*_regions(flat, notices), *_given_regions(flat, chosen)),
         orientations=_orientations(flat, chosen, notices),
-        grid=_grid(plan, flat.technology, chosen.snap),
+        grid=snap_grid(plan, flat.technology, chosen.snap),
         port_keepout=chosen.port_keepout,
     )
     return constraints, tuple(notices)
@@ -133,25 +124,44 @@ def _meant(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
     return found
 
 
-def _blockages(plan: Floorplan, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
-    shapes, weak, owned = [np.zeros((0, 4))], 0, 0
-    for blockage in plan.blockages:
+def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
+    core, fixed = flat.floorplan.core, flat.placement.fixed
+    shapes, weak, owned, layers = [np.zeros((0, 4))], 0, 0, 0
+    for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            continue
-        if blockage.is_soft or blockage.density is not None:
+            layers += 1
+        elif blockage.is_soft or blockage.density is not None:
             weak += 1
-        elif blockage.node >= 0:
-            owned += 1
-        else:
+        elif blockage.node < 0:
             shapes.append(blockage.rectangles)
+        elif fixed[blockage.node]:
+            shapes.append(_beside(flat, blockage))
+        else:
+            owned += 1
+    if layers:
+        notices.append(f"{layers} routing blockages are left out: the routing capacity is that of a core without them")
     if weak:
         notices.append(f"{weak} soft or partial placement blockages are left out: they stop cells, not macros")
     if owned:
         notices.append(f"{owned} placement blockages of components are left out: they move with their component")
-    found = _in_canvas(np.concatenate(shapes), plan.core)
+    found = _in_canvas(np.concatenate(shapes), core)
     for number, rectangle in enumerate(settings.blockages):
-        found = np.concatenate((found, _given(f"blockage {number + 1}", (rectangle,), plan.core)))
+        found = np.concatenate((found, _given(f"blockage {number + 1}", (rectangle,), core)))
     return found
+
+
+def _beside(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
+    """float64 [K, 4]: a blockage of a fixed component, without the component itself, which does not stand on it."""
+    node, placement = blockage.node, flat.placement
+    width, height = flat.netlist.sides(placement.orientation)
+    half = np.array([width[node], height[node]]) / 2
+    centre = np.array([placement.x[node], placement.y[node]])
+    own = np.concatenate((centre - half, centre + half))
+    parts = [np.zeros((0, 4))]
+    for box in blockage.rectangles:
+        corner = np.tile(box[:2], 2)
+        parts.append(complement((own - corner)[None, :], box[2] - box[0], box[3] - box[1]) + corner)
+    return np.concatenate(parts)
 
 
 def _in_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
@@ -250,52 +260,3 @@ def symmetric_orientations(symmetry: frozenset[str]) -> int:
     if "R90" in symmetry:
         names = ["N", "S", "E", "W"] if len(names) == 1 else ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]
     return orientation_set(names)
-
-
-def _grid(plan: Floorplan, technology: Technology, snap: Snap | SnapGrid) -> SnapGrid:
-    core = plan.core
-    if isinstance(snap, SnapGrid):
-        return _shifted(snap, core)
-    if snap == "none":
-        return SnapGrid()
-    if snap == "manufacturing":
-        pitch = plan.manufacturing_grid
-        return _shifted(SnapGrid(pitch, pitch), core) if pitch >= LEAST_PITCH else SnapGrid()
-    if snap != "tracks":
-        raise DesignError(f"snap={snap!r}: must be manufacturing, tracks, none, or a grid")
-    return track_grid(plan, technology)
-
-
-def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
-    """The routing tracks, as seen from the core's corner; raises DesignError where a direction has none."""
-    across, up = _tracks(plan, technology, is_vertical=True), _tracks(plan, technology, is_vertical=False)
-    if across is None or up is None:
-        raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
-    return _shifted(SnapGrid(across.step, up.step, across.start, up.start), plan.core)
-
-
-def _tracks(plan: Floorplan, technology: Technology, *, is_vertical: bool) -> Tracks | None:
-    """The tracks of the lowest layer that prefers their direction; without LEF, the first of the direction."""
-    wanted = "VERTICAL" if is_vertical else "HORIZONTAL"
-    of_direction = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
-    preferred = [layer.name for layer in technology.layers if layer.direction.value == wanted]
-    found = next((of_direction[name] for name in preferred if name in of_direction), None)
-    return found or next((of_direction[tracks.layer] for tracks in plan.tracks if tracks.layer in of_direction), None)
-
-
-def _shifted(grid: SnapGrid, core: Rectangle) -> SnapGrid:
-    """A grid in the files' coordinates as seen from the core's corner."""
-    return SnapGrid(
-        grid.pitch_x,
-        grid.pitch_y,
-        _offset(grid.offset_x - core.x_low, grid.pitch_x),
-        _offset(grid.offset_y - core.y_low, grid.pitch_y),
-    )
-
-
-def _offset(offset: float, pitch: float) -> float:
-    """The same offset in [0, pitch), 0 where that is a rounding error away."""
-    if pitch <= 0:
-        return 0.0
-    rest = math.fmod(math.fmod(offset, pitch) + pitch, pitch)
-    return 0.0 if min(rest, pitch - rest) < 1e-7 else round(rest, 9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.importing import import_design, write_design
 from placement.netlist.load import load
+from placement.netlist.snapping import writable_pitch
 
 LEF = """\
 VERSION 5.8 ;
@@ -142,8 +144,47 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
     assert orientation_names(int(found.orientations[first])) == ["N", "FN", "S", "FS"]
     assert found.grid == SnapGrid(0.005, 0.005)
     told = " ".join(notices)
-    for words in ("2 soft or partial", "'wish' is left out: a guide", "'cells' is left out: no macro"):
+    for words in (
+        "1 routing blockages",
+        "2 soft or partial",
+        "'wish' is left out: a guide",
+        "'cells' is left out: no macro",
+    ):
         assert words in told
+
+
+def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> None:
+    # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, once it is fixed.
+    more = r"- PLACEMENT + COMPONENT mem\[1\] RECT ( 18000 6000 ) ( 32000 16000 ) ;" + "\nEND BLOCKAGES"
+    text = DEF.replace("BLOCKAGES 4", "BLOCKAGES 5").replace("END BLOCKAGES", more)
+    (tmp_path / "chip.lef").write_text(LEF)
+    found = {}
+    for status in ("PLACED", "FIXED"):
+        (tmp_path / "chip.def").write_text(text.replace("PLACED ( 20000 8000 )", f"{status} ( 20000 8000 )"))
+        found[status] = constraints_of(read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0])
+    placed, notices = found["PLACED"]
+    assert placed.blockages.tolist() == [[0, 36, 9, 44]]
+    assert "1 placement blockages of components are left out: they move with their component" in notices
+    fixed, notices = found["FIXED"]
+    around = fixed.blockages[1:]
+    assert not any("of components" in notice for notice in notices)
+    assert (around[:, :2].min(axis=0).tolist(), around[:, 2:].max(axis=0).tolist()) == ([17, 2], [31, 12])
+    assert ((around[:, 2] - around[:, 0]) * (around[:, 3] - around[:, 1])).sum() == pytest.approx(14 * 10 - 10 * 6)
+    assert not ((around[:, 0] < 29) & (around[:, 2] > 19) & (around[:, 1] < 10) & (around[:, 3] > 4)).any()
+
+
+@pytest.mark.parametrize(
+    ("units", "grid", "pitch"),
+    [(1000, 0.005, 0.005), (100, 0.005, 0.01), (200, 0.005, 0.005), (1000, 0.00025, 0.001), (2000, 0.003, 0.003),
+     (1000, 0.0025, 0.005), (4000, 0.0, 0.0)],
+)  # fmt: skip
+def test_the_snapping_grid_is_one_that_the_units_can_write(
+    flat: FlatDesign, units: float, grid: float, pitch: float
+) -> None:
+    plan = dataclasses.replace(flat.floorplan, units=units, manufacturing_grid=grid)
+    assert writable_pitch(plan) == pytest.approx(pitch, abs=1e-12)
+    found, _ = constraints_of(dataclasses.replace(flat, floorplan=plan))
+    assert found.grid.pitch_x == found.grid.pitch_y == pytest.approx(pitch, abs=1e-12)
 
 
 def test_what_the_user_says(flat: FlatDesign) -> None:
