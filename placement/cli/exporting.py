@@ -33,6 +33,8 @@ _TEXTS: dict[str, Callable[[Sequence[MacroLocation], float], str]] = {
     "icc2": forms.icc2_tcl,
     "csv": forms.csv_text,
 }
+# Forms that say what is to change, not where everything stands.
+_CHANGES = ("def", "openroad", "innovus", "icc2")
 FORMATS = ("def", "openroad", "innovus", "icc2", "bookshelf", "plc", "csv", "protobuf")
 
 
@@ -77,7 +79,7 @@ def export(config: ExportConfig, console: Console) -> None:
     write_whole(out, gzip.compress(data, 6, mtime=0) if out.name.endswith(".gz") else data)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{len(design.netlist.hard):,} macros as {config.format}: {out}", markup=False, soft_wrap=True)
+    console.print(f"macros as {config.format}: {out}", markup=False, soft_wrap=True)
 
 
 def user_data(form: str, folder: Path, design: Design, placement: Placement) -> tuple[bytes, list[str]]:
@@ -94,7 +96,13 @@ def user_data(form: str, folder: Path, design: Design, placement: Placement) -> 
     """
     flat = read_imported_flat(folder)
     locations = forms.macro_locations(flat, design.netlist, placement)
-    return _data(form, folder, flat, locations), _off_grid(flat, locations)
+    notes = _off_grid(flat, locations)
+    if form in _CHANGES:
+        moved = forms.without_fixed(flat, locations)
+        stays = len(locations) - len(moved)
+        notes += [f"{stays} of {len(locations)} macros are fixed, and stay as your files have them"] if stays else []
+        locations = moved
+    return _data(form, folder, flat, locations), notes
 
 
 def _placement(config: ExportConfig, design: Design) -> Placement:

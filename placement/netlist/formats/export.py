@@ -90,6 +90,27 @@ def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) ->
     return found
 
 
+def without_fixed(flat: FlatDesign, locations: Sequence[MacroLocation]) -> list[MacroLocation]:
+    """The locations without those of macros that the user's files fix, and that still stand there: pads above all.
+
+    Args:
+        flat: the design as it was read.
+        locations: from `macro_locations`.
+    """
+    placement, units = flat.placement, flat.floorplan.units
+    width, height = flat.netlist.sides(placement.orientation)
+    fixed = flat.netlist.hard[placement.fixed[flat.netlist.hard] & placement.placed[flat.netlist.hard]]
+    there = {
+        flat.netlist.names[node]: (
+            round((float(placement.x[node]) - float(width[node]) / 2) * units),
+            round((float(placement.y[node]) - float(height[node]) / 2) * units),
+            int(placement.orientation[node]),
+        )
+        for node in fixed.tolist()
+    }
+    return [place for place in locations if there.get(place.name) != (place.x, place.y, int(place.orientation))]
+
+
 def def_bytes(file: DefFile, locations: Sequence[MacroLocation]) -> bytes:
     """The user's DEF file with the macros' entries changed to `FIXED` at their places, and nothing else.
 

@@ -55,6 +55,15 @@ def test_def_changes_the_macros_entries_and_nothing_else(tmp_path: Path, chip: F
     assert written == expected
 
 
+def test_fixed_macros_that_stand_as_before_are_left_out(chip: FlatDesign) -> None:
+    placement = chip.placement
+    assert placement.fixed[chip.netlist.hard].tolist() == [True, False]
+    there = export.macro_locations(chip, chip.netlist, placement)
+    assert export.without_fixed(chip, there) == there[1:]
+    # Fixed, but somewhere else now.
+    assert export.without_fixed(chip, moved(chip)) == moved(chip)
+
+
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
