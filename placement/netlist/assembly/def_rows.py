@@ -60,15 +60,25 @@ def rows_of(file: DefFile, technology: Technology, notices: list[str]) -> Rows:
 
 
 def _of_cells(file: DefFile, technology: Technology, notices: list[str]) -> np.ndarray:
-    """Bool [W]: the rows that are no rows of pads."""
-    sites = [technology.sites.get(name) for name in file.rows.sites]
-    of_pads = [
-        name for name, site in zip(file.rows.sites, sites, strict=True) if site is not None and site.kind == "PAD"
-    ]
-    pads: np.ndarray = np.isin(file.rows.site, [file.rows.sites.index(name) for name in of_pads])
-    if pads.any():
-        notices.append(f"{file.path}: {int(pads.sum())} rows of pads ({', '.join(of_pads)}) are no part of the core")
-    return ~pads
+    """Bool [W]: the rows that are no rows of pads.
+
+    Tools make sites for the pad ring that no LEF file has: where other rows have known sites, rows without one count as
+    rows of pads.
+    """
+    site, sites = file.rows.site, technology.sites
+    kinds = np.array([sites[name].kind if name in sites else "" for name in file.rows.sites], dtype=object)
+    pads, unknown = kinds == "PAD", kinds == ""
+    others: np.ndarray = (~pads & ~unknown)[site]
+    if others.any():
+        pads |= unknown
+    of_pads: np.ndarray = pads[site]
+    if of_pads.any():
+        names = ", ".join(np.array(file.rows.sites, dtype=object)[pads].tolist())
+        count = int(of_pads.sum())
+        notices.append(
+            f"{file.path}: {count} rows of sites that are for pads or in no LEF file ({names}) are no part of the core"
+        )
+    return ~of_pads
 
 
 def _height_between(file: DefFile, site: str, y: np.ndarray, notices: list[str]) -> float:

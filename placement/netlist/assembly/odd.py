@@ -17,8 +17,8 @@ COVERED = 0.9
 
 
 def odd_sizes_and_places(design: FlatDesign) -> tuple[str, ...]:
-    """Notices: cells as large as macros, fixed macros beyond the core, rows that leave much of the core free."""
-    found = (_tall_cells(design), _beyond_core(design), _without_rows(design))
+    """Notices: cells as large as macros, fixed macros beyond the core or on each other, rows that leave much of the core free."""
+    found = (_tall_cells(design), _beyond_core(design), _overlapping(design), _without_rows(design))
     return tuple(notice for notice in found if notice)
 
 
@@ -45,10 +45,26 @@ def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
     return np.concatenate((centres - half, centres + half), axis=1)
 
 
+def _fixed(design: FlatDesign) -> np.ndarray:
+    """int32 [H]: the macros that are fixed."""
+    placement, hard = design.placement, design.netlist.hard
+    return hard[placement.fixed[hard] & placement.placed[hard]]
+
+
+def _overlapping(design: FlatDesign) -> str:
+    fixed, names = _fixed(design), design.netlist.names
+    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
+    low, high = boxes[:, :2], boxes[:, 2:]
+    shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    pairs = np.argwhere(np.triu((shared > slack).all(axis=2), 1))
+    if not len(pairs):
+        return ""
+    one, other = (names[node] for node in fixed[pairs[0]].tolist())
+    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay"
+
+
 def _beyond_core(design: FlatDesign) -> str:
-    placement, core = design.placement, design.floorplan.core
-    hard = design.netlist.hard
-    fixed = hard[placement.fixed[hard] & placement.placed[hard]]
+    core, fixed = design.floorplan.core, _fixed(design)
     boxes = _boxes(design, fixed)
     slack = 1 / design.floorplan.units
     beyond = (boxes[:, :2] < -slack).any(axis=1) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack).any(

@@ -10,6 +10,7 @@ import codecs
 import dataclasses
 import enum
 import os
+import re
 from typing import Any, TypeVar
 
 import numpy as np
@@ -257,6 +258,8 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
         sections = _native.read_def(data)
     except _native.ParseError as error:
         line, _, message = str(error).partition(":")
+        if re.search(r"'[a-z]+' begins no statement", message):
+            message += "; keywords must be in capital letters"
         raise DesignError.at(path, int(line), message) from None
     findings = sections["findings"]
     refuse(path, [finding for finding in findings if finding[0] not in _HARMLESS])

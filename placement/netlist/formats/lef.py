@@ -83,9 +83,11 @@ class _Reader:
         words = self.words
         if keyword == "MACRO":
             name = words.name("the macro's name")
-            if name in self.masters:
-                raise words.error(f"macro {name!r} is defined twice")
-            self.masters[name] = read_master(words, name, self.widths)
+            begin = words.at - 1
+            master = read_master(words, name, self.widths)
+            known = self.masters.setdefault(name, master)
+            if (known.width, known.height) != (master.width, master.height):
+                raise words.error(f"macro {name!r} is defined twice, in different sizes", begin)
         elif keyword == "LAYER":
             self.layer(words.name("the layer's name"))
         elif keyword == "SITE":

@@ -111,7 +111,15 @@ def test_rows_of_pads_are_no_part_of_the_core(tmp_path: Path) -> None:
     design = ring(tmp_path)
     assert design.floorplan.core == Rectangle(2, 4, 52, 8)
     assert len(design.floorplan.rows) == 2
-    assert any(notice.endswith("2 rows of pads (pads) are no part of the core") for notice in design.notices)
+    words = "2 rows of sites that are for pads or in no LEF file (pads) are no part of the core"
+    assert any(notice.endswith(words) for notice in design.notices)
+
+
+def test_rows_of_sites_that_no_lef_file_has_are_no_part_of_the_core_where_others_are_known(tmp_path: Path) -> None:
+    text = DEF.replace("TRACKS X 100 DO 150", ROWS)
+    design = read(tmp_path, LEF, text)
+    assert design.floorplan.core == Rectangle(2, 4, 52, 8)
+    assert any("in no LEF file (pads) are no part of the core" in notice for notice in design.notices)
 
 
 def read(tmp_path: Path, lef: str, text: str) -> FlatDesign:
@@ -142,6 +150,14 @@ def test_notices_of_what_is_likely_meant_otherwise(tmp_path: Path) -> None:
     ) in notices
     # Both memories reach above the rows, which end at 8 µm; one of them is fixed.
     assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay" in quiet
+
+
+def test_fixed_macros_that_overlap_are_said(tmp_path: Path) -> None:
+    # 10 × 6 µm at (5, 8), and 6 × 10 µm (turned) at (14, 13), then beside at (15, 13).
+    for x, overlap in ((14, True), (15, False)):
+        text = DEF.replace("+ PLACED ( 20000 8000 ) E", f"+ FIXED ( {x}000 13000 ) E")
+        said = "1 pairs of fixed macros overlap, the first being 'mem[0]/ram' and 'mem[1]/ram': they stay"
+        assert (said in read(tmp_path, LEF, text).notices) == overlap
 
 
 def test_rows_that_leave_a_corner_free_are_said(tmp_path: Path) -> None:

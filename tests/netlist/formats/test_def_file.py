@@ -154,6 +154,10 @@ FAULTS = {
     "negative halo": (DEF.replace("100 200 300", "-1 200 300"), "a halo must be 0 or wider"),
     "two statements in one": (DEF.replace("- u2 INV + UNPLACED ;", "- u2 INV + UNPLACED"), "has no ';'"),
     "no DEF": ("hello world ;", r":1: 'hello' begins no statement of a DEF file"),
+    "small letters": (
+        DEF.replace("COMPONENTS 5", "components 5"),
+        r":18: 'components' .*; keywords must be in capital",
+    ),
     "empty": ("", "the file ends without"),
     "open string": ('VERSION "5.8 ;', "no closing quote"),
     "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "TRACKS need a count and a step above 0"),

@@ -96,6 +96,13 @@ def test_files_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         read_lefs([write(tmp_path, LEF), other])
 
 
+def test_a_macro_that_is_there_twice_in_one_size_counts_once(tmp_path: Path) -> None:
+    again = LEF[LEF.index("MACRO INV") :].replace("PIN A", "PIN B").replace("END A", "END B")
+    library = read_lefs([write(tmp_path, LEF.replace("END LIBRARY\n", again))])[0]
+    assert list(library.masters) == ["RAM", "INV"]
+    assert [pin.name for pin in library.masters["INV"].pins] == ["A", "Y"]
+
+
 def test_keywords_may_be_small(tmp_path: Path) -> None:
     words = ("LAYER", "TYPE", "ROUTING", "DIRECTION", "END", "UNITS", "SITE", "MACRO", "PIN", "OBS", "VIA", "LIBRARY")
     small = LEF
@@ -149,7 +156,7 @@ FAULTS = {
     "infinite": (LEF.replace("SIZE 1 BY 2", "SIZE 1 BY inf"), r"a number, found 'inf'"),
     "macro twice": (
         LEF.replace("MACRO INV", "MACRO RAM").replace("END INV", "END RAM"),
-        "macro 'RAM' is defined twice",
+        r"cells.lef:71: macro 'RAM' is defined twice, in different sizes",
     ),
     "pin twice": (LEF.replace("PIN Y", "PIN A").replace("END Y", "END A"), "has pin 'A' twice"),
     "another end": (LEF.replace("END INV", "END NAND"), "must end with 'END INV'"),
