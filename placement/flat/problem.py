@@ -170,8 +170,8 @@ def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarr
         )
     if not movable.any():
         raise DesignError(
-            f"the netlist of {netlist.num_nodes} nodes has no standard cells to place; the flat check needs the "
-            "netlist from before clustering"
+            f"the netlist of {netlist.num_nodes} nodes has no standard cells to place; the flat check needs some, as a "
+            "netlist from before clustering has them"
         )
     homeless = np.flatnonzero(~movable & ~placement.placed)
     if len(homeless):

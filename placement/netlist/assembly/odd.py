@@ -17,8 +17,10 @@ COVERED = 0.9
 
 
 def odd_sizes_and_places(design: FlatDesign) -> tuple[str, ...]:
-    """Notices: cells as large as macros, fixed macros beyond the core or on each other, rows that leave much of the core free."""
-    found = (_tall_cells(design), _beyond_core(design), _overlapping(design), _without_rows(design))
+    """Notices: cells as large as macros, pins without shapes, odd fixed macros, rows that leave much of the core."""
+    found = (
+        _tall_cells(design), _without_shapes(design), _beyond_core(design), _overlapping(design), _without_rows(design)
+    )  # fmt: skip
     return tuple(notice for notice in found if notice)
 
 
@@ -34,6 +36,20 @@ def _tall_cells(design: FlatDesign) -> str:
         f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {name!r} of "
         f"{master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
     )
+
+
+def _without_shapes(design: FlatDesign) -> str:
+    names = {design.master_names[master] for master in design.master[design.netlist.hard].tolist()}
+    masters = [design.technology.masters[name] for name in sorted(names)]
+    pins = [
+        f"{pin.name!r} of {master.name}"
+        for master in masters
+        for pin in master.pins
+        if not pin.layer and pin.use not in ("POWER", "GROUND")
+    ]
+    if not pins:
+        return ""
+    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are taken to sit in the middle"
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:

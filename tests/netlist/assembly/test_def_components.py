@@ -152,6 +152,13 @@ def test_notices_of_what_is_likely_meant_otherwise(tmp_path: Path) -> None:
     assert "1 fixed macros reach beyond the core, the first being 'mem[0]/ram': they stay" in quiet
 
 
+def test_pins_of_macros_without_shapes_are_said(tmp_path: Path) -> None:
+    said = "1 pins of macros have no shape in LEF (first: 'Q' of RAM): they are taken to sit in the middle"
+    assert said not in read(tmp_path, LEF, DEF).notices
+    bare = LEF.replace("    PORT\n      LAYER M2 ;\n        POLYGON 8 3 9 3 9 4 8 4 ;\n    END\n", "")
+    assert said in read(tmp_path, bare, DEF).notices
+
+
 def test_fixed_macros_that_overlap_are_said(tmp_path: Path) -> None:
     # 10 × 6 µm at (5, 8), and 6 × 10 µm (turned) at (14, 13), then beside at (15, 13).
     for x, overlap in ((14, True), (15, False)):
