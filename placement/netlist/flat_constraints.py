@@ -229,7 +229,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
     allowed = np.full(netlist.num_nodes, ALL_ORIENTATIONS)
     if settings.any_orientation:
         return allowed
-    unknown = set()
+    unknown, stiff = set(), set()
     for node in netlist.hard.tolist():
         name = flat.master_names[flat.master[node]] if flat.master[node] >= 0 else ""
         master = flat.technology.masters.get(name)
@@ -237,11 +237,18 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
             unknown.add(name)
         else:
             allowed[node] = symmetric_orientations(master.symmetry)
+            if not master.symmetry and not flat.placement.fixed[node]:
+                stiff.add(name)
     if unknown:
         # Bookshelf designs know no masters.
         named = sorted(unknown - {""})
         which = f" of {len(named)} masters (first: {named[0]!r})" if named else ""
         notices.append(f"no LEF file says how macros{which} may be turned: any way is allowed")
+    if stiff:
+        notices.append(
+            f"{len(stiff)} masters of macros (first: {min(stiff)!r}) have no SYMMETRY in LEF: they stand in N alone, "
+            "unless --any-orientation lets them turn"
+        )
     return allowed
 
 

@@ -153,6 +153,19 @@ def test_what_the_files_say(flat: FlatDesign) -> None:
         assert words in told
 
 
+def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
+    (tmp_path / "chip.lef").write_text(LEF.replace("  SYMMETRY X Y ;\n", ""))
+    (tmp_path / "chip.def").write_text(DEF)
+    design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
+    found, notices = constraints_of(design)
+    assert [orientation_names(int(found.orientations[node])) for node in design.netlist.hard] == [["N"], ["N"]]
+    said = "1 masters of macros (first: 'RAM') have no SYMMETRY in LEF: they stand in N alone, "
+    assert said + "unless --any-orientation lets them turn" in notices
+    assert not any(
+        "SYMMETRY" in notice for notice in constraints_of(design, ConstraintSettings(any_orientation=True))[1]
+    )
+
+
 def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> None:
     # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, once it is fixed.
     more = r"- PLACEMENT + COMPONENT mem\[1\] RECT ( 18000 6000 ) ( 32000 16000 ) ;" + "\nEND BLOCKAGES"
