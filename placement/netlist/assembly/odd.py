@@ -14,12 +14,15 @@ TALL = 4.0
 """A standard cell of more row heights than this is said: tall cells of libraries take two or three."""
 COVERED = 0.9
 """Rows that cover less of their box than this are said."""
+MARGIN = 0.01
+"""Ports further beyond the die than this share of its longer side are said: their shapes may reach over its edge."""
 
 
 def odd_sizes_and_places(design: FlatDesign) -> tuple[str, ...]:
-    """Notices: cells as large as macros, pins without shapes, odd fixed macros, rows that leave much of the core."""
+    """Notices: cells as large as macros, pins without shapes, ports and fixed macros in odd places, few rows."""
     found = (
-        _tall_cells(design), _without_shapes(design), _beyond_core(design), _overlapping(design), _without_rows(design)
+        _tall_cells(design), _without_shapes(design), _beyond_die(design), _beyond_core(design), _overlapping(design),
+        _without_rows(design),
     )  # fmt: skip
     return tuple(notice for notice in found if notice)
 
@@ -50,6 +53,19 @@ def _without_shapes(design: FlatDesign) -> str:
     if not pins:
         return ""
     return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are taken to sit in the middle"
+
+
+def _beyond_die(design: FlatDesign) -> str:
+    die, ports = design.floorplan.die, design.netlist.ports
+    x, y, slack = design.placement.x[ports], design.placement.y[ports], MARGIN * max(die.width, die.height)
+    beyond = np.maximum(die.x_low - x, x - die.x_high) > slack
+    beyond |= np.maximum(die.y_low - y, y - die.y_high) > slack
+    if not beyond.any():
+        return ""
+    first = design.netlist.names[ports[beyond][0]]
+    return (
+        f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they stay where the file has them"
+    )
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:

@@ -159,6 +159,14 @@ def test_pins_of_macros_without_shapes_are_said(tmp_path: Path) -> None:
     assert said in read(tmp_path, bare, DEF).notices
 
 
+def test_ports_beyond_the_die_are_said(tmp_path: Path) -> None:
+    # The die is 60 × 40 µm: 0.6 µm beyond an edge are let pass.
+    for y, beyond in ((-500, False), (-700, True)):
+        text = DEF.replace("PLACED ( 100 200 ) N", f"PLACED ( 100 {y} ) N")
+        said = "1 ports lie beyond the die, the first being 'out': they stay where the file has them"
+        assert (said in read(tmp_path, LEF, text).notices) == beyond
+
+
 def test_fixed_macros_that_overlap_are_said(tmp_path: Path) -> None:
     # 10 × 6 µm at (5, 8), and 6 × 10 µm (turned) at (14, 13), then beside at (15, 13).
     for x, overlap in ((14, True), (15, False)):
