@@ -229,7 +229,7 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
     allowed = np.full(netlist.num_nodes, ALL_ORIENTATIONS)
     if settings.any_orientation:
         return allowed
-    unknown, stiff = set(), set()
+    unknown, stiff, turns = set(), set(), 0
     for node in netlist.hard.tolist():
         name = flat.master_names[flat.master[node]] if flat.master[node] >= 0 else ""
         master = flat.technology.masters.get(name)
@@ -237,8 +237,11 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
             unknown.add(name)
         else:
             allowed[node] = symmetric_orientations(master.symmetry)
-            if not master.symmetry and not flat.placement.fixed[node]:
+            if flat.placement.fixed[node]:
+                continue
+            if not master.symmetry:
                 stiff.add(name)
+            turns += "R90" in master.symmetry and master.width != master.height
     if unknown:
         # Bookshelf designs know no masters.
         named = sorted(unknown - {""})
@@ -248,6 +251,10 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
         notices.append(
             f"{len(stiff)} masters of macros (first: {min(stiff)!r}) have no SYMMETRY in LEF: they stand in N alone, "
             "unless --any-orientation lets them turn"
+        )
+    if turns:
+        notices.append(
+            f"{turns} macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true only"
         )
     return allowed
 

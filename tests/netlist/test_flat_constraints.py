@@ -166,6 +166,18 @@ def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
     )
 
 
+def test_macros_that_may_be_turned_are_said(tmp_path: Path) -> None:
+    (tmp_path / "chip.lef").write_text(LEF.replace("SYMMETRY X Y ;\n", "SYMMETRY X Y R90 ;\n"))
+    (tmp_path / "chip.def").write_text(DEF)
+    design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
+    said = "macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true only"
+    assert f"2 {said}" in constraints_of(design)[1]
+    fixed = design.placement.fixed.copy()
+    fixed[design.netlist.hard[0]] = True
+    held = dataclasses.replace(design, placement=dataclasses.replace(design.placement, fixed=fixed))
+    assert f"1 {said}" in constraints_of(held)[1]
+
+
 def test_a_blockage_of_a_fixed_macro_stays_beside_the_macro(tmp_path: Path) -> None:
     # 2 µm around the second memory, 10 × 6 µm at (20, 8): once it is placed, once it is fixed.
     more = r"- PLACEMENT + COMPONENT mem\[1\] RECT ( 18000 6000 ) ( 32000 16000 ) ;" + "\nEND BLOCKAGES"
