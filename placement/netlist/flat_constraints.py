@@ -254,7 +254,8 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
         )
     if turns:
         notices.append(
-            f"{turns} macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true only"
+            f"{turns} macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true "
+            "only"
         )
     return allowed
 
