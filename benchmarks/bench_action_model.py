@@ -5,8 +5,8 @@
 A search of so many CPU seconds finds the good placement. Then each macro, in the environment's order, takes the free
 cell nearest to its place there, on the grid and off it (`env.off_grid`), with so many times as many columns and rows of
 actions. Beside that the macros are put in the middle of their cells, overlapping where they will, and are made legal at
-the end. Soft macros are settled alike everywhere. --flat: also the routed wirelength, with all cells placed (imported
-and generated flat designs). One line each.
+the end. Soft macros are settled and macros mirrored alike everywhere, as `sample` does. --flat: also the routed
+wirelength, with all cells placed (imported and generated flat designs). One line each.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from placement.evaluation.flat_evaluation import FlatJudge
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 from placement.search.config import AnnealConfig, Budget
+from placement.search.flips import flip_macros
 from placement.search.search import search
 from placement.search.settle import settle_soft_macros
 from placement.search.starts import legal
@@ -49,9 +50,16 @@ def main() -> None:
         ).placement
         tell(design, "search", best, best, cost.weights(), judge)
         for scale in arguments.scales:
-            for off_grid in (False, True):
-                config = EnvConfig(cost=cost, soft_placer="analytic_fast", action_scale=scale, off_grid=off_grid)
+            for off_grid, overlap in ((False, 0.0), (True, 0.0), (True, 1.0)):
+                config = EnvConfig(
+                    cost=cost,
+                    soft_placer="analytic_fast",
+                    action_scale=scale,
+                    off_grid=off_grid,
+                    overlap=overlap,
+                )
                 title = f"scale {scale}, free cells in turn, {'off' if off_grid else 'on'} the grid"
+                title += ", overlapping by a cell until the end" if overlap else ""
                 tell(design, title, one_by_one(design, best, config), best, cost.weights(), judge)
             tell(design, f"scale {scale}, legal at the end", at_once(design, best, scale), best, cost.weights(), judge)
 
@@ -99,12 +107,15 @@ def tell(
     weights: CostWeights,
     judge: FlatJudge | None,
 ) -> None:
-    """Prints how far the macros are from `best`, and the cost with settled soft macros."""
+    """Prints how far the macros are from `best`, and the cost once soft macros are settled and macros mirrored."""
     if placement is None:
         print(f"{design.name}: {title}: dead end", flush=True)
         return
     macros = design.placing_order
-    settled = placement if placement is best else settle_soft_macros(design, placement, weights=weights)
+    settled = placement
+    if placement is not best:
+        settled = settle_soft_macros(design, placement, weights=weights)
+        settled = flip_macros(design, settled, weights=weights).placement
     away = np.hypot(placement.x - best.x, placement.y - best.y)[macros]
     words = f"cost {proxy_cost(design, settled, weights=weights).proxy_cost:.4f}"
     words += f", macros {away.mean():.1f} µm away in the mean, {away.max():.1f} at most"

@@ -165,6 +165,11 @@ class EnvConfig(Settings, group="env."):
     order: Literal["area", "connected"] = "area"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False
+    overlap: Annotated[float, Rule("in [0, 4]", lambda value: 0 <= value <= 4)] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.off_grid or not self.overlap, "env.overlap", self.overlap, "0 unless env.off_grid=true")
 
 
 @dataclasses.dataclass(frozen=True)

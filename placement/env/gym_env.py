@@ -39,7 +39,8 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
     - **Observation**: see `placement.env.observation.observation_space`.
     - **Reward**: 0 before the end; when the last macro stands, the soft macros are placed and the reward is minus the
-      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`.
+      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`;
+      also where all stand, were let overlap (`config.overlap`), and find no room apart.
     - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's parts by name) when all macros stand;
       ``reason`` (a sentence) at a dead end.
 
@@ -108,9 +109,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._ended = bool(terminated[0])
         info = self._info()
         if brought["dead_end"][0]:
-            placed, order = int(self._batch["step"][0]), self.design.placing_order
-            name = self.design.netlist.names[order[placed]]
-            info["reason"] = f"macro {name!r} has no legal gcell left; {placed} of {len(order)} macros were placed"
+            info["reason"] = self._dead_end()
         elif self._ended:
             info["costs"] = dict(zip(Costs._fields, brought["costs"][0].tolist(), strict=True))
         return observation_of(self._batch, 0), float(reward[0]), self._ended, False, info
@@ -153,6 +152,14 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
                 image[bottom:top, left:right] = 255
                 image[bottom : max(top - 1, bottom + 1), left : max(right - 1, left + 1)] = colour
         return image[::-1].copy()
+
+    def _dead_end(self) -> str:
+        """Why the episode ended before there was a legal placement."""
+        placed, order = int(self._batch["step"][0]), self.design.placing_order
+        if placed == len(order):
+            return f"all {placed} macros were placed, but no room was found to move them apart"
+        name = self.design.netlist.names[order[placed]]
+        return f"macro {name!r} has no legal gcell left; {placed} of {len(order)} macros were placed"
 
     def _info(self) -> dict[str, Any]:
         self._mask[...] = self._batch["mask"][0]

@@ -18,7 +18,7 @@ _LARGEST_DENSE = 4_000_000
 
 def as_played(design: Design, env: EnvConfig) -> Design:
     """The design with the placing order and the grid of actions that the settings ask for."""
-    return ordered(design, env.order).with_actions(env.action_scale, off_grid=env.off_grid)
+    return ordered(design, env.order).with_actions(env.action_scale, off_grid=env.off_grid, overlap=env.overlap)
 
 
 def ordered(design: Design, order: str) -> Design:

@@ -23,8 +23,9 @@ std::string Environment::snapshot() const {
   for (int t = 0; t < state_.step(); ++t) bytes.u32(static_cast<std::uint32_t>(state_.cell(t)));
   bytes.f64(reward_);
   for (const double cost : costs_) bytes.f64(cost);
-  bytes.u32(state_.complete() ? static_cast<std::uint32_t>(last_x_.size()) : 0);
-  if (state_.complete()) {
+  const bool is_whole = state_.complete() && !dead_end_;
+  bytes.u32(is_whole ? static_cast<std::uint32_t>(last_x_.size()) : 0);
+  if (is_whole) {
     for (const double x : last_x_) bytes.f64(x);
     for (const double y : last_y_) bytes.f64(y);
   }
@@ -62,7 +63,7 @@ void Environment::restore(const std::string& snapshot) {
   restored.reward_ = bytes.f64();
   for (double& cost : restored.costs_) cost = bytes.f64();
   const std::uint32_t nodes = bytes.u32();
-  if (nodes != (restored.state_.complete() ? last_x_.size() : 0)) {
+  if (nodes != (restored.state_.complete() && !restored.dead_end_ ? last_x_.size() : 0)) {
     throw std::invalid_argument("snapshot: positions of " + std::to_string(nodes) + " nodes");
   }
   if (nodes > 0) {
