@@ -130,7 +130,10 @@ def _require_private(port: int, *, restricted: bool) -> None:
 
 @contextlib.contextmanager
 def _reserved(port: int) -> Iterator[int]:
-    """Holds a port, bound but not listening, so that nobody else is given it; Reverb may share it (SO_REUSEPORT)."""
+    """Holds a port, bound but not listening, so that nobody else is given it; Reverb may share it (SO_REUSEPORT).
+
+    The system may give it to another process that shares its ports; a name of the port keeps that one off.
+    """
     for _ in range(_ATTEMPTS):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -139,12 +142,25 @@ def _reserved(port: int) -> Iterator[int]:
             except OSError as error:
                 raise PortTaken(f"port {port} cannot be used: {error}") from error
             chosen = holder.getsockname()[1]
-            if count_listeners(chosen) <= 0:
-                yield chosen
-                return
+            with _named(chosen) as is_own:
+                if is_own and count_listeners(chosen) <= 0:
+                    yield chosen
+                    return
             if port:
                 raise PortTaken(f"port {port} is taken by another server; stop that one, or use port=0")
     raise PortTaken(f"no free port was found in {_ATTEMPTS} attempts: too many servers start at once")
+
+
+@contextlib.contextmanager
+def _named(port: int) -> Iterator[bool]:
+    """Takes the port's name among this machine's processes (an abstract socket, Linux); False: another has it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as name:
+        try:
+            name.bind(f"\0macro-placement-reverb-{port}")
+        except OSError:
+            yield False
+            return
+        yield True
 
 
 def _launch(

@@ -64,6 +64,27 @@ def test_a_taken_port_is_refused_and_a_free_one_can_be_taken_again(running: serv
     again.stop()
 
 
+def test_a_port_on_which_another_process_starts_a_server_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = start_server([_table()])
+    port = first.port
+    first.stop()
+    asked = []
+
+    def counted(one: int) -> int:
+        asked.append(one)
+        return 0
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(f"\0macro-placement-reverb-{port}")
+        monkeypatch.setattr(server_module, "count_listeners", counted)
+        with pytest.raises(server_module.PortTaken, match=f"port {port} is taken"):
+            start_server([_table()], port=port)
+    assert not asked
+    again = start_server([_table()], port=port)
+    assert again.port == port
+    again.stop()
+
+
 def test_servers_started_at_once_get_ports_of_their_own() -> None:
     servers: list[server_module.ReverbServer] = []
     threads = [threading.Thread(target=lambda: servers.append(start_server([_table()]))) for _ in range(6)]
