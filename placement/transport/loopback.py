@@ -45,17 +45,20 @@ def restrict_to_loopback(port: int) -> bool:
 
 
 def count_listeners(port: int) -> int:
-    """Sockets that listen on TCP `port` in this network namespace, whoever owns them; -1 where that cannot be read."""
-    found = 0
+    """Sockets that listen on TCP `port` in this network namespace, whoever owns them; -1 where that cannot be read.
+
+    A table that is read while others open and close sockets may have one twice: each inode counts once.
+    """
+    found = set[str]()
     try:
         for name in ("tcp", "tcp6"):
             table = Path("/proc/net", name)
             lines = table.read_text().splitlines()[1:] if table.exists() else []
             fields = [line.split() for line in lines]
-            found += sum(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in fields)
+            found |= {row[9] for row in fields if row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port}
     except OSError:
         return -1
-    return found
+    return len(found)
 
 
 def remote_peers(port: int) -> list[str]:
