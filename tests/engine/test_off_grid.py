@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from placement.config import EnvConfig
 from placement.engine.actions import IllegalAction
 from placement.engine.costs import legality, violations
-from placement.engine.pool import make_pool
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.rendering import EpisodeRenderer
 from placement.engine.state import PlacementState
 from placement.netlist.constraints import Constraints, SnapGrid
-from placement.netlist.design import Design, NodeKind
+from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Rectangle
 from placement.policy.order import as_played
 from placement.training.expert import onto_grid
@@ -176,6 +176,26 @@ def test_what_leaves_a_macro_no_place_is_refused_before_an_episode() -> None:
         PlacementState(dataclasses.replace(design, constraints=constraints))
 
 
+def assert_legal_and_rendered_alike(pool: EnvironmentPool) -> tuple[Placement, list[int]]:
+    """Plays random cells to the end: the placement is legal, the renderer repeats all. Returns it, and the actions."""
+    seen, actions = [pool.reset()[0]], list[int]()
+    is_over = False
+    while not is_over:
+        action = pool.sample_actions()
+        actions.append(int(action[0]))
+        observation, _, terminated, _, info = pool.step(action)
+        assert not info["dead_end"][0]
+        is_over = bool(terminated[0])
+        seen.append({name: array.copy() for name, array in observation.items()})
+    design, placement = pool.designs[0], pool.placement(0)
+    assert legality(design, placement).overlaps == 0 and sum(violations(design, placement)) == 0
+    played = EpisodeRenderer(pool.designs).render([0], [actions], [len(actions)])
+    for step, before in enumerate(seen[:-1]):  # the last is after the last action
+        np.testing.assert_array_equal(played.mask[0, step], before["mask"][0])
+        np.testing.assert_array_equal(played.x[0, step], before["x"][0])
+    return placement, actions
+
+
 @pytest.mark.parametrize("seed", [1, 2, 4])
 def test_pool_episodes_are_legal_rendered_alike_and_restored(seed: int) -> None:
     config = EnvConfig(off_grid=True, action_scale=2)
@@ -183,22 +203,7 @@ def test_pool_episodes_are_legal_rendered_alike_and_restored(seed: int) -> None:
     pool = make_pool(random_design(seed, canvas=canvas), 1, config=config, seed=seed)
     design = pool.designs[0]
     assert design.off_grid and as_played(random_design(seed, canvas=canvas), config).off_grid
-    seen, actions = [pool.reset()[0]], []
-    info: dict[str, np.ndarray] = {}
-    while True:
-        action = pool.sample_actions()
-        actions.append(int(action[0]))
-        observation, _, terminated, _, info = pool.step(action)
-        if terminated[0]:
-            break
-        seen.append({name: array.copy() for name, array in observation.items()})
-    assert not info["dead_end"][0]
-    placement = pool.placement(0)
-    assert legality(design, placement).overlaps == 0 and sum(violations(design, placement)) == 0
-    played = EpisodeRenderer(pool.designs).render([0], [actions], [len(actions)])
-    for step, before in enumerate(seen):
-        np.testing.assert_array_equal(played.mask[0, step], before["mask"][0])
-        np.testing.assert_array_equal(played.x[0, step], before["x"][0])
+    placement, actions = assert_legal_and_rendered_alike(pool)
     other = make_pool(random_design(seed, canvas=canvas), 1, config=config)
     other.restore(0, pool.snapshot(0))
     np.testing.assert_array_equal(other.placement(0).x, placement.x)

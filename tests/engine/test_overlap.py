@@ -10,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.config import ConfigError, EnvConfig
-from placement.engine.costs import legality, violations
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.policy.order import as_played
-from tests.engine.test_off_grid import blocks, playable
+from tests.engine.test_off_grid import assert_legal_and_rendered_alike, blocks, playable
 from tests.support import legality_oracle as oracle
 from tests.support.designs import random_design, square_canvas
 
@@ -146,22 +144,7 @@ def test_pool_episodes_are_legal_rendered_alike_and_restored(seed: int) -> None:
     pool = make_pool(random_design(seed, canvas=canvas), 1, config=config, seed=seed)
     design = pool.designs[0]
     assert design.overlap == as_played(random_design(seed, canvas=canvas), config).overlap == 1.0
-    seen, actions = [pool.reset()[0]], []
-    info: dict[str, np.ndarray] = {}
-    while True:
-        action = pool.sample_actions()
-        actions.append(int(action[0]))
-        observation, _, terminated, _, info = pool.step(action)
-        if terminated[0]:
-            break
-        seen.append({name: array.copy() for name, array in observation.items()})
-    assert not info["dead_end"][0]
-    placement = pool.placement(0)
-    assert legality(design, placement).overlaps == 0 and sum(violations(design, placement)) == 0
-    rendered = EpisodeRenderer(pool.designs).render([0], [actions], [len(actions)])
-    for step, before in enumerate(seen):
-        np.testing.assert_array_equal(rendered.mask[0, step], before["mask"][0])
-        np.testing.assert_array_equal(rendered.x[0, step], before["x"][0])
+    placement, _ = assert_legal_and_rendered_alike(pool)
     other = make_pool(random_design(seed, canvas=canvas), 1, config=config)
     other.restore(0, pool.snapshot(0))
     np.testing.assert_array_equal(other.placement(0).x, placement.x)

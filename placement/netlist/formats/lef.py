@@ -32,7 +32,7 @@ def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[So
 
     Raises:
         DesignError: with file and line; a file is cut, a statement is unknown, a number is none, a macro has no
-            size above 0 or is defined twice.
+            size above 0 or is defined twice in different sizes.
     """
     files = [(path, *read_bytes(path)) for path in paths]
     found, widths = dict[int, Technology](), dict[str, float]()

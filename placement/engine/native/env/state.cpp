@@ -68,7 +68,10 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   saved_boxes_.resize(plan_->macro_nets.size());
   hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
   if (plan_->design->off_grid) off_grid_.emplace(*plan_);
-  if (plan_->design->overlap > 0) remover_.emplace(*plan_);
+  if (plan_->design->overlap > 0) {
+    remover_.emplace(*plan_);
+    overlapping_.resize(plan_->macros.size());
+  }
   boxes_ = plan_->standing_boxes;
   occupancy_ = plan_->standing_occupancy;
   density_ = plan_->standing_density;
