@@ -15,7 +15,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Tracks
 from placement.netlist.formats.def_file import DefFile
 from placement.netlist.formats.findings import refuse
-from placement.netlist.formats.shapes import polygon_rectangles
+from placement.netlist.formats.shapes import is_slanted, polygon_rectangles
 from placement.netlist.technology import Technology
 
 
@@ -31,8 +31,8 @@ def floorplan_of(file: DefFile, technology: Technology, node_of: np.ndarray) -> 
         The floorplan, and notices of what was assumed.
 
     Raises:
-        DesignError: with file and line; the die is empty, rows lie outside of it, a region or a component that is
-            named does not exist.
+        DesignError: with file and line; the die is empty or slanted, rows lie outside of it, a region or a component
+            that is named does not exist.
     """
     notices: list[str] = []
     die = _die(file)
@@ -84,6 +84,8 @@ def _outside_of_die(file: DefFile, die: Rectangle) -> list[Blockage]:
     """What a die that is no rectangle leaves free of its box, as a blockage."""
     if len(file.die) <= 2:
         return []
+    if is_slanted(file.die):
+        raise DesignError(f"{file.path}: DIEAREA has slanted edges: every edge must be horizontal or vertical")
     inside = polygon_rectangles(file.die / file.units)
     heights = np.unique(np.concatenate((inside[:, [1, 3]].ravel(), [die.y_low, die.y_high])))
     free = []

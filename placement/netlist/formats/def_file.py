@@ -249,8 +249,8 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
 
     Raises:
         DesignError: with file and line; the file is cut, a section holds another number of entries than it says, a
-            number is none or out of range, a component or pin is there twice, a net joins what does not exist, no
-            units or die area are given.
+            number is none or out of range, an option is in small letters, a component or pin is there twice, a net
+            joins what does not exist, no units or die area are given.
     """
     data, source = read_bytes(path)
     data = data.removeprefix(codecs.BOM_UTF8)

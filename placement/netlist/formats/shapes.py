@@ -15,6 +15,15 @@ def bounding_box(points: np.ndarray) -> np.ndarray:
     return np.concatenate((points.min(axis=0), points.max(axis=0)))
 
 
+def is_slanted(points: np.ndarray) -> bool:
+    """Whether a polygon has an edge that is neither horizontal nor vertical.
+
+    Args:
+        points: [P, 2], the corners in order, the last joined to the first.
+    """
+    return bool((points != np.roll(points, -1, axis=0)).all(axis=1).any())
+
+
 def polygon_rectangles(points: np.ndarray) -> np.ndarray:
     """float64 [K, 4]: rectangles without overlap that a rectilinear polygon falls into.
 
@@ -25,8 +34,7 @@ def polygon_rectangles(points: np.ndarray) -> np.ndarray:
         points: float64 [P, 2], the corners in order, the last joined to the first.
     """
     following = np.roll(points, -1, axis=0)
-    slanted = (points[:, 0] != following[:, 0]) & (points[:, 1] != following[:, 1])
-    if len(points) < 4 or slanted.any():
+    if len(points) < 4 or is_slanted(points):
         return bounding_box(points)[None, :]
     upright = points[:, 0] == following[:, 0]
     x = points[upright, 0]

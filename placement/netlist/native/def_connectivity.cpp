@@ -35,7 +35,7 @@ void DefReader::component() {
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this component has no ';'");
     if (token != "+") continue;
-    const std::string_view option = lexer_.need("an option");
+    const std::string_view option = lexer_.keyword("an option");
     if (placing(option, site)) continue;
     if (option == "HALO") {
       if (lexer_.peek() == "SOFT") lexer_.next();
@@ -71,15 +71,15 @@ void DefReader::pin() {
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this pin has no ';'");
     if (token != "+") continue;
-    const std::string_view option = lexer_.need("an option");
+    const std::string_view option = lexer_.keyword("an option");
     if (option == "NET") {
       net = all.nets.intern(lexer_.name("the net"));
     } else if (option == "SPECIAL") {
       is_special = true;
     } else if (option == "DIRECTION") {
-      direction = code(kDirections, lexer_.name("the direction"));
+      direction = code(kDirections, lexer_.keyword("a direction"));
     } else if (option == "USE") {
-      use = code(kUses, lexer_.name("the use"));
+      use = code(kUses, lexer_.keyword("a use"));
     } else if (option == "PORT") {
       is_done = site.status >= Status::kPlaced;
     } else if (option == "LAYER" || option == "POLYGON") {
@@ -130,8 +130,8 @@ void DefReader::net() {
       connection(all.name.size() - 1);
     } else if (token == "+") {
       in_options = true;
-      const std::string_view option = lexer_.need("an option");
-      if (option == "USE") use = code(kUses, lexer_.name("the use"));
+      const std::string_view option = lexer_.keyword("an option");
+      if (option == "USE") use = code(kUses, lexer_.keyword("a use"));
       if (option == "WEIGHT") weight = lexer_.number("the weight");
       if (weight < 0) throw lexer_.error("a net's weight must be at least 0");
     } else if (!in_options) {

@@ -45,6 +45,15 @@ class DefLexer {
     return token;
   }
 
+  // A word of the language, which DEF writes in capitals; in small letters it would be passed over as an unknown one.
+  std::string_view keyword(const char* what) {
+    const std::string_view token = name(what);
+    for (const char letter : token) {
+      if (letter >= 'a' && letter <= 'z') throw error("'" + shown(token) + "': " + what + " is written in capitals");
+    }
+    return token;
+  }
+
   double number(const char* what) {
     const std::string_view token = need(what);
     double value = 0;

@@ -211,7 +211,7 @@ void DefReader::blockage() {
 }
 
 void DefReader::blockage_option(bool& is_soft, bool& is_pushdown, double& partial, std::int32_t& component) {
-  const std::string_view option = lexer_.need("an option");
+  const std::string_view option = lexer_.keyword("an option");
   if (option == "SOFT") {
     is_soft = true;
   } else if (option == "PUSHDOWN") {
@@ -251,7 +251,7 @@ void DefReader::group() {
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "+") {
       in_options = true;
-      if (lexer_.need("an option") == "REGION") groups.region.back() = lexer_.name("the region");
+      if (lexer_.keyword("an option") == "REGION") groups.region.back() = lexer_.name("the region");
     } else if (!in_options) {
       groups.patterns.push_back(token);
     }

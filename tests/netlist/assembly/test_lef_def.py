@@ -120,6 +120,11 @@ FAULTS = {
         "one row alone does not show its height",
     ),
     "row in both directions": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "row 'r1' is 90 BY 2"),
+    "slanted die": (
+        LEF,
+        DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
+        r"chip\.def: DIEAREA has slanted edges: every edge must be horizontal or vertical",
+    ),
     "blockage of nobody": (
         LEF,
         DEF.replace("COMPONENT u1", "COMPONENT u9"),

@@ -158,6 +158,11 @@ FAULTS = {
         DEF.replace("COMPONENTS 5", "components 5"),
         r":18: 'components' .*; keywords must be in capital",
     ),
+    "option in small letters": (
+        DEF.replace("+ PLACED ( 20000", "+ placed ( 20000"),
+        r":21: 'placed': an option is written in capitals",
+    ),
+    "direction in small letters": (DEF.replace("INOUT", "inout"), r"'inout': a direction is written in capitals"),
     "empty": ("", "the file ends without"),
     "open string": ('VERSION "5.8 ;', "no closing quote"),
     "tracks without step": (DEF.replace("STEP 400", "STEP 0"), "TRACKS need a count and a step above 0"),
