@@ -170,7 +170,9 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
     table.add_row("macros", f"{metrics.hard} + {metrics.soft}", f"hard + soft; {metrics.ports} ports")
     table.add_row(
-        "utilization", f"{metrics.utilization:.1%}", f"of the canvas; hard macros {metrics.hard_utilization:.1%}"
+        "utilization",
+        f"{metrics.utilization:.1%}",
+        f"of the canvas, soft macros as large as drawn; hard macros {metrics.hard_utilization:.1%}",
     )
     return table
 
