@@ -1,15 +1,17 @@
 """How well the costs rank placements of the macros as the flat check does.
 
     macro-placement judge data OUT --designs DESIGN --placements 40
-    python benchmarks/bench_agreement.py OUT/DESIGN [--soft-placer NAME] [--settle MOVES]
+    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES]
 
 Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
-placements, and over the quarter of them that is shortest by the same measure.
+placements, and over the quarter of them that is shortest by the same measure. Placements of several data sets of one
+design count together; what places the macros as another one does is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +20,19 @@ from scipy.stats import kendalltau
 from placement.config import CostConfig
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.soft import place_soft_macros
-from placement.judge.dataset import read_samples
+from placement.judge.dataset import Sample, read_samples
+from placement.netlist.design import Design
 from placement.search.settle import settle_soft_macros
 
 _CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
 
 
 def rank(args: argparse.Namespace) -> None:
-    design, samples = read_samples(args.folder)
+    sets = [read_samples(folder) for folder in args.folders]
+    design = sets[0][0]
+    if any(other.netlist.names != design.netlist.names for other, _ in sets):
+        raise SystemExit("the data sets are of different designs")
+    samples = _unlike(design, [sample for _, some in sets for sample in some])
     truth = {
         key: np.array([getattr(sample.truth, key) for sample in samples])
         for key in ("flat_wirelength", "routed_wirelength")
@@ -48,6 +55,16 @@ def rank(args: argparse.Namespace) -> None:
         columns.clear()
 
 
+def _unlike(design: Design, samples: Sequence[Sample]) -> list[Sample]:
+    """The first of those that place the hard macros alike."""
+    hard = design.netlist.hard
+    known: dict[bytes, Sample] = {}
+    for sample in samples:
+        places = np.stack((sample.placement.x[hard], sample.placement.y[hard]))
+        known.setdefault(np.round(places, 3).tobytes(), sample)
+    return list(known.values())
+
+
 def _print_ranks(columns: dict[str, np.ndarray], truth: dict[str, np.ndarray]) -> None:
     """Kendall's tau of each column with each truth, over all placements and over the best quarter."""
     flat = truth["flat_wirelength"]
@@ -63,7 +80,7 @@ def _print_ranks(columns: dict[str, np.ndarray], truth: dict[str, np.ndarray]) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--settle", type=int, default=0, help="moves of the soft macros for each cost first")
     parser.add_argument("--soft-placer", help="places the soft macros anew first")
     rank(parser.parse_args())
