@@ -10,6 +10,7 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
 from placement.netlist.floorplan import Rectangle
+from placement.netlist.into_arrays import ArraySetting
 
 _SNAPS = ("manufacturing", "tracks", "none")
 
@@ -26,6 +27,8 @@ class ConstraintOptions:
         port_keepout: that macros keep from ports.
         snap: manufacturing, tracks, none, or a grid `pitch_x,pitch_y[,offset_x,offset_y]`.
         any_orientation: whatever the LEF file says.
+        array: `NAME:PATTERN[,PATTERN…][:COLUMNS[:GAP_X,GAP_Y]]`, macros that stand as one block.
+        banks: macros of one master whose names differ in their last number alone stand as one block, too.
     """
 
     halo: tuple[str, ...] = ()
@@ -35,6 +38,13 @@ class ConstraintOptions:
     port_keepout: float = 0.0
     snap: str = "manufacturing"
     any_orientation: bool = False
+    array: tuple[str, ...] = ()
+    banks: bool = False
+
+    @property
+    def arrays(self) -> tuple[ArraySetting, ...]:
+        """The blocks of macros; raises ConfigError for an option of another form."""
+        return tuple(_array(text) for text in self.array)
 
     @property
     def constraints(self) -> ConstraintSettings:
@@ -91,6 +101,19 @@ def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
         raise ConfigError(f"{what}={text}: must be NAME:MACROS:x_low,y_low,x_high,y_high")
     boxes = tuple(_rectangle(f"{what} {name}", one) for one in rectangles.split(";"))
     return RegionSetting(name=name, rectangles=boxes, macros=tuple(macros.split(",")), is_exclusive=is_fence)
+
+
+def _array(text: str) -> ArraySetting:
+    name, *rest = text.split(":")
+    macros, columns, gap = (*rest, "", "", "")[:3]
+    if not (name and macros and len(rest) <= len(("macros", "columns", "gap")) and (columns or "0").isdecimal()):
+        raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
+    return ArraySetting(
+        name=name,
+        macros=tuple(macros.split(",")),
+        columns=int(columns or "0"),
+        gap=_sides(f"array {name}: gap", gap) if gap else None,
+    )
 
 
 def _grid(text: str) -> SnapGrid:

@@ -16,10 +16,8 @@ from placement.config import ConfigError
 from placement.netlist.assembly.bookshelf import read_bookshelf_file
 from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
 from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
-from placement.netlist.flat_constraints import constraints_of
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
@@ -88,7 +86,7 @@ class ImportConfig(ConstraintOptions, SourceOptions):
                 f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
                 "macros, across and up"
             )
-        _ = self.clustering, self.constraints  # raise where one is wrong
+        _ = self.clustering, self.constraints, self.arrays  # raise where one is wrong
 
     @property
     def clustering(self) -> ClusteringSettings:
@@ -124,12 +122,10 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     with phases("reading"):
         flat, canvas, kept = _read(config)
         flat = _adapted(flat, config)
-    if config.tracks:
-        canvas = _with_tracks(flat, canvas, config)
     imported = import_design(
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
-        settings=config.clustering, constraints=config.constraints, canvas=canvas, place=place_together,
-        phase=phases,
+        settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
+        canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
     )  # fmt: skip
     with phases("picture"):
         picture = style.png_bytes(floorplan_plot.plot_floorplan(imported))
@@ -176,22 +172,6 @@ def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, by
     else:
         flat, data = read_lef_def(lefs, config.def_, name=config.name)
     return flat, None, {"def_data": data}
-
-
-def _with_tracks(flat: FlatDesign, canvas: Canvas | None, config: ImportConfig) -> Canvas:
-    """The canvas with the tracks that the user gives."""
-    if canvas is None:
-        rule = GridRule(spacing=config.spacing)
-        constraints, _ = constraints_of(flat, config.constraints)
-        canvas, _ = canvas_of(flat, columns=config.columns, rows=config.rows, rule=rule, constraints=constraints)
-    across, up, macros_across, macros_up = config.tracks
-    return dataclasses.replace(
-        canvas,
-        routes_horizontal=across,
-        routes_vertical=up,
-        macro_routes_horizontal=macros_across,
-        macro_routes_vertical=macros_up,
-    )
 
 
 def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:

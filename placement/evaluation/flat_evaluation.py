@@ -47,6 +47,16 @@ class FlatPlaced(NamedTuple):
         core, cells = self.flat.floorplan.core, self.flat.cells
         return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
 
+    @property
+    def drawn_members(self) -> np.ndarray:
+        """float64 [K, 4, 2]: the corners of the macros that arrays are made of, from the canvas's lower left corner."""
+        core, there = self.flat.floorplan.core, self.placement
+        corners = [
+            array.corners_at(float(there.x[array.node]), float(there.y[array.node]), int(there.orientation[array.node]))
+            for array in self.flat.arrays
+        ]
+        return np.concatenate((np.zeros((0, 4, 2)), *corners)) - [core.x_low, core.y_low]
+
 
 class FlatFound(NamedTuple):
     """What the flat check of a placement found.
@@ -174,7 +184,8 @@ def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, t
     from placement.report import flat_plots, style  # Matplotlib takes a second to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    figure = flat_plots.plot_cells(design, placement, flat_plots.Cells(*found.placed.drawn_cells), title=title)
+    cells = flat_plots.Cells(*found.placed.drawn_cells, members=found.placed.drawn_members)
+    figure = flat_plots.plot_cells(design, placement, cells, title=title)
     style.save_figure(figure, folder / "cells.png")
     figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
     style.save_figure(figure, folder / "routing.png")

@@ -14,6 +14,7 @@ from placement.netlist.bytes_file import SourceFile
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Floorplan
+from placement.netlist.macro_array import MacroArray
 from placement.netlist.technology import Technology
 
 
@@ -35,9 +36,11 @@ class FlatDesign:
         written_names: node → its name as the user's DEF file writes it, where that is another one.
         sources: the files that this was read from.
         notices: what was odd, assumed or derived while reading, one sentence each.
+        arrays: hard macros that stand for several of the files, whose master is that of each of these.
 
     Raises:
-        DesignError: a length is wrong, a soft macro is among the nodes, a port is not placed.
+        DesignError: a length is wrong, a soft macro is among the nodes, a port is not placed, an array is no hard
+            macro.
     """
 
     name: str
@@ -50,6 +53,7 @@ class FlatDesign:
     written_names: dict[int, str]
     sources: tuple[SourceFile, ...] = ()
     notices: tuple[str, ...] = ()
+    arrays: tuple[MacroArray, ...] = ()
 
     def __post_init__(self) -> None:
         count = self.netlist.num_nodes
@@ -63,6 +67,9 @@ class FlatDesign:
         ports = self.netlist.ports
         if not self.placement.placed[ports].all():
             raise DesignError(f"port {self.netlist.names[ports[~self.placement.placed[ports]][0]]!r} has no position")
+        wrong = {array.node for array in self.arrays} - set(self.netlist.hard.tolist())
+        if wrong:
+            raise DesignError(f"node number {min(wrong)} stands for an array and is no hard macro")
 
     @functools.cached_property
     def cells(self) -> np.ndarray:

@@ -24,6 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Rectangle, Region, Rows, Tracks
+from placement.netlist.macro_array import MacroArray
 from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
 
 FLAT_NAME = "flat.npz"
@@ -123,6 +124,10 @@ def _header(design: FlatDesign) -> dict[str, Any]:
         ],
         "sites": [dataclasses.astuple(site) for site in technology.sites.values()],
         "masters": [_master(technology.masters[name]) for name in design.master_names if name in technology.masters],
+        "arrays": [
+            [one.node, one.names, one.written_names, one.width, one.height, one.dx.tolist(), one.dy.tolist()]
+            for one in design.arrays
+        ],
     }
 
 
@@ -156,6 +161,10 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
         written_names={int(node): name for node, name in header["written_names"].items()},
         sources=tuple(SourceFile(*source) for source in header["sources"]),
         notices=tuple(header["notices"]),
+        arrays=tuple(
+            MacroArray(node, tuple(names), tuple(written), width, height, np.array(dx), np.array(dy))
+            for node, names, written, width, height, dx, dy in header.get("arrays", [])
+        ),
     )
 
 

@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from placement.netlist.flat_file import DAMAGED_NPZ, DEF_NAME, FLAT_NAME, POSITI
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.grid import GridRule
+from placement.netlist.into_arrays import ArraySetting, with_arrays
 from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
 
 CLUSTERS_NAME = "clusters.npz"
@@ -61,7 +62,7 @@ class ImportedDesign:
     """A flat design and what was made of it.
 
     Attributes:
-        flat: the design as it was read.
+        flat: the design as it was read, with arrays in the place of their macros.
         design: hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the
             core's lower left corner.
         clustering: the cluster of each cell: soft macro `Grp_<cluster>` of `design`.
@@ -84,7 +85,10 @@ def import_design(  # noqa: PLR0913  all but the first have a default
     rule: GridRule | None = None,
     settings: ClusteringSettings | None = None,
     constraints: ConstraintSettings | None = None,
+    arrays: Sequence[ArraySetting] = (),
+    banks: bool = False,
     canvas: Canvas | None = None,
+    tracks: Sequence[float] = (),
     place: Place | None = None,
     phase: Phase = contextlib.nullcontext,
 ) -> ImportedDesign:
@@ -97,18 +101,22 @@ def import_design(  # noqa: PLR0913  all but the first have a default
         rule: see `placement.netlist.grid`.
         settings: of the clustering.
         constraints: what macros must keep to beside what the files say.
-        canvas: taken as it is, but for columns and rows that are given; None: from the floorplan and the rule.
+        arrays: macros that stand as one (`with_arrays`). The grid is that of the macros by themselves.
+        banks: whether macros whose names differ in their last number alone do so, too.
+        canvas: taken as it is, but for columns, rows and tracks that are given; None: from the floorplan and the rule.
+        tracks: four numbers of tracks per µm in the place of the canvas's: across, up, and of these taken by macros,
+            across and up; none: as they are.
         place: where cells or macros have no positions, clusters go by the places that this finds for them; None: by
             those that cells have, if all have some, or by connectivity alone.
         phase: is told what is done.
 
     Raises:
-        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of` and
-            `check_constraints`; the design has no macro. All but what clustering raises comes before it.
+        DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of`,
+            `with_arrays` and `check_constraints`; the design has no macro. All but what clustering raises comes before
+            it.
     """
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
-    check_macro_names(flat.netlist)
     kept, left_out = constraints_of(flat, constraints)
     with phase("grid and routing capacity"):
         if canvas is None:
@@ -116,6 +124,18 @@ def import_design(  # noqa: PLR0913  all but the first have a default
         else:
             canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
             capacity = capacity_of(canvas)
+        if tracks:
+            across, up, macros_across, macros_up = tracks
+            canvas = dataclasses.replace(
+                canvas,
+                routes_horizontal=across,
+                routes_vertical=up,
+                macro_routes_horizontal=macros_across,
+                macro_routes_vertical=macros_up,
+            )
+            capacity = capacity_of(canvas)
+    flat, kept, strewn = with_arrays(flat, kept, arrays, banks=banks)
+    check_macro_names(flat.netlist)
     on_canvas = _flat_on(canvas, flat, kept)
     broken = check_constraints(on_canvas)
     settings = settings or ClusteringSettings()
@@ -130,7 +150,7 @@ def import_design(  # noqa: PLR0913  all but the first have a default
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *broken, *capacity.notices)
+    notices = (*flat.notices, *left_out, *own, *strewn, *broken, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
@@ -285,5 +305,6 @@ def _source(imported: ImportedDesign) -> dict[str, Any]:
         "core_offset": [core.x_low, core.y_low],
         "clustering": dataclasses.asdict(imported.clustering.settings)
         | {"parts": imported.clustering.parts, "clusters": imported.clustering.count},
+        "arrays": {flat.netlist.names[array.node]: list(array.names) for array in flat.arrays},
         "notices": list(imported.notices),
     }

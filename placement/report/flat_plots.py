@@ -30,11 +30,18 @@ _SIDE_BY_SIDE = "above: standard cells in their clusters' colours; below: routin
 
 
 class Cells(NamedTuple):
-    """Standard cells to draw: centres (float64 [M], µm) and clusters (int [M], -1: none)."""
+    """What there is to draw of the flat netlist. Lengths in µm.
+
+    Attributes:
+        x, y: float64 [M], the standard cells' centres.
+        cluster: int [M], -1: none.
+        members: float64 [K, 4, 2], corners of the macros that arrays are made of.
+    """
 
     x: np.ndarray
     y: np.ndarray
     cluster: np.ndarray
+    members: np.ndarray = np.zeros((0, 4, 2))
 
 
 class FlatPanel(NamedTuple):
@@ -84,6 +91,8 @@ def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: Cells, 
     for nodes, look in ((movable, drawing.MOVABLE), (fixed, drawing.FIXED)):
         for corners in drawing.outlines(design, placement, nodes):
             axes.fill(*corners.T, facecolor=look.face, edgecolor=look.edge, linewidth=0.6)
+    for corners in cells.members:
+        axes.fill(*corners.T, fill=False, edgecolor=drawing.MOVABLE.edge, linewidth=0.3)
 
 
 def plot_routing(

@@ -49,10 +49,19 @@ def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
         ("standard cells", f"{len(cells):,} ({int(placed[cells].sum()):,} placed)"),
         ("macros", f"{len(hard):,} ({standing})"),
         ("macros by size", ", ".join([*shown, *more])),
+        *_array_rows(imported),
         ("ports", f"{len(netlist.ports):,}"),
         ("nets", f"{netlist.num_nets:,}, {len(netlist.net_pins):,} pins"),
         ("nets by pins", _degrees(np.diff(netlist.net_start))),
     ]
+
+
+def _array_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
+    """How many of the macros are arrays, of how many of the files'."""
+    sizes = [len(array.names) for array in imported.flat.arrays]
+    if not sizes:
+        return []
+    return [("arrays", f"{len(sizes):,} of these macros, of {min(sizes):,} to {max(sizes):,}, {sum(sizes):,} in all")]
 
 
 def _degrees(degree: np.ndarray) -> str:

@@ -30,6 +30,7 @@ from placement.netlist.formats.plc import read_canvas, read_placement, write_pla
 from placement.netlist.importing import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_imported_flat
+from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,6 +146,10 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--halo", "mem*=-1"], "halo=mem*=-1: must be at least 0 µm"),
         (["--bookshelf", "a.aux", "--blockage", "5,5,1,9"], "blockage=5,5,1,9: the rectangle"),
         (["--bookshelf", "a.aux", "--region", "left:0,0,5,5"], "must be NAME:MACROS:x_low"),
+        (["--bookshelf", "a.aux", "--array", "block"], "array=block: must be NAME:MACROS, NAME:MACROS:COLUMNS or"),
+        (["--bookshelf", "a.aux", "--array", "block:ram*:two"], "array=block:ram*:two: must be NAME:MACROS,"),
+        (["--bookshelf", "a.aux", "--array", "block:ram*:2:x"], "array block: gap=x: must be one number, or two"),
+        (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
@@ -344,6 +349,33 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     # Handed back in, and out again: the same bytes.
     assert run("export", folder, out, "--out", tmp_path / "again.def.gz") == 0
     assert read_def(tmp_path / "again.def.gz").data == out.read_bytes()
+
+
+def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Imported, searched, checked with all cells, handed back, and read again."""
+    array_flat(tmp_path)
+    out, files = tmp_path / "design", ("--lef", tmp_path / "banks.lef", "--def", tmp_path / "banks.def")
+    assert run("import", *files, "--out", out, "--array", "block:bank*:4:1,0", "--banks", "true", "--parts", 2) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "macros by size │ 1 of 43 × 6 µm, 1 of 10 × 12 µm, 1 of 10 × 6 µm │" in said
+    assert "arrays │ 2 of these macros, of 2 to 4, 6 in all" in said
+    words = (f"design={out}", "method=anneal", "moves=2000", "cost=proxy", "plots=false", f"out={tmp_path / 'found'}")
+    assert run("search", *words) == 0
+    plc = tmp_path / "found" / "placement.plc"
+    assert run("export", out, plc, "--out", tmp_path / "placed.def") == 0
+    components = read_def(tmp_path / "placed.def").components
+    at = {name: (components.x[number], components.y[number]) for number, name in enumerate(components.names)}
+    bank = np.array([at[f"bank[{number}]"] for number in range(4)])
+    # In one row, 11 µm apart, whichever way it was turned.
+    steps = np.diff(bank, axis=0)
+    assert (steps == steps[0]).all() and sorted(np.abs(steps[0]).tolist()) == [0, 11000]
+    capsys.readouterr()
+    assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "flat=true", "json=true",
+               f"out={tmp_path / 'checked'}") == 0  # fmt: skip
+    values = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert values["flat_converged"] and values["overlaps"] == values["outside"] == 0
+    assert run("export", out, tmp_path / "placed.def", "--out", tmp_path / "again.def") == 0
+    assert (tmp_path / "again.def").read_bytes() == (tmp_path / "placed.def").read_bytes()
 
 
 @pytest.mark.parametrize("form", ["openroad", "innovus", "icc2", "csv", "plc", "protobuf"])

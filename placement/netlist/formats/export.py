@@ -46,7 +46,7 @@ class MacroLocation:
 
 
 def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) -> list[MacroLocation]:
-    """Where the hard macros of a placement stand, in the user's coordinates.
+    """Where the hard macros of a placement stand, in the user's coordinates; of an array each of its macros.
 
     Args:
         flat: the design as it was read.
@@ -70,23 +70,34 @@ def macro_locations(flat: FlatDesign, netlist: Netlist, placement: Placement) ->
     if unplaced:
         raise DesignError(f"{len(unplaced)} macros are not placed, the first being {unplaced[0]!r}")
     units = flat.floorplan.units
+    array_of = {array.node: array for array in flat.arrays}
     found = []
     for node in netlist.hard.tolist():
         own = node_of[netlist.names[node]]
         turned = Orientation(placement.orientation[node])
-        width, height = float(flat.netlist.width[own]), float(flat.netlist.height[own])
+        x, y = float(placement.x[node]) + shift_x, float(placement.y[node]) + shift_y
+        array = array_of.get(own)
+        if array is None:
+            width, height = float(flat.netlist.width[own]), float(flat.netlist.height[own])
+            named = [(flat.netlist.names[own], flat.written_name(own), x, y)]
+        else:
+            width, height = array.width, array.height
+            at_x, at_y = (side.tolist() for side in array.members_at(x, y, turned))
+            named = list(zip(array.names, array.written_names, at_x, at_y, strict=True))
         if turned.swaps_sides:
             width, height = height, width
-        found.append(
+        master = flat.master_names[flat.master[own]] if flat.master[own] >= 0 else ""
+        found += [
             MacroLocation(
-                name=flat.netlist.names[own],
-                written_name=flat.written_name(own),
-                master=flat.master_names[flat.master[own]] if flat.master[own] >= 0 else "",
-                x=round((float(placement.x[node]) + shift_x - width / 2) * units),
-                y=round((float(placement.y[node]) + shift_y - height / 2) * units),
+                name=name,
+                written_name=written,
+                master=master,
+                x=round((centre_x - width / 2) * units),
+                y=round((centre_y - height / 2) * units),
                 orientation=turned,
             )
-        )
+            for name, written, centre_x, centre_y in named
+        ]
     return found
 
 
