@@ -106,7 +106,7 @@ def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
 def _array(text: str) -> ArraySetting:
     name, *rest = text.split(":")
     macros, columns, gap = (*rest, "", "", "")[:3]
-    if not (name and macros and len(rest) <= len(("macros", "columns", "gap")) and (columns or "0").isdecimal()):
+    if not (name and macros and len(rest) <= 3 and (columns or "0").isdecimal()):
         raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
     return ArraySetting(
         name=name,
