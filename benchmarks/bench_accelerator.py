@@ -4,7 +4,8 @@
 
 First says where the time of collecting goes, per episode: the environments' CPU seconds beside those of the bare engine
 for the same episodes, inference, transfers; once with the policy on this machine's default device, once with a stand-in
-that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all.
+that answers after `--device-ms` without using the CPU, as an accelerator does. With `--iterations 0` that is all, with
+`--rounds 0` it is left out.
 
 Then trains with `runtime=accelerator` for some iterations. Prints the episodes per second after the first iterations
 (which compile), the learner's share of the time, the accelerator's utilisation (from nvidia-smi, where it exists), and
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import shutil
 import statistics
 import subprocess
@@ -28,6 +30,9 @@ from bench_cost import default_design
 from collection import Setting, report
 
 from placement.netlist.load import load
+
+# This process and the training share the accelerator: neither may take most of its memory when it begins.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 200 * 1024
@@ -59,11 +64,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device-ms", type=float, default=2.0)
     parser.add_argument("--minibatch", type=int, default=8512)
+    parser.add_argument("--run", metavar="FOLDER", help="keep the run there")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    setting = Setting(options.envs, options.threads, options.parts)
-    design = load(options.design or default_design())
-    report(design, setting, rounds=options.rounds, device_ms=options.device_ms)
+    if options.rounds:
+        setting = Setting(options.envs, options.threads, options.parts)
+        design = load(options.design or default_design())
+        report(design, setting, rounds=options.rounds, device_ms=options.device_ms)
     if options.iterations:
         train(options)
 
@@ -73,9 +80,10 @@ def train(options: argparse.Namespace) -> None:
     watcher = threading.Thread(target=lambda: shares.extend(utilisation(stop)))
     watcher.start()
     with tempfile.TemporaryDirectory() as folder:
+        run = Path(options.run or f"{folder}/run")
         settings = [
             f"design={options.design or default_design()}",
-            f"run_dir={folder}/run",
+            f"run_dir={run}",
             "runtime=accelerator",
             "replay=memory",
             "env.cost=proxy",
@@ -93,7 +101,7 @@ def train(options: argparse.Namespace) -> None:
         finally:
             stop.set()
             watcher.join()
-        with (Path(folder) / "run" / "metrics.csv").open(newline="", encoding="utf-8") as stream:
+        with (run / "metrics.csv").open(newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))[SKIPPED:]
     rate = statistics.median(float(row["episodes_per_second"]) for row in rows)
     learning = statistics.median(
