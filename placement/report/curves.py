@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from placement.report import style
 
@@ -129,6 +130,8 @@ def _four_panels(title: str, cost: str) -> tuple[Figure, list[Axes]]:
         axes.set_title(name.format(cost), loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
         if row == 1:
             axes.set_xlabel("episodes")
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         panels.append(axes)
     style.head(figure, title, left=LEFT)
     return figure, panels

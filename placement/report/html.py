@@ -60,6 +60,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
+def paragraph(text: str) -> str:
+    """A paragraph of plain text."""
+    return f"<p>{html.escape(text)}</p>"
+
+
 def picture(path: str | os.PathLike[str], caption: str) -> str:
     """A PNG or GIF file, embedded; raises OSError where it cannot be read, ValueError for another kind of file."""
     path = Path(path)

@@ -36,6 +36,8 @@ SUMMARY = {
     "dead_ends": "dead ends",
     "steps_per_second": "steps per second",
 }
+DRAWN = 8
+"""Designs whose best placements are drawn; a film of each takes a second or two, and a page of dozens nobody reads."""
 COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
@@ -46,13 +48,16 @@ def write_report(
     weights: CostWeights = DEFAULT_WEIGHTS,
     animated: bool = True,
 ) -> Path:
-    """Draws the training curves and each design's best placement, and writes `report.html`; returns its path.
+    """Draws the training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
     Args:
         folder: the run folder.
         designs: that the run trained on.
         weights: of the cost that was trained on.
         animated: whether the best placement's episode is drawn as a GIF.
+
+    Returns:
+        The page's path.
 
     Raises:
         DesignError: a placement file cannot be read.
@@ -68,11 +73,14 @@ def write_report(
         [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
     )
     sections = [("Training", _draw_training(folder, title, weights.name)), ("Best placements", [found] if best else [])]
-    for design in designs:
-        if design.name in best:
-            suffix = "" if len(designs) == 1 else f"-{design.name}"
-            file = best[design.name]["file"]
-            sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
+    shown = [design for design in designs if design.name in best]
+    for design in shown[:DRAWN]:
+        suffix = "" if len(designs) == 1 else f"-{design.name}"
+        file = best[design.name]["file"]
+        sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
+    if len(shown) > DRAWN:
+        words = f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
+        sections.append(("Other designs", [html.paragraph(words + "evaluate.py design=NAME placement=FILE plots=true")]))
     settings = [
         html.folded(name, (folder / name).read_text(encoding="utf-8"))
         for name in ("config.yaml", "versions.json")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import re
@@ -9,7 +10,7 @@ import pytest
 from placement.engine.costs import proxy_cost
 from placement.netlist.formats.plc import write_placement
 from placement.report import html as report_html
-from placement.report.run_report import write_report
+from placement.report.run_report import DRAWN, write_report
 from tests.support.designs import four_macros, random_design
 
 
@@ -70,6 +71,16 @@ def test_several_designs_have_pictures_of_their_own(tmp_path):
         "training.png",
         *(f"{kind}-{design.name}.png" for kind in ("placement", "maps") for design in designs),
     }
+
+
+def test_of_many_designs_the_first_are_drawn_and_the_page_says_so(tmp_path):
+    designs = [dataclasses.replace(random_design(number), name=f"d{number:02}") for number in range(DRAWN + 2)]
+    page = write_report(_run_folder(tmp_path / "run", designs), designs, animated=False)
+    drawn = {path.name for path in (tmp_path / "run" / "plots").glob("placement-*.png")}
+    assert drawn == {f"placement-{design.name}.png" for design in designs[:DRAWN]}
+    text = page.read_text(encoding="utf-8")
+    assert "The placements of the other 2 designs are in the run folder, not drawn" in text
+    assert all(f"<td>{design.name}</td>" in text for design in designs), "the table has all"
 
 
 def test_an_empty_run_folder_makes_an_empty_report(tmp_path):
