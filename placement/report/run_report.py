@@ -80,7 +80,8 @@ def write_report(
         sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
     if len(shown) > DRAWN:
         words = f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
-        sections.append(("Other designs", [html.paragraph(words + "evaluate.py design=NAME placement=FILE plots=true")]))
+        how = "evaluate.py design=NAME placement=FILE plots=true"
+        sections.append(("Other designs", [html.paragraph(words + how)]))
     settings = [
         html.folded(name, (folder / name).read_text(encoding="utf-8"))
         for name in ("config.yaml", "versions.json")
