@@ -81,8 +81,8 @@ def _stack(distance: float) -> Design:
 def test_clusters_upon_each_other_cost_the_way_apart() -> None:
     costs = [proxy_cost(_stack(distance), weights=CHIP).density_cost for distance in (0.0, 5.0, 10.0)]
     assert costs[0] > costs[1] > 1e-6 > costs[2]
-    # One gcell's area goes one gcell's side: 100 µm² · 10 µm · 2 pins / 200 µm², over 80 µm.
-    assert costs[0] == pytest.approx(10.0 / 80.0)
+    # One gcell's area goes half a gcell's side: 100 µm² · 5 µm · 2 pins / 200 µm², over 80 µm.
+    assert costs[0] == pytest.approx(5.0 / 80.0)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
     halos[0] = halo
     constraints = dataclasses.replace(design.constraints, halo=halos)
     design = dataclasses.replace(design, straps=straps, constraints=constraints)
-    # Of 100 µm² the rest goes 10 µm, to the next gcell · 2 pins / 200 µm², over 80 µm.
-    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 10.0 / 80.0)
+    # Of 100 µm² the rest goes 5 µm, half a gcell · 2 pins / 200 µm², over 80 µm.
+    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
 
 
 @pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
@@ -114,8 +114,8 @@ def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: in
     ]
     design = build("beside", square_canvas(8, 8), nodes, [Net([("s0", 0.0, 0.0), ("s1", 0.0, 0.0)])])
     design = dataclasses.replace(design, straps=0.0)
-    # So many gcells of 100 µm² go the canvas's 80 µm, three tenths counted · 2 pins / the clusters' area, over 160 µm.
-    expected = 0.3 * beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 160.0
+    # So many gcells of 100 µm² go the canvas's 80 µm · 2 pins / the clusters' area, over 160 µm.
+    expected = beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 160.0
     assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx(expected)
 
 

@@ -23,7 +23,7 @@ from tests.support.oracle import (
 
 USABLE = 0.7
 CELL_SHARE = 0.5
-TARGET_DENSITY, LARGE_BLOCK, SPREAD_WEIGHT = 0.7, 8, 0.3
+TARGET_DENSITY, LARGE_BLOCK, FULL_WEIGHT = 0.7, 8, 0.5
 TREES = {
     **{3: 1.0, 4: 1.0828, 5: 1.1536, 6: 1.2206, 7: 1.2823, 8: 1.3385, 9: 1.3991, 10: 1.4493, 15: 1.6899, 20: 1.8924},
     **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933},
@@ -110,9 +110,9 @@ def _kept_free(
 
 
 def room_length(design: Design, hard: Map, soft: Map) -> float:
-    """µm of wire, weighted: overfull area goes as far as the side of each block that it must leave; its pins follow.
+    """µm of wire, weighted: overfull area goes half the side of each block that it must leave; its pins follow.
 
-    In large blocks what is beyond the room at the target density counts in part, too.
+    In large blocks what is beyond the room at the target density goes the whole side, too.
     """
     canvas, netlist = design.canvas, design.netlist
     cell_area, side = canvas.cell_width * canvas.cell_height, (canvas.cell_width + canvas.cell_height) / 2
@@ -127,9 +127,9 @@ def room_length(design: Design, hard: Map, soft: Map) -> float:
                 ]
                 cells = math.fsum(soft[row][column] for row, column in block)
                 free = math.fsum(max(0.0, 1.0 - hard[row][column]) for row, column in block)
-                overfull = max(0.0, cells - free)
+                overfull = FULL_WEIGHT * max(0.0, cells - free)
                 if size >= LARGE_BLOCK:
-                    overfull += SPREAD_WEIGHT * max(0.0, cells / TARGET_DENSITY - free)
+                    overfull += max(0.0, cells / TARGET_DENSITY - free)
                 way += size * side * cell_area * overfull
         if size >= canvas.rows and size >= canvas.columns:
             break

@@ -11,10 +11,11 @@ namespace {
 // (`DENSITY` in netlist/straps.py).
 constexpr double kTargetDensity = 0.7;
 
-// Bins along the sides of the smallest blocks that are held to it, and what the area beyond it counts
-// (docs/experiments/2026-11-target-density.md).
+// Bins along the sides of the smallest blocks that are held to it (docs/experiments/2026-11-target-density.md), and what
+// the area beyond all room counts, where the area beyond that density counts wholly
+// (docs/experiments/2026-11-density-weights.md).
 constexpr double kLargeBlock = 8;
-constexpr double kSpreadWeight = 0.3;
+constexpr double kFullWeight = 0.5;
 
 }  // namespace
 
@@ -121,7 +122,7 @@ void CellRoom::change(int first_column, int first_row, int columns, int rows, bo
 
 double CellRoom::way() const {
   double way = 0;
-  for (const Level& level : levels_) way += level.side * (level.full.area + kSpreadWeight * level.spread.area);
+  for (const Level& level : levels_) way += level.side * (kFullWeight * level.full.area + level.spread.area);
   return way * scale_;
 }
 
