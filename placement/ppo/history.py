@@ -26,8 +26,6 @@ _AROUND = slice(13, 20)
 """The channels that say what is around a cell: closed neighbours, density near and far, open cells."""
 _WAVES = 3
 """Cosines per axis that say where a macro stands."""
-_TOGETHER = 16
-"""Episodes whose maps are looked at in one go on an accelerator, which works through small pieces slowly."""
 _PLACED = len(GUIDES) + (_AROUND.stop - _AROUND.start) + 1 + 2 + 2 * _WAVES
 """K."""
 FEATURES = 2 * _PLACED + GLOBALS
@@ -72,12 +70,16 @@ def history_features(
         return jnp.concatenate([there, added, _waves(seen, length)], axis=1), features.globals
 
     given = (by_episode, energy.reshape(episodes, steps, 2), actions, terms, lengths)
-    together = None if jax.default_backend() == "cpu" else _TOGETHER
-    placed, state = jax.lax.map(one, given, batch_size=together)
+    placed, state = jax.lax.map(one, given, batch_size=_episodes_at_once())
     placed = placed * inside[:, :, None]
     before = jnp.cumsum(placed, axis=1) - placed
     earlier = jnp.pad(before, ((0, 0), (RECENT, 0), (0, 0)))[:, :steps]
     return jnp.concatenate([before, before - earlier, state], axis=2)
+
+
+def _episodes_at_once() -> int | None:
+    """Whose maps are looked at in one go: an accelerator works through small pieces slowly. None: one by one."""
+    return None if jax.default_backend() == "cpu" else 16
 
 
 def _waves(seen: Observation, length: jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ import pytest
 
 from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig
 from placement.netlist.design import Design
+from placement.ppo import history
 from placement.ppo.advantage import explained_variance
 from placement.ppo.critic import SEGMENTS, CriticState, no_episodes, regressed
 from placement.ppo.history import FEATURES
@@ -107,6 +108,15 @@ def test_features_know_nothing_of_what_comes(designs: list[Design]) -> None:
     assert seen.shape[2] == FEATURES
     np.testing.assert_allclose(before[:, :3], seen[:, :3], rtol=1e-5, atol=1e-5)
     assert np.abs(seen[:, 1:4]).max() > 0.1
+
+
+def test_features_do_not_depend_on_how_many_episodes_are_looked_at_at_once(
+    designs: list[Design], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episodes = played_episodes(designs, 7, 0, env=ENV)
+    one_by_one = _features(_learner(designs), episodes)
+    monkeypatch.setattr(history, "_episodes_at_once", lambda: 3)  # and one that is left over
+    np.testing.assert_allclose(_features(_learner(designs), episodes), one_by_one, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("baseline", "at_least", "below"), [("history", 0.15, 1.0), ("value", -1.0, 0.1)])
