@@ -80,7 +80,7 @@ def write_report(
         sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
     if len(shown) > DRAWN:
         words = f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
-        how = "evaluate.py design=NAME placement=FILE plots=true"
+        how = "macro-placement evaluate design=NAME placement=FILE plots=true"
         sections.append(("Other designs", [html.paragraph(words + how)]))
     settings = [
         html.folded(name, (folder / name).read_text(encoding="utf-8"))
