@@ -1,7 +1,7 @@
 """How well the costs rank placements of the macros as the flat check does.
 
     macro-placement judge data OUT --designs DESIGN --placements 40
-    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES]
+    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES [--hot 1]]
 
 Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
 placements, and over the quarter of them that is shortest by the same measure. Placements of several data sets of one
@@ -22,7 +22,7 @@ from placement.engine.costs import CostWeights, proxy_cost
 from placement.engine.soft import place_soft_macros
 from placement.judge.dataset import Sample, read_samples
 from placement.netlist.design import Design
-from placement.search.settle import settle_soft_macros
+from placement.search.settle import HOT, settle_soft_macros
 
 _CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
 
@@ -44,7 +44,7 @@ def rank(args: argparse.Namespace) -> None:
     for weights in (CostConfig().weights(), *_CHIP):
         name = f"{weights.name} {weights.wirelength:g} {weights.density:g} {weights.congestion:g}"
         settled = [
-            settle_soft_macros(design, one, weights=weights, moves=args.settle) if args.settle else one
+            settle_soft_macros(design, one, weights=weights, moves=args.settle, hot=args.hot) if args.settle else one
             for one in placements
         ]
         costs = [proxy_cost(design, one, weights=weights) for one in settled]
@@ -82,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--settle", type=int, default=0, help="moves of the soft macros for each cost first")
+    parser.add_argument("--hot", type=float, default=HOT, help="their temperature at the beginning")
     parser.add_argument("--soft-placer", help="places the soft macros anew first")
     rank(parser.parse_args())
 

@@ -27,6 +27,7 @@ from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import read_clusters
 from placement.netlist.load import load
+from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
@@ -67,7 +68,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
-    found = FlatChecker(flat, cluster, design).check(placement)
+    found = FlatChecker(flat, cluster, design, anneal=settle_for_check).check(placement)
     return found.dense.wirelength, found.route.routed_wirelength, found.route.overflow
 
 

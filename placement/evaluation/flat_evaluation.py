@@ -20,6 +20,7 @@ from placement.netlist.importing import clusters_or_none
 from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
+from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 
 
@@ -96,7 +97,7 @@ class FlatJudge:
     def __init__(self, name: str, design: Design) -> None:
         keep_compilations()
         self._design = design
-        self._checker = FlatChecker(*read_flat_of(name), design)
+        self._checker = FlatChecker(*read_flat_of(name), design, anneal=settle_for_check)
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
         """All cells around the macros, without what their routing needs.

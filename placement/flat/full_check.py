@@ -3,12 +3,16 @@
 Where a macro placement divides the core, cells that begin in its middle may end in an order that costs 14% more than
 need be. So the clusters are placed around the macros first, spread and clear of straps; the packed cells begin from
 them, and the spread cells from these. Around other macros it is the other way round, by as much. So packed and spread
-cells are placed from the middle, too, and the shorter count.
+cells are placed from the middle, too, and the shorter count. Where macros wall in almost as much room as the cells
+need, both push the cells that do not fit through the walls one by one. So spread cells begin in clusters that were
+annealed around the macros, too: these stand where there is room for them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -26,7 +30,7 @@ from placement.netlist.flat_design import FlatDesign
 SETTINGS = PlacerSettings(warm_growth=1.03, warm_balance=1e-3)
 """Of the placer: weaker against the wires at the beginning than beside a neighbour's cells, for cells to find their
 order."""
-BEGINNINGS = 4
+BEGINNINGS = 5
 """Of the cells in one check, at most."""
 
 
@@ -35,7 +39,7 @@ class FullCheck(NamedTuple):
 
     Attributes:
         dense: the cells as near to each other as they may be; the shorter of two beginnings.
-        spread: the cells as a flow leaves them (`spread_cells`); the shorter of two beginnings.
+        spread: the cells as a flow leaves them (`spread_cells`); the shortest of up to three beginnings.
         route: the routing estimate of the spread cells.
         cell_utilization: cells' area over the room clear of macros and straps.
     """
@@ -53,14 +57,23 @@ class FlatChecker:
         flat: the design before clustering.
         cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
         design: the clustered one.
+        anneal: places its soft macros by their cost around the hard ones as these stand; spread cells begin there,
+            too. None: they do not.
 
     Raises:
         DesignError: a hard macro of the flat netlist is not in the clustered one, or the clusters are of another
             netlist.
     """
 
-    def __init__(self, flat: FlatDesign, cluster: np.ndarray, design: Design) -> None:
-        self.flat, self.cluster, self._design = flat, cluster, design
+    def __init__(
+        self,
+        flat: FlatDesign,
+        cluster: np.ndarray,
+        design: Design,
+        *,
+        anneal: Callable[[Design, Placement], Placement] | None = None,
+    ) -> None:
+        self.flat, self.cluster, self._design, self._anneal = flat, cluster, design, anneal
         self._core = core_of(flat, design)
         if len(cluster) != flat.netlist.num_nodes:
             raise DesignError(f"clusters of {len(cluster)} nodes for a flat netlist of {flat.netlist.num_nodes}")
@@ -79,6 +92,21 @@ class FlatChecker:
         except DesignError:  # no room for the clusters: the cells may still find some
             return None
         return cells_in_clusters(self.flat, self.cluster, self._design.netlist, spread)
+
+    def annealed_start(self, placement: Placement) -> Placement | None:
+        """The cells in their clusters, these annealed around the macros; None where nothing can anneal them.
+
+        Raises:
+            DesignError: a macro has no position.
+        """
+        macros_on_flat(self.flat, self._design.netlist, placement)
+        if self._anneal is None or not (self.cluster >= 0).any():
+            return None
+        try:
+            annealed = self._anneal(self._design, placement)
+        except DesignError:  # as where macros overlap
+            return None
+        return cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
 
     def spread(
         self, placement: Placement, *, settings: PlacerSettings = SETTINGS, stopped: Callable[[], bool] | None = None
@@ -124,6 +152,10 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
+        begun = time.process_time()
+        annealed = None if stopped and stopped() else self.annealed_start(placement)
+        seconds = time.process_time() - begun
+        held = [] if annealed is None else [(dense[0]._replace(placement=annealed), _holding(settings))]
         attempts = (
             functools.partial(
                 spread_cells,
@@ -132,13 +164,14 @@ class FlatChecker:
                 self._core,
                 dense=begin,
                 straps=straps,
-                settings=settings,
+                settings=settings_of,
                 report=functools.partial(report, number),
                 stopped=stopped,
             )
-            for number, begin in enumerate((dense[0], None), start=2)
+            for number, (begin, settings_of) in enumerate([(dense[0], settings), *held, (None, settings)], start=2)
         )
-        spread = _shorter([_unless_scattered(one, dense[0]) for one in _those_found(attempts)])
+        spread = _shorter([_unless_scattered(one, dense[0]) for one in _those_found(attempts, most=2 + len(held))])
+        spread = spread._replace(seconds=spread.seconds + seconds)
         return FullCheck(
             _shorter(dense),
             spread,
@@ -203,6 +236,11 @@ def _shorter(found: list[FlatResult]) -> FlatResult:
     """The shortest of those that converged, if any did; with the seconds of all."""
     best = min(found, key=lambda one: (not one.converged, one.wirelength))
     return best._replace(seconds=sum(one.seconds for one in found))
+
+
+def _holding(settings: PlacerSettings) -> PlacerSettings:
+    """From annealed clusters: strong enough to hold the cells there, and slow, for them to find their order."""
+    return dataclasses.replace(settings, warm_growth=1.01, warm_balance=0.1)
 
 
 def _silent(number: int, progress: Progress) -> None:

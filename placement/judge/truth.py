@@ -16,6 +16,7 @@ from placement.flat.full_check import FlatChecker
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.importing import clusters_or_none
+from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 
 
@@ -59,7 +60,7 @@ class FlatTruth:
     def __init__(self, folder: Path, design: Design) -> None:
         keep_compilations()
         flat = read_flat(folder / FLAT_NAME)
-        self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design)
+        self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design, anneal=settle_for_check)
 
     def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> Truth:
         """What a placement is worth.

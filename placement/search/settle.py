@@ -18,12 +18,23 @@ MOVES = 100_000
 """A cost ranks made placements better the longer soft macros are annealed for it; beyond these, little is gained for
 the time on made designs, on CT-Ariane something (docs/experiments/2026-11-where-cells-begin.md)."""
 
+HOT = 0.1
+"""Temperature at the beginning, in multiples of the cost per macro that may move."""
+
+_CHECK_EACH = 1_000
+_CHECK_HOT = 1.0
+_CHIP = CostWeights(1.0, 1.0, 1.0, "chip")
 _ROUNDS = 50
-_HOT = 0.1
 
 
 def settle_soft_macros(
-    design: Design, placement: Placement, *, weights: CostWeights = DEFAULT_WEIGHTS, moves: int = MOVES, seed: int = 0
+    design: Design,
+    placement: Placement,
+    *,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    moves: int = MOVES,
+    hot: float = HOT,
+    seed: int = 0,
 ) -> Placement:
     """`placement` with its soft macros placed and then annealed; hard macros stand where they stood.
 
@@ -34,6 +45,8 @@ def settle_soft_macros(
         placement: of all nodes.
         weights: of the cost that is lowered.
         moves: of soft macros.
+        hot: the temperature at the beginning. Where there are a thousand moves and more for each soft macro, 1 ends
+            cheaper than `HOT` (docs/experiments/2026-11-annealed-clusters.md).
         seed: of the moves.
 
     Raises:
@@ -50,9 +63,20 @@ def settle_soft_macros(
     found = search(
         dataclasses.replace(design, initial=held),
         starts,
-        config=AnnealConfig(hot=_HOT, round_moves=max(1, moves // _ROUNDS)),
+        config=AnnealConfig(hot=hot, round_moves=max(1, moves // _ROUNDS)),
         budget=Budget(moves=moves),
         weights=weights,
         seed=seed,
     )
     return dataclasses.replace(found.placement, fixed=placement.fixed)
+
+
+def settle_for_check(design: Design, placement: Placement) -> Placement:
+    """`settle_soft_macros` by the chip cost, as the flat check's cells begin (`FlatChecker`'s `anneal`).
+
+    Args:
+        design: the clustered one.
+        placement: of all nodes; its hard macros are read.
+    """
+    moves = max(MOVES, _CHECK_EACH * len(design.netlist.soft))
+    return settle_soft_macros(design, placement, weights=_CHIP, moves=moves, hot=_CHECK_HOT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -12,11 +12,13 @@ from placement.flat import full_check, routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.full_check import SETTINGS, FlatChecker
+from placement.flat.global_placement import PlacerSettings
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.importing import ImportedDesign, import_design
 from placement.netlist.straps import DENSITY
+from placement.search.settle import settle_for_check
 
 OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utilization=0.3, cell_utilization=0.15)
 
@@ -26,8 +28,9 @@ def imported() -> ImportedDesign:
     return import_design(flat_on_floorplan("made", OPTIONS, seed=3))
 
 
-def checker(imported: ImportedDesign, cluster: np.ndarray | None = None) -> FlatChecker:
-    return FlatChecker(imported.flat, imported.clustering.cluster if cluster is None else cluster, imported.design)
+def checker(imported: ImportedDesign, cluster: np.ndarray | None = None, anneal: Any = None) -> FlatChecker:
+    clusters = imported.clustering.cluster if cluster is None else cluster
+    return FlatChecker(imported.flat, clusters, imported.design, anneal=anneal)
 
 
 def test_packed_cells_are_shorter_than_spread_ones_and_as_short_as_begun_in_the_middle(
@@ -88,7 +91,7 @@ def test_the_shorter_of_the_spread_beginnings_counts(imported: ImportedDesign, m
     monkeypatch.setattr(full_check, "spread_cells", spread)
     for _ in range(2):
         found = checker(imported).check(imported.design.initial, middle=False)
-        assert (found.spread.wirelength, found.spread.seconds) == (2.0, 2.0)
+        assert (found.spread.wirelength, found.spread.seconds) == (2.0, pytest.approx(2.0, abs=0.1))
     assert [begin is None for begin in begins] == [False, True, False, True]
 
 
@@ -170,3 +173,42 @@ def test_what_does_not_fit_the_netlist_is_refused(imported: ImportedDesign) -> N
 def test_one_placement_one_result(imported: ImportedDesign) -> None:
     once, again = (checker(imported).dense(imported.design.initial, settings=SETTINGS) for _ in range(2))
     assert once.placement == again.placement
+
+
+def test_spread_cells_begin_in_annealed_clusters_too_slowly(
+    imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = imported.design
+    placed = settle_for_check(design, design.initial)
+    true = checker(imported).dense(design.initial)
+    begins: list[tuple[FlatResult | None, float]] = []
+    lengths = iter((3.0, 2.0, 4.0))
+
+    def spread(*_: object, dense: FlatResult | None, settings: PlacerSettings, **__: object) -> FlatResult:
+        begins.append((dense, settings.warm_growth))
+        return true._replace(wirelength=next(lengths), seconds=1.0)
+
+    monkeypatch.setattr(full_check, "spread_cells", spread)
+    found = checker(imported, anneal=lambda *_: placed).check(design.initial, middle=False)
+    assert found.spread.wirelength == 2.0 and found.spread.seconds >= 3.0
+    (packed, fast), (annealed, slow), (middle, _) = begins
+    assert packed is not None and annealed is not None and middle is None
+    assert annealed.wirelength == packed.wirelength and 1 < slow < fast
+    # Each cell begins within its cluster's soft macro as it was annealed.
+    cells, cluster = imported.flat.cells, imported.clustering.cluster
+    index = {name: node for node, name in enumerate(design.netlist.names)}
+    soft = np.array([index[f"Grp_{number}"] for number in range(cluster.max() + 1)])
+    core, held = imported.flat.floorplan.core, cells[cluster[cells] >= 0]
+    nodes = soft[cluster[held]]
+    assert np.all(abs(annealed.placement.x[held] - core.x_low - placed.x[nodes]) <= design.netlist.width[nodes] / 2)
+    assert np.all(abs(annealed.placement.y[held] - core.y_low - placed.y[nodes]) <= design.netlist.height[nodes] / 2)
+
+
+def test_where_clusters_cannot_be_annealed_cells_begin_elsewhere(imported: ImportedDesign) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise DesignError("macros overlap")
+
+    found, without = (
+        checker(imported, anneal=anneal).check(imported.design.initial, middle=False) for anneal in (refuse, None)
+    )
+    assert found.spread.wirelength == without.spread.wirelength
