@@ -45,8 +45,9 @@ def settle_soft_macros(
         placement: of all nodes.
         weights: of the cost that is lowered.
         moves: of soft macros.
-        hot: the temperature at the beginning. Where there are a thousand moves and more for each soft macro, 1 ends
-            cheaper than `HOT` (docs/experiments/2026-11-annealed-clusters.md).
+        hot: the temperature at the beginning. Where macros leave narrow gaps, 1 and a thousand moves and more for
+            each soft macro end some percent cheaper than `HOT`; elsewhere a little dearer
+            (docs/experiments/2026-11-annealed-clusters.md).
         seed: of the moves.
 
     Raises:
