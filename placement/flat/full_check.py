@@ -93,21 +93,6 @@ class FlatChecker:
             return None
         return cells_in_clusters(self.flat, self.cluster, self._design.netlist, spread)
 
-    def annealed_start(self, placement: Placement) -> Placement | None:
-        """The cells in their clusters, these annealed around the macros; None where nothing can anneal them.
-
-        Raises:
-            DesignError: a macro has no position.
-        """
-        macros_on_flat(self.flat, self._design.netlist, placement)
-        if self._anneal is None or not (self.cluster >= 0).any():
-            return None
-        try:
-            annealed = self._anneal(self._design, placement)
-        except DesignError:  # as where macros overlap
-            return None
-        return cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
-
     def spread(
         self, placement: Placement, *, settings: PlacerSettings = SETTINGS, stopped: Callable[[], bool] | None = None
     ) -> FlatResult:
@@ -139,11 +124,12 @@ class FlatChecker:
         Args:
             placement: of the clustered design; its hard macros are read.
             settings: of the placer.
-            middle: whether the packed cells begin in the middle, too, where there are clusters; that is a quarter of
+            middle: whether the packed cells begin in the middle, too, where there are clusters; that is a fifth of
                 the time, and matters to `dense` alone.
             report: is called after every ten iterations with the number of the beginning, less than `BEGINNINGS`, and
                 its progress.
-            stopped: is asked as often; once it says True, the result is what was reached.
+            stopped: is asked as often, but not while clusters are annealed, which takes seconds; once it says True,
+                the result is what was reached.
 
         Raises:
             DesignError: a macro has no position, the cells do not fit around the macros, or they flew apart.
@@ -152,9 +138,7 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
-        begun = time.process_time()
-        annealed = None if stopped and stopped() else self.annealed_start(placement)
-        seconds = time.process_time() - begun
+        annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed_start(placement)
         held = [] if annealed is None else [(dense[0]._replace(placement=annealed), _holding(settings))]
         attempts = (
             functools.partial(
@@ -178,6 +162,22 @@ class FlatChecker:
             route_estimate(netlist, spread.placement, self._core, RoutingResources.of(self._design.canvas)),
             cell_utilization(netlist, spread.placement, self._core, straps=straps),
         )
+
+    def _annealed_start(self, placement: Placement) -> tuple[Placement | None, float]:
+        """The cells in their clusters, these annealed around the macros, and the seconds that took.
+
+        None where nothing anneals them or the cost's annealer refuses, as it does where macros overlap: then the cells
+        begin elsewhere alone.
+        """
+        if self._anneal is None or not (self.cluster >= 0).any():
+            return None, 0.0
+        begun = time.process_time()
+        try:
+            annealed = self._anneal(self._design, placement)
+        except DesignError:
+            return None, time.process_time() - begun
+        start = cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
+        return start, time.process_time() - begun
 
     def _dense(
         self,

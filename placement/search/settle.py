@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 
+from placement.config import CHIP_COST
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.engine.soft import place_soft_macros
 from placement.flat.from_clusters import clusters_clear_of_straps
@@ -21,9 +22,8 @@ the time on made designs, on CT-Ariane something (docs/experiments/2026-11-where
 HOT = 0.1
 """Temperature at the beginning, in multiples of the cost per macro that may move."""
 
-_CHECK_EACH = 1_000
+_CHECK_EACH = 1_000  # moves for each soft macro, and their temperature at the beginning, for the flat check
 _CHECK_HOT = 1.0
-_CHIP = CostWeights(1.0, 1.0, 1.0, "chip")
 _ROUNDS = 50
 
 
@@ -45,8 +45,8 @@ def settle_soft_macros(
         placement: of all nodes.
         weights: of the cost that is lowered.
         moves: of soft macros.
-        hot: the temperature at the beginning. Where macros leave narrow gaps, 1 and a thousand moves and more for
-            each soft macro end some percent cheaper than `HOT`; elsewhere a little dearer
+        hot: the temperature at the beginning. On Ariane 1, with a thousand moves and more for each soft macro, ends
+            some percent cheaper than `HOT`, on made designs no cheaper
             (docs/experiments/2026-11-annealed-clusters.md).
         seed: of the moves.
 
@@ -78,6 +78,9 @@ def settle_for_check(design: Design, placement: Placement) -> Placement:
     Args:
         design: the clustered one.
         placement: of all nodes; its hard macros are read.
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
     """
     moves = max(MOVES, _CHECK_EACH * len(design.netlist.soft))
-    return settle_soft_macros(design, placement, weights=_CHIP, moves=moves, hot=_CHECK_HOT)
+    return settle_soft_macros(design, placement, weights=CHIP_COST.weights(), moves=moves, hot=_CHECK_HOT)
