@@ -13,6 +13,7 @@ from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult
 from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
 from placement.flat.global_placement import Progress
+from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
@@ -90,6 +91,9 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
 class FlatJudge:
     """Places all cells of a design around its macros, and estimates their routing; for several placements.
 
+    Attributes:
+        uncounted_nets: nets of the flat netlist that have too many pins to count.
+
     Raises:
         DesignError: the design has no flat netlist, it cannot be read, or it is of other macros.
     """
@@ -97,7 +101,9 @@ class FlatJudge:
     def __init__(self, name: str, design: Design) -> None:
         keep_compilations()
         self._design = design
-        self._checker = FlatChecker(*read_flat_of(name), design, anneal=settle_for_check)
+        flat, cluster = read_flat_of(name)
+        self._checker = FlatChecker(flat, cluster, design, anneal=settle_for_check)
+        self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
         """All cells around the macros, without what their routing needs.
@@ -163,6 +169,12 @@ class FlatJudge:
 def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
     """As `FlatJudge`, of one placement, with a bar on a terminal."""
     judge = FlatJudge(name, design)
+    if judge.uncounted_nets:
+        console.print(
+            f"note: {judge.uncounted_nets} of the flat netlist's nets have more than {MOST_PINS:,} pins (as clocks and "
+            "resets have) and count neither in wirelength nor in routing",
+            soft_wrap=True,
+        )
     with progress_bars(console, "placing cells") as (bar,):
         found = judge.check(placement, report=lambda overflow, share: bar(share, f"overflow {overflow:.0%}"))
     tell_spread(found.metrics, console)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import multiprocessing
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +23,10 @@ from placement.judge.settings import DataConfig
 from placement.judge.truth import FlatTruth
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import write_design
 from placement.netlist.load import find, load
+from placement.netlist.user_placement import is_def, read_clustered_def
 from placement.training.interruption import Interruption
 
 POLL_SECONDS = 0.5
@@ -56,6 +59,7 @@ def make_data(config: DataConfig, console: Console) -> None:
         OSError: a file cannot be written.
         KeyboardInterrupt: on Ctrl-C.
     """
+    named_files(config.given)
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
     todo = list(tasks(config))
@@ -98,36 +102,71 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
     design = load(str(task.folder))
     made, truth = 0, None
     known = {_places(design, sample.placement): sample.name for sample in read_samples(task.folder)[1]}
-    for recipe in recipes(task.config.placements, seed=task.seed, spacings=task.config.spacings):
-        if (task.folder / SAMPLES_NAME / f"{recipe.name}.npz").exists():
+    for name, place in _placements(task, design):
+        if (task.folder / SAMPLES_NAME / f"{name}.npz").exists():
             continue
         if stopped():
             return made
         begun = time.process_time()
         try:
-            placement = make_placement(design, recipe, moves=task.config.moves)
+            placement = place()
             searched = time.process_time() - begun
             places = _places(design, placement)
             if places in known:
-                show(f"{task.folder.name} {recipe.name}: left out: its macros are placed as those of {known[places]}")
+                show(f"{task.folder.name} {name}: left out: its macros are placed as those of {known[places]}")
                 continue
             truth = truth or FlatTruth(task.folder, design)
             found = truth.check(placement, stopped=stopped)
         except DesignError as error:
-            show(f"{task.folder.name} {recipe.name}: left out: {error}")
+            show(f"{task.folder.name} {name}: left out: {error}")
             continue
         if stopped():
             return made
-        write_sample(task.folder, Sample(recipe.name, placement, found))
+        write_sample(task.folder, Sample(name, placement, found))
         made += 1
-        known[places] = recipe.name
+        known[places] = name
         show(
-            f"{task.folder.name} {recipe.name}: flat {found.flat_wirelength:.5g} µm, "
+            f"{task.folder.name} {name}: flat {found.flat_wirelength:.5g} µm, "
             f"routed {found.routed_wirelength:.5g} µm, overflow {found.overflow:.2%}; "
             f"{searched:.1f} + {found.seconds:.1f} CPU-s"
         )
     write_table(task.folder)
     return made
+
+
+def _placements(task: Task, design: Design) -> Iterator[tuple[str, Callable[[], Placement]]]:
+    """Names and makers: of the given placements, whose files are all read first, then of the recipes."""
+    config = task.config
+    given = {f"given-{name}": _read_placement(path, task.folder, design) for name, path in named_files(config.given)}
+    for name, placement in given.items():
+        yield name, functools.partial(_itself, placement)
+    for recipe in recipes(config.placements, seed=task.seed, spacings=config.spacings):
+        yield recipe.name, functools.partial(make_placement, design, recipe, moves=config.moves)
+
+
+def named_files(paths: Sequence[str]) -> list[tuple[str, str]]:
+    """Files of placements by their names without endings.
+
+    Raises:
+        DesignError: a file is not there, or two have one name.
+    """
+    names = [Path(path).name.split(".")[0] for path in paths]
+    for name, path in zip(names, paths, strict=True):
+        if not Path(path).is_file():
+            raise DesignError(f"given={path}: there is no such file")
+        if names.count(name) > 1:
+            raise DesignError(f"given={path}: {names.count(name)} files are called {name}; each needs its own name")
+    return list(zip(names, paths, strict=True))
+
+
+def _read_placement(path: str, folder: Path, design: Design) -> Placement:
+    if is_def(path):
+        return read_clustered_def(path, folder, design)[0]
+    return read_placement(path, design.netlist, located=design.initial)[1]
+
+
+def _itself(placement: Placement) -> Placement:
+    return placement
 
 
 def _places(design: Design, placement: Placement) -> bytes:

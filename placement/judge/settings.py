@@ -16,6 +16,7 @@ class DataConfig(Settings):
     designs: tuple[str, ...] = ()
     count: Count = 50
     placements: Count = 16
+    given: tuple[str, ...] = ()
     moves: Count = 100_000
     spacings: tuple[Amount, ...] = (0.0, 0.0, 2.0, 5.0)
     least_cells: Count = 3000
@@ -29,6 +30,9 @@ class DataConfig(Settings):
         super().__post_init__()
         if not self.spacings:
             raise ConfigError("spacings=[]: must be at least one number of µm")
+        if self.given and len(self.designs) != 1:
+            count = len(self.designs) or "none"
+            raise ConfigError(f"given: needs designs to be the one design whose placements these are, not {count}")
         for least, most in (("least_cells", "most_cells"), ("least_macros", "most_macros")):
             right = f"at least {least}={getattr(self, least)}"
             require(getattr(self, most) >= getattr(self, least), most, getattr(self, most), right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from placement.cli.main import main
@@ -12,6 +13,7 @@ from placement.config import CostConfig
 from placement.engine.costs import proxy_cost
 from placement.evaluation import flat_evaluation
 from placement.flat.global_placement import PlacerSettings
+from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.load import load
 
 
@@ -57,6 +59,17 @@ def test_a_search_lowers_the_cost_that_is_asked_for(made: Path, tmp_path: Path) 
         placed = load(made, out / "placement.plc")
         chip[cost] = proxy_cost(placed, weights=CostConfig(name="chip").weights()).proxy_cost
     assert chip["chip"] < chip["proxy"]
+
+
+def test_nets_of_too_many_pins_are_told(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = int((np.diff(read_flat(made / FLAT_NAME).netlist.net_start) > 5).sum())
+    assert large > 0
+    monkeypatch.setattr(flat_evaluation, "MOST_PINS", 5)
+    monkeypatch.setattr(flat_evaluation, "SETTINGS", PlacerSettings(iterations=1))
+    assert main(["evaluate", f"design={made}", "flat=true", "plots=false", f"out={tmp_path}"]) == 0
+    assert f"note: {large} of the flat netlist's nets have more than 5 pins" in capsys.readouterr().out
 
 
 def test_cells_that_do_not_spread_are_told(

@@ -17,6 +17,7 @@ from placement.judge.made_designs import make_design
 from placement.judge.recipes import make_placement, recipes
 from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.plc import write_placement
 from placement.search import legaliser
 
 SMALL = {"count": 1, "placements": 3, "moves": 1000, "least_cells": 300, "most_cells": 400} | {
@@ -128,6 +129,45 @@ def test_given_designs_are_copied(made, tmp_path):
     (copied,) = design_folders(tmp_path / "copied")
     assert copied.name == folder.name
     assert len(read_samples(copied)[1]) == 1  # its own samples, not those of the folder it came from
+
+
+def test_given_placements_are_checked_beside_the_made_ones(made, tmp_path):
+    (folder,) = design_folders(made)
+    design, samples = read_samples(folder)
+    first, second = samples[0].placement, samples[1].placement
+    for name, placement in (("theirs", first), ("mine", second.moved(design.netlist.soft, 0.0, 0.0))):
+        write_placement(tmp_path / f"{name}.plc", design, placement)
+    files = (str(tmp_path / "theirs.plc"), str(tmp_path / "mine.plc"))
+    make_data(small(tmp_path / "out", designs=(str(folder),), given=files), Console(quiet=True))
+    found = {sample.name: sample for sample in read_samples(tmp_path / "out" / folder.name)[1]}
+    # What the first two recipes make is what was given, so it is not checked again.
+    assert sorted(found) == [samples[2].name, "given-mine", "given-theirs"]
+    assert found["given-theirs"].truth.routed_wirelength == pytest.approx(samples[0].truth.routed_wirelength, rel=0.01)
+    hard = design.netlist.hard
+    np.testing.assert_allclose(found["given-mine"].placement.x[hard], second.x[hard], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (["gone.plc"], r"given=.*gone\.plc: there is no such file"),
+        (["a/one.plc", "b/one.plc"], "2 files are called one"),
+        (["a/one.plc"], r"one\.plc:1: .*'Width'"),
+    ],
+)
+def test_given_placements_that_cannot_be_read_are_refused(made, tmp_path, files, told):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.plc").write_text("# nothing\n")
+    paths = tuple(str(tmp_path / file) for file in files)
+    config = small(tmp_path / "out", designs=(str(design_folders(made)[0]),), given=paths)
+    with pytest.raises(DesignError, match=told):
+        make_data(config, Console(quiet=True))
+
+
+def test_given_placements_need_their_design(tmp_path):
+    with pytest.raises(ConfigError, match=r"given: needs designs to be the one design .* not none"):
+        small(tmp_path, given=("one.plc",))
 
 
 def test_processes_share_the_designs(tmp_path):
