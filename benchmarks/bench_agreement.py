@@ -1,7 +1,7 @@
 """How well the costs rank placements of the macros as the flat check does.
 
     macro-placement judge data OUT --designs DESIGN --placements 40
-    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES [--hot 1]]
+    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES [--hot 1]] [--cost chip]
 
 Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
 placements, and over the quarter of them that is shortest by the same measure. Placements of several data sets of one
@@ -24,7 +24,9 @@ from placement.judge.dataset import Sample, read_samples
 from placement.netlist.design import Design
 from placement.search.settle import HOT, settle_soft_macros
 
+_PROXY = CostConfig().weights()
 _CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
+_COSTS = {"all": (_PROXY, *_CHIP), "chip": _CHIP[:1], "proxy": (_PROXY,)}
 
 
 def rank(args: argparse.Namespace) -> None:
@@ -41,7 +43,7 @@ def rank(args: argparse.Namespace) -> None:
     if args.soft_placer:
         placements = [place_soft_macros(design, one, args.soft_placer) for one in placements]
     columns: dict[str, np.ndarray] = {}
-    for weights in (CostConfig().weights(), *_CHIP):
+    for weights in _COSTS[args.cost]:
         name = f"{weights.name} {weights.wirelength:g} {weights.density:g} {weights.congestion:g}"
         settled = [
             settle_soft_macros(design, one, weights=weights, moves=args.settle, hot=args.hot) if args.settle else one
@@ -83,6 +85,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--settle", type=int, default=0, help="moves of the soft macros for each cost first")
     parser.add_argument("--hot", type=float, default=HOT, help="their temperature at the beginning")
+    parser.add_argument("--cost", choices=_COSTS, default="all", help="all: the chip cost with other weights, too")
     parser.add_argument("--soft-placer", help="places the soft macros anew first")
     rank(parser.parse_args())
 

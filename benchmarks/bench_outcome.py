@@ -6,8 +6,8 @@ For each placement coloquinte places all standard cells around the macros, with 
 the nets of 2 to 3,000 pins, the share of their demand over the tracks (of horizontal wires, of vertical ones), and the
 mean demand over capacity of the fullest 5% of the gcells; then what `evaluate flat=true` says. Demand is a net's half
 perimeter times 0.55 + 0.05 for each pin (1 at least, 4 at most), spread over its box on 128 × 128 gcells; capacity is
-the canvas's tracks, or --tracks, less what macros block, or --blocked. With --published (a CSV with the columns placer and
-routed_wirelength_um), Kendall's τ of each figure with the routed wirelength of the placer that a file is named after.
+the canvas's tracks, or --tracks, less what macros block, or --blocked. With --published (a CSV with the columns placer
+and routed_wirelength_um), Kendall's τ of each figure with the routed wirelength of the placer a file is named after.
 Needs `pip install coloquinte`.
 """
 
