@@ -1,7 +1,7 @@
 """How well the costs rank placements of the macros as the flat check does.
 
     macro-placement judge data OUT --designs DESIGN --placements 40
-    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--soft-placer NAME] [--settle MOVES [--hot 1]] [--cost chip]
+    python benchmarks/bench_agreement.py OUT/DESIGN [MORE/DESIGN …] [--settle MOVES [--hot 1]] [--cost chip]
 
 Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
 placements, and over the quarter of them that is shortest by the same measure. Placements of several data sets of one
