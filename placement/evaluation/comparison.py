@@ -75,7 +75,7 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
         raise DesignError("stopped before any placer was done; the same command goes on")
     optimum = least_wirelength(config, design)
     time = f": {config.time:g} CPU seconds on each of {config.threads} threads" if config.chosen else ""
-    console.print(comparison_table(entries, f"{design.name}{time}", optimum))
+    console.print(comparison_table(entries, f"{design.name}, {config.weights.name} cost{time}", optimum))
     _tell_spread(entries, console)
     write_comparison(folder, design, entries, config, optimum)
     if len(entries) < total:

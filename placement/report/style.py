@@ -67,10 +67,16 @@ def dress(axes: Axes, *, grid: bool = False) -> None:
 
 
 def head(figure: Figure, title: str, line: str = "", *, left: float = MARGIN) -> None:
-    """A bold title at the figure's top, `left` inches from its side, and a muted line of text below it."""
+    """A bold title at the figure's top, `left` inches from its side, and a muted line of text below it.
+
+    A title that is too long for the figure is set smaller.
+    """
     width, height = figure.get_size_inches()
     place = {"x": left / width, "y": 1 - 0.2 / height, "va": "top"}
-    figure.text(s=title, size=TITLE_SIZE, weight="bold", color=INK, **place)
+    text = figure.text(s=title, size=TITLE_SIZE, weight="bold", color=INK, **place)
+    excess = text.get_window_extent().width / ((width - left - MARGIN) * figure.dpi)
+    if excess > 1:
+        text.set_size(TITLE_SIZE / excess)
     if line:
         head_line(figure, line, left=left)
 

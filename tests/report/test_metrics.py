@@ -16,7 +16,7 @@ from tests.support.constrained_designs import constrained
 from tests.support.designs import four_macros, random_design, random_placement
 
 JSON_KEYS = (
-    "wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside",
+    "cost", "wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside",
 )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def test_json_line_reads_back_equal():
     metrics = measure(random_design(7))
     values = json.loads(json_line(metrics))
     assert tuple(values) == JSON_KEYS
-    assert tuple(values.values()) == (*metrics.costs, *metrics.legality)
+    assert tuple(values.values()) == ("proxy", *metrics.costs, *metrics.legality)
     assert "\n" not in json_line(metrics)
 
 

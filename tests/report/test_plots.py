@@ -108,3 +108,11 @@ def test_drawing_changes_no_global_settings(tmp_path):
     assert dict(matplotlib.rcParams) == before
     assert path.read_bytes() == style.png_bytes(plots.plot_placement(four_macros())), "the same bytes each time"
     assert [file.name for file in tmp_path.iterdir()] == ["placement.png"]
+
+
+@pytest.mark.parametrize("title", ["short", "a placement of a design whose name goes on and on " * 3])
+def test_a_long_title_ends_within_the_figure(title):
+    figure = plots.plot_placement(four_macros(), title=title)
+    box = figure.texts[0].get_window_extent()
+    assert box.x1 <= figure.get_size_inches()[0] * figure.dpi
+    assert (figure.texts[0].get_size() < style.TITLE_SIZE) == (title != "short")
