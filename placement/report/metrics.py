@@ -125,7 +125,8 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
 def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: the name of the cost, wirelength (µm), the four costs, overlaps, outside.
 
-    `proxy_cost` is the weighted sum of the three parts, whichever cost it is. Where the design has constraints, how often each kind is broken, too; what the flat check found, where it was run.
+    `proxy_cost` is the weighted sum of the three parts, whichever cost it is. Where the design has constraints, how
+    often each kind is broken, too; what the flat check found, where it was run.
     """
     broken = metrics.violations._asdict()
     keys = VIOLATION_KEYS if metrics.is_constrained else {}
