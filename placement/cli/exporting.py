@@ -15,7 +15,7 @@ from placement.engine.costs import legality, violations
 from placement.evaluation.given_placement import has_macro_places, placed_by_def
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import unpacked_bytes, write_whole
+from placement.netlist.files import check_output_file, unpacked_bytes, write_whole
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import DEF_NAME, POSITIONS_NAME
 from placement.netlist.formats import export as forms
@@ -62,7 +62,8 @@ def export(config: ExportConfig, console: Console) -> None:
         OSError: the file cannot be written.
     """
     out = Path(config.out)
-    if out.is_dir() or (out.exists() and not config.force):
+    check_output_file("out", out)
+    if out.exists() and not config.force:
         raise DesignError(f"out={out}: is there already; give another name, or --force")
     folder = find(config.design).parent
     design = load(config.design)

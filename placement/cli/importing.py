@@ -18,10 +18,11 @@ from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_
 from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.design_folder import PICTURE_NAME, check_design_folder
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
-from placement.netlist.importing import PICTURE_NAME, check_folder, import_design, write_design
+from placement.netlist.importing import import_design, write_design
 
 _SOURCES = "give --lef and --def, or --bookshelf, or --protobuf with --def or --plc"
 
@@ -116,7 +117,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     from placement.report.imported import import_table, notice_lines
     from placement.training.compilation import keep_compilations
 
-    check_folder(config.out, force=config.force)
+    check_design_folder(config.out, force=config.force)
     keep_compilations()
     phases = Phases(console)
     with phases("reading"):

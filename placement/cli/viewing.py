@@ -20,6 +20,7 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_file
 from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import find
@@ -65,8 +66,10 @@ def view(config: ViewConfig, console: Console) -> None:
         OSError: the file cannot be written.
     """
     out = None if config.out is None else Path(config.out)
-    if out is not None and (out.is_dir() or (out.exists() and not config.force)):
-        raise DesignError(f"out={out}: is there already; give another name, or --force")
+    if out is not None:
+        check_output_file("out", out)
+        if out.exists() and not config.force:
+            raise DesignError(f"out={out}: is there already; give another name, or --force")
     design, sessions = open_sessions(config)
     if config.steps is not None:
         replay(sessions[0], config.steps)

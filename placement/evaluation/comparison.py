@@ -16,15 +16,16 @@ from rich.console import Console
 from placement.engine.costs import proxy_cost
 from placement.evaluation.comparison_results import Entry, comparison_table, worth, write_comparison
 from placement.evaluation.given_placement import load_placements
+from placement.evaluation.placement_evaluation import check_out
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
+from placement.netlist.design_folder import OPTIMUM_NAME
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.generators.shipped import OPTIMUM_NAME
 from placement.netlist.load import find, load
 from placement.report.metrics import Metrics, measure
 from placement.search.search import Point, Watch
@@ -55,6 +56,7 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
         DesignError: the design or a placement cannot be used, or a placer found no legal placement.
         OSError: a file cannot be written.
     """
+    check_out(config)
     design = _design(config)
     folder = config.folder(design, "comparison")
     given = _given(config, design, folder)

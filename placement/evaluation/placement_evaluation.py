@@ -15,7 +15,7 @@ from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import load_placement
 from placement.evaluation.settings import EvaluateConfig, JudgingSettings
 from placement.netlist.design import Design, Placement
-from placement.netlist.files import write_whole
+from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.report.export import write_macros
 from placement.report.metrics import Metrics, json_object, measure, metrics_table
@@ -47,6 +47,9 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         DesignError: the design or the placement cannot be found or read.
         OSError: a file cannot be written.
     """
+    writes = config.out is not None or config.draws_plots or config.draws_animation or config.flips
+    if writes:
+        check_out(config)
     design, placement, name = load_placement(config)
     if config.soft_placer is not None:
         placement = place_soft_macros(design, placement, config.soft_placer)
@@ -63,10 +66,15 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
     if config.flat:
         metrics = _with_flat(metrics, config, Found(design, placement, metrics, title, {"placement": name}), console)
     console.print(metrics_table(metrics, title))
-    if config.out is not None or config.draws_plots or config.draws_animation or config.flips:
+    if writes:
         folder = config.folder(design, Path(name).stem)
         write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config, console)
     return metrics
+
+
+def check_out(config: JudgingSettings) -> None:
+    """Raises DesignError where no file can be written in `out`, or below `runs`, where files go by default."""
+    check_output_folder("out", config.out if config.out is not None else "runs")
 
 
 def write_results(folder: Path, found: Found, config: JudgingSettings, console: Console) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from placement.config import ConfigError, EnvConfig, TrainConfig
 from placement.engine.costs import Costs
 from placement.evaluation.beam import BeamSearch
-from placement.evaluation.placement_evaluation import Found, write_results
+from placement.evaluation.placement_evaluation import Found, check_out, write_results
 from placement.evaluation.policy_results import (
     cheapest,
     finished,
@@ -111,6 +111,7 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
         DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
         OSError: a file cannot be written.
     """
+    check_out(config)
     policy = load_policy(config)
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.evaluation.given_placement import has_macro_places, load_placement
-from placement.evaluation.placement_evaluation import Found, write_results
+from placement.evaluation.placement_evaluation import Found, check_out, write_results
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
@@ -43,6 +43,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
         DesignError: the design or the placement cannot be used.
         OSError: a file cannot be written.
     """
+    check_out(config)
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.chosen_method}")
     title = f"{design.name}: {name}, {config.chosen_method}"
@@ -130,6 +131,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
         DesignError: the design or the placement cannot be used, or no legal placement was found.
         OSError: a file cannot be written.
     """
+    check_out(config)
     design, given, file = load_placement(config)
     _tell_fixed(design, console)
     rules, name = config.rules, Path(file).stem

@@ -23,6 +23,7 @@ from placement.judge.settings import DataConfig
 from placement.judge.truth import FlatTruth
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_folder
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import write_design
 from placement.netlist.load import find, load
@@ -60,8 +61,8 @@ def make_data(config: DataConfig, console: Console) -> None:
         KeyboardInterrupt: on Ctrl-C.
     """
     named_files(config.given)
-    out = Path(config.out)
-    out.mkdir(parents=True, exist_ok=True)
+    check_output_folder("out", config.out)
+    Path(config.out).mkdir(parents=True, exist_ok=True)
     todo = list(tasks(config))
     with Interruption() as interruption:
         stopped = interruption.requested.is_set

@@ -21,6 +21,7 @@ from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, View, parameters_of
 from placement.judge.ridge import fit_ridge
 from placement.judge.settings import JudgeTrainConfig
+from placement.netlist.files import check_output_file
 from placement.training.compilation import keep_compilations
 from placement.training.interruption import Interruption
 
@@ -36,6 +37,7 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         OSError: the file cannot be written.
         KeyboardInterrupt: on Ctrl-C.
     """
+    check_output_file("out", config.out, makes_folder=True)
     keep_compilations()
     begun = time.process_time()
     folders = design_folders(Path(config.data))

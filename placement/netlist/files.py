@@ -66,6 +66,47 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
         raise
 
 
+def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
+    """Raises DesignError where no file can be written in a folder; leaves nothing behind.
+
+    Args:
+        key: the setting that names it.
+        folder: it need not exist: who writes makes it, with the folders above it.
+    """
+    path = Path(folder)
+    there = next(part for part in (path, *path.absolute().parents) if os.path.lexists(part))
+    _check_takes_files(there, f"{key}={folder}: cannot be written")
+
+
+def check_output_file(key: str, file: str | os.PathLike[str], *, makes_folder: bool = False) -> None:
+    """Raises DesignError where a file cannot be written; leaves nothing behind.
+
+    Args:
+        key: the setting that names it.
+        file: it need not exist.
+        makes_folder: who writes makes the file's folder; else that must exist.
+    """
+    path, refused = Path(file), f"{key}={file}: cannot be written"
+    if os.path.isdir(path):
+        raise DesignError(f"{refused}: a folder is there, where a file is to be")
+    if makes_folder:
+        check_output_folder(key, path.parent)
+    elif not os.path.lexists(path.parent):
+        raise DesignError(f"{refused}: there is no folder {path.parent}")
+    else:
+        _check_takes_files(path.parent, refused)
+
+
+def _check_takes_files(folder: Path, refused: str) -> None:
+    """Raises DesignError, `refused` and the reason, where no file can be made in a folder."""
+    if not os.path.isdir(folder):
+        raise DesignError(f"{refused}: {folder} is a file, where a folder is to be")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise DesignError(f"{refused}: {folder} takes no files ({error.strerror or error})") from None
+
+
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Rows as the text of a CSV file, a line each."""
     text = io.StringIO()

@@ -13,8 +13,6 @@ import gzip
 import io
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -30,9 +28,10 @@ from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
+from placement.netlist.design_folder import CLUSTERS_NAME, SOURCE_NAME, design_folder
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.files import umask, write_whole
+from placement.netlist.files import write_whole
 from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import DAMAGED_NPZ, DEF_NAME, FLAT_NAME, POSITIONS_NAME, write_flat
@@ -41,14 +40,6 @@ from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.grid import GridRule
 from placement.netlist.into_arrays import ArraySetting, with_arrays
 from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
-
-CLUSTERS_NAME = "clusters.npz"
-SOURCE_NAME = "source.json"
-PICTURE_NAME = "floorplan.png"
-_FILES = (
-    *NETLIST_NAMES, INITIAL_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME, POSITIONS_NAME,
-    PICTURE_NAME,
-)  # fmt: skip
 
 Phase = Callable[[str], AbstractContextManager[Any]]
 """Surrounds a part of the work, whose name it is told."""
@@ -177,23 +168,6 @@ def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Desi
     return Design(name=flat.name, netlist=flat.netlist, canvas=canvas, initial=initial, constraints=constraints)
 
 
-def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raises DesignError where a design folder cannot be written.
-
-    Something stands there, or what stands above it is a file or a folder that cannot be written in.
-    """
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise DesignError(f"out={folder}: is a file; a folder is written")
-    if not force and path.is_dir() and any(path.iterdir()):
-        raise DesignError(f"out={folder}: the folder is there already and not empty; --force replaces what an "
-                          "import writes in it")  # fmt: skip
-    # A finished folder is moved to its name: the folder above it must take it.
-    above = next(parent for parent in path.absolute().parents if parent.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise DesignError(f"out={folder}: {above} is no folder that can be written in")
-
-
 def write_design(
     folder: str | os.PathLike[str],
     imported: ImportedDesign,
@@ -202,10 +176,9 @@ def write_design(
     positions_data: bytes | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Writes the design folder, whole or not at all.
+    """Writes the design folder, whole or not at all, in the place of a design that is there (`design_folder`).
 
-    What is placed nowhere stands at the canvas's centre in its first placement. An existing folder keeps its other
-    files; those that an import writes are replaced or removed.
+    What is placed nowhere stands at the canvas's centre in its first placement.
 
     Args:
         folder: made if it does not exist, with the folders above it.
@@ -218,11 +191,8 @@ def write_design(
         DesignError: the netlist has a form that the format cannot hold.
         OSError: the folder cannot be made or written.
     """
-    path = Path(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
     design, clustering = imported.design, imported.clustering
-    made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    with design_folder(folder) as made:
         initial = _all_placed(design)
         write_netlist(made / NETLIST_NAMES[1], design.netlist, initial)
         write_placement(made / INITIAL_NAME, design, initial)
@@ -237,25 +207,6 @@ def write_design(
                 write_whole(made / name, gzip.compress(data, 6, mtime=0))
         for name, data in (extra or {}).items():
             write_whole(made / name, data)
-        _move_into(made, path)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _move_into(made: Path, path: Path) -> None:
-    """Gives a finished folder its name; where there is one of that name, its files go into it."""
-    if not path.exists():
-        made.chmod(0o777 & ~umask())
-        made.rename(path)
-        return
-    new = {file.name for file in made.iterdir()}
-    # The netlist goes first and comes last: without it the folder is no design.
-    for name in NETLIST_NAMES:
-        (path / name).unlink(missing_ok=True)
-    for name in sorted(new, key=lambda name: name in NETLIST_NAMES):
-        os.replace(made / name, path / name)
-    for name in set(_FILES) - new:
-        (path / name).unlink(missing_ok=True)
 
 
 def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:

@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 
 from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.design import Design
-from placement.netlist.files import write_whole
+from placement.netlist.files import check_output_folder, write_whole
 
 PACKAGES = (
     *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
@@ -47,7 +47,9 @@ def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterat
 
     Raises:
         ConfigError: another process holds it.
+        DesignError: it cannot be written.
     """
+    check_output_folder("run_dir", folder)
     folder.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout
     with (folder / name).open("w") as stream:

@@ -24,10 +24,11 @@ from placement.cli.main import main
 from placement.cli.options import option_overrides
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
+from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
 from placement.netlist.flat_file import DEF_NAME
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
-from placement.netlist.importing import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME, read_clusters
+from placement.netlist.importing import read_clusters
 from placement.netlist.load import load
 from placement.netlist.user_placement import read_imported_flat
 from tests.support.array_chip import array_flat
@@ -179,7 +180,7 @@ def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path,
     (tmp_path / "file").write_text("mine")
     assert run("import", *words) == 2
     told = capsys.readouterr().err
-    assert f"{message}{tmp_path / 'file'} is no folder that can be written in" in told and told.count("\n") == 1
+    assert f"{message}cannot be written: {tmp_path / 'file'} is a file" in told and told.count("\n") == 1
 
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Design, Placement
+from placement.netlist.design_folder import OPTIMUM_NAME, design_folder
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.planted import Planted, planted
 from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
-
-OPTIMUM_NAME = "optimum.plc"
-
 
 SHIPPED: dict[str, Callable[[], Design | Planted]] = {
     "toy6": lambda: planted(seed=6, block_columns=3, block_rows=2, columns=4, rows=4, multi_pin_nets=4, name="toy6"),
@@ -31,20 +28,21 @@ SHIPPED: dict[str, Callable[[], Design | Planted]] = {
 def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
     """Writes a design as a folder that `load` reads: netlist, initial placement, constraints, the optimum where known.
 
+    It takes the place of a design that is there (`design_folder`).
+
     Raises:
         DesignError: the netlist has a form that the format cannot hold.
         OSError: the folder cannot be made or written.
     """
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
     solved = design if isinstance(design, Planted) else None
     plain = design.design if isinstance(design, Planted) else design
-    write_netlist(path / NETLIST_NAMES[1], plain.netlist, _ports_only(plain))
-    write_placement(path / INITIAL_NAME, plain, plain.initial)
-    write_constraints(path / CONSTRAINTS_NAME, plain.netlist, plain.constraints)
-    if solved:
-        comments = [f"Least wirelength : {solved.wirelength!r}"]
-        write_placement(path / OPTIMUM_NAME, plain, solved.optimum, comments=comments)
+    with design_folder(folder) as path:
+        write_netlist(path / NETLIST_NAMES[1], plain.netlist, _ports_only(plain))
+        write_placement(path / INITIAL_NAME, plain, plain.initial)
+        write_constraints(path / CONSTRAINTS_NAME, plain.netlist, plain.constraints)
+        if solved:
+            comments = [f"Least wirelength : {solved.wirelength!r}"]
+            write_placement(path / OPTIMUM_NAME, plain, solved.optimum, comments=comments)
 
 
 def _ports_only(design: Design) -> Placement:
