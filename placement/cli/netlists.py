@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from placement.config import ConfigError
+from placement.netlist.design_folder import check_design_folder
+from placement.netlist.files import check_output_file
 from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.flat import FlatOptions, drawn_options
@@ -19,6 +21,10 @@ from placement.netlist.generators.shipped import SHIPPED, save
 from placement.netlist.importing import import_design, write_design
 from placement.netlist.load import load
 from placement.netlist.mirrored import mirrored
+
+USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
+"""What a design of `generate flat` looks like where nothing is said."""
+_SIZES = tuple(field.name for field in dataclasses.fields(FlatOptions))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +44,7 @@ class MirrorConfig:
     initial: str | None = None
     axis: str
     out: str
+    force: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +52,7 @@ class ShippedConfig:
     """Of `generate shipped`."""
 
     out: str
+    force: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,21 +69,42 @@ class ClusteredConfig(ShippedConfig):
 class FlatConfig(ShippedConfig):
     """Of `generate flat`."""
 
-    cells: int
-    macros: int
-    ports: int
-    macro_pins: int
-    bank: int
-    bank_cells: float
-    size_spread: float
-    macro_aspect: float
-    core_aspect: float
-    macro_utilization: float
-    cell_utilization: float
-    rent_exponent: float
-    halo: float
+    cells: int | None = None
+    macros: int | None = None
+    ports: int | None = None
+    macro_pins: int | None = None
+    bank: int | None = None
+    bank_cells: float | None = None
+    size_spread: float | None = None
+    macro_aspect: float | None = None
+    core_aspect: float | None = None
+    macro_utilization: float | None = None
+    cell_utilization: float | None = None
+    rent_exponent: float | None = None
+    halo: float | None = None
     varied: bool
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.halo is not None and not 0 <= self.halo < math.inf:
+            raise ConfigError(f"halo={self.halo}: must be at least 0 µm")
+        if self.varied and self.given:
+            given = ", ".join(f"{key}={value}" for key, value in self.given.items())
+            raise ConfigError(f"varied=true: draws these itself with the seed: {given}; leave out one or the other")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the design looks like, as far as it was said."""
+        return {key: value for key in (*_SIZES, "halo") if (value := getattr(self, key)) is not None}
+
+    @property
+    def options(self) -> tuple[FlatOptions, float]:
+        """What the design looks like, and the halo of its macros in µm."""
+        if self.varied:
+            return drawn_options(self.seed)
+        given = self.given
+        halo = given.pop("halo", 0.0)
+        return dataclasses.replace(USUAL, **given), halo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,6 +124,8 @@ def describe(config: DescribeConfig, console: Console) -> None:
     # late: Matplotlib takes a second to import
     from placement.report.describe import plot, print_description
 
+    if config.plot:
+        check_output_file("plot", config.plot)
     design = load(config.design, config.initial)
     print_description(design)
     if config.plot:
@@ -104,20 +135,25 @@ def describe(config: DescribeConfig, console: Console) -> None:
 
 def mirror(config: MirrorConfig, console: Console) -> None:
     """Writes the mirror image of a design."""
-    save(Path(config.out), mirrored(load(config.design, config.initial), config.axis))
+    check_design_folder(config.out, force=config.force)
+    save(config.out, mirrored(load(config.design, config.initial), config.axis))
     console.print(config.out, soft_wrap=True)
 
 
 def generate_shipped(config: ShippedConfig, console: Console) -> None:
     """Writes the built-in designs."""
-    for name, make in SHIPPED.items():
-        save(Path(config.out) / name, make())
+    folders = {name: Path(config.out) / name for name in SHIPPED}
+    for folder in folders.values():
+        check_design_folder(folder, force=config.force)
+    for name, folder in folders.items():
+        save(folder, SHIPPED[name]())
         console.print(f"{config.out}/{name}", soft_wrap=True)
 
 
 def generate_clustered(config: ClusteredConfig, console: Console) -> None:
     """Writes a clustered design."""
-    save(Path(config.out), clustered(**_options(config)))
+    check_design_folder(config.out, force=config.force)
+    save(config.out, clustered(**_options(config)))
     console.print(config.out, soft_wrap=True)
 
 
@@ -127,12 +163,9 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
     from placement.flat.before_clustering import place_together
     from placement.training.compilation import keep_compilations
 
-    values = _options(config)
-    name, seed, halo, varied = (values.pop(key) for key in ("name", "seed", "halo", "varied"))
-    if not 0 <= halo < math.inf:
-        raise ConfigError(f"halo={halo}: must be at least 0 µm")
-    options, halo = drawn_options(seed) if varied else (FlatOptions(**values), halo)
-    flat = flat_on_floorplan(name, options, seed=seed)
+    check_design_folder(config.out, force=config.force)
+    options, halo = config.options
+    flat = flat_on_floorplan(_name(config), options, seed=config.seed)
     keep_compilations()
     imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_together)
     write_design(config.out, imported)
@@ -143,12 +176,20 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
 
 def generate_planted(config: PlantedConfig, console: Console) -> None:
     """Writes a design of known least wirelength."""
+    check_design_folder(config.out, force=config.force)
     solved = planted(**_options(config))
-    save(Path(config.out), solved)
+    save(config.out, solved)
     console.print(f"{config.out}: least wirelength {solved.wirelength} µm", soft_wrap=True)
 
 
-def _options(config: ShippedConfig) -> dict[str, Any]:
+def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
     """A generator's arguments."""
     values = dataclasses.asdict(config)
-    return {"name": Path(values.pop("out")).resolve().name, **values}
+    for key in ("out", "force"):
+        del values[key]
+    return {"name": _name(config), **values}
+
+
+def _name(config: ShippedConfig) -> str:
+    """Of the design: the last part of its folder's path."""
+    return Path(config.out).resolve().name

@@ -1,0 +1,165 @@
+"""Where commands write is looked at before they begin: designs are not replaced unasked, and what cannot be written is
+refused in words."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement import load
+from placement.cli import netlists
+from placement.cli.main import main
+from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_file, check_output_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTERED = ("generate", "clustered", "--hard", "4", "--soft", "20", "--ports", "6")
+PLANTED = ("generate", "planted", "--block-columns", "2", "--block-rows", "2")
+FLAT = ("generate", "flat", "--cells", "200", "--macros", "3", "--ports", "8", "--macro-pins", "10")
+MAKERS = (CLUSTERED, PLANTED, FLAT, ("mirror", "toy6", "axis=x"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def not_called(*arguments: object, **settings: object) -> None:
+    raise AssertionError("begun before the place of its results was looked at")
+
+
+@pytest.mark.parametrize("words", MAKERS, ids=" ".join)
+def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, monkeypatch, capsys):
+    """What is left of an older design would be read as part of the new one."""
+    for name in ("load", "clustered", "planted", "flat_on_floorplan"):
+        monkeypatch.setattr(netlists, name, not_called)
+    out = tmp_path / "chip"
+    shutil.copytree(ROOT / "netlists/planted20", out)
+    for name in ("constraints.json", "source.def.gz", "flat.npz", "clusters.npz", "netlist.pb.txt", "notes.txt"):
+        (out / name).write_text("of the user")
+    before = contents(out)
+    assert main([*words, "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert f"out={out}: the folder is there already and not empty; --force" in told and told.count("\n") == 1
+    assert contents(out) == before
+    monkeypatch.undo()
+    assert main([*words, "--out", str(out), "--force"]) == 0
+    assert main([*words, "--out", str(tmp_path / "new" / "chip")]) == 0
+    (tmp_path / "new" / "chip" / "notes.txt").write_text("of the user")
+    assert contents(out).keys() == contents(tmp_path / "new" / "chip").keys()
+    assert np.array_equal(load(out).initial.x, load(tmp_path / "new" / "chip").initial.x)
+
+
+def test_an_empty_folder_takes_a_design(tmp_path):
+    (tmp_path / "chip").mkdir()
+    assert main([*CLUSTERED, "--out", str(tmp_path / "chip")]) == 0
+    assert len(load(tmp_path / "chip").netlist.hard) == 4
+
+
+def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
+    assert main(["generate", "shipped", f"out={tmp_path / 'all'}"]) == 0
+    made = contents(tmp_path / "all")
+    shutil.rmtree(tmp_path / "all" / "toy6")
+    assert main(["generate", "shipped", f"out={tmp_path / 'all'}"]) == 2
+    assert f"out={tmp_path / 'all' / 'planted20'}: the folder is there already" in capsys.readouterr().err
+    assert not (tmp_path / "all" / "toy6").exists()
+    assert main(["generate", "shipped", f"out={tmp_path / 'all'}", "force=true"]) == 0
+    assert contents(tmp_path / "all") == made
+
+
+@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank_cells", 1)])
+def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
+    """Not even those that count where nothing is said."""
+    assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2
+    told = capsys.readouterr().err
+    assert "varied=true: draws these itself with the seed" in told and f"{key}={value}" in told
+    assert not (tmp_path / "chip").exists()
+
+
+def test_sizes_that_are_not_given_are_those_of_the_settings_page():
+    page = (ROOT / "configs/generate_flat.yaml").read_text(encoding="utf-8")
+    options, halo = netlists.FlatConfig(out="x", varied=False, seed=0).options
+    for key, value in {**vars(options), "halo": halo}.items():
+        line = next(line for line in page.splitlines() if line.startswith(f"{key}: null "))
+        assert line.endswith(f"null: {value}"), key
+
+
+FOLDERS = (
+    ("evaluate", "design=toy6"),
+    ("search", "design=toy6", "time=600"),
+    ("legalise", "design=toy6"),
+    ("compare", "design=toy6", "time=600"),
+    ("sample", "design=toy6", "checkpoint=base"),
+    ("judge", "data"),
+    ("import", "--lef", "missing.lef", "--def", "missing.def"),
+    *MAKERS,
+)
+
+
+@pytest.mark.parametrize("words", FOLDERS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        ("/proc/none/x", "/proc takes no files (No such file or directory)"),
+        ("file", "file is a file, where a folder is to be"),
+        ("file/x", "/file is a file, where a folder is to be"),
+    ],
+)
+def test_folders_that_cannot_be_written_are_refused_first(words, out, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("of the user")
+    assert main([*words, f"out={out}"]) == 2
+    told = capsys.readouterr()
+    assert f"out={out}: cannot be written: " in told.err and told.err.endswith(f"{reason}\n")
+    assert told.err.count("\n") == 1 and "Errno" not in told.err
+    assert told.out == ""
+    assert contents(tmp_path) == {"file": b"of the user"} and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_folder_that_results_go_to_by_default_is_looked_at_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").write_text("of the user")
+    assert main(["search", "design=toy6", "time=600"]) == 2
+    assert "out=runs: cannot be written: runs is a file, where a folder is to be" in capsys.readouterr().err
+    assert main(["evaluate", "design=toy6"]) == 0  # writes nothing
+
+
+def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
+    assert main(["train", "--config-name", "test", "run_dir=/proc/none/x"]) == 2
+    told = capsys.readouterr().err
+    assert "run_dir=/proc/none/x: cannot be written: /proc takes no files" in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [(("describe", "toy6"), "plot"), (("export", "toy6", "--format", "plc"), "out"), (("view", "toy6"), "out")],
+)
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("none/x.png", "there is no folder none"),
+        ("/proc/x.png", "/proc takes no files (No such file or directory)"),
+        ("folder", "a folder is there, where a file is to be"),
+        ("file/x.png", "file is a file, where a folder is to be"),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_first(words, key, file, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("of the user")
+    assert main([*words, f"--{key}", file]) == 2
+    told = capsys.readouterr()
+    assert told.err.endswith(f"{key}={file}: cannot be written: {reason}\n") and told.err.count("\n") == 1
+    assert told.out == ""
+
+
+def test_a_look_leaves_nothing_behind(tmp_path):
+    check_output_folder("out", tmp_path / "a" / "b")
+    check_output_file("out", tmp_path / "c.npz")
+    check_output_file("out", tmp_path / "d" / "e.npz", makes_folder=True)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DesignError, match=r"^run_dir=.*link: cannot be written: .*link"):
+        check_output_folder("run_dir", tmp_path / "link")
