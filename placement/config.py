@@ -42,7 +42,8 @@ class Rule(NamedTuple):
 
 def one_of(names: Sequence[str]) -> Rule:
     """The rule that a value is one of `names`."""
-    right = f"one of {', '.join(names)}" if len(names) > 3 else " or ".join([", ".join(names[:-1]), names[-1]])
+    first, last = ", ".join(names[:-1]), names[-1]
+    right = f"one of {first}, {last}" if len(names) > 3 else f"{first} or {last}" if first else last
     return Rule(right, lambda value: value in names)
 
 
@@ -150,6 +151,11 @@ CHIP_COST = CostConfig(name="chip")
 """What training and search go by where nothing is said: of the two it agrees better with the flat check."""
 
 
+EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")
+"""What may place the soft macros at an episode's end: the engine's placers, or nothing."""
+EpisodeSoftPlacer = Annotated[str, one_of(EPISODE_SOFT_PLACERS)]
+
+
 @dataclasses.dataclass(frozen=True)
 class EnvConfig(Settings, group="env."):
     """The placement environment; configs/env/ says what each setting means.
@@ -161,7 +167,7 @@ class EnvConfig(Settings, group="env."):
     cost: CostConfig = CostConfig()
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
-    soft_placer: str = "analytic_fast"
+    soft_placer: EpisodeSoftPlacer = "analytic_fast"
     order: Literal["area", "connected"] = "area"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False

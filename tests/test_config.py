@@ -12,7 +12,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from placement.config import ConfigError, ExpertConfig, TrainConfig, build
+from placement.config import EPISODE_SOFT_PLACERS, ConfigError, ExpertConfig, TrainConfig, build
+from placement.engine.soft import ANNEALED, SOFT_PLACERS
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 
@@ -109,6 +110,7 @@ def test_several_designs():
         ("seed=-1", "seed=-1"),
         ("design=[]", "design"),
         ("env.dead_end_penalty=1", "below 0"),
+        ("env.soft_placer=foo", "env.soft_placer='foo': must be one of force_directed, analytic, analytic_fast, annea"),
         ("replay.name=disk", "auto, reverb or memory"),
         ("runtime.name=slurm", "local or ray"),
         ("runtime=ray replay=memory", "auto or reverb with runtime=ray"),
@@ -127,6 +129,10 @@ def test_wrong_settings_are_refused_by_name(override, message):
     with pytest.raises(ConfigError) as caught:
         build(TrainConfig, composed(*override.split()))
     assert message in str(caught.value)
+
+
+def test_an_episode_may_end_with_every_soft_placer_of_the_engine():
+    assert (*SOFT_PLACERS, ANNEALED, "none") == EPISODE_SOFT_PLACERS
 
 
 def test_a_missing_setting_is_named():

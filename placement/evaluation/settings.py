@@ -17,6 +17,7 @@ from placement.config import (
     CostConfig,
     CostWeights,
     Count,
+    EpisodeSoftPlacer,
     OrNone,
     Seed,
     Settings,
@@ -47,6 +48,10 @@ class JudgingSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_given()
+
+    def _check_given(self) -> None:
+        """Raises ConfigError where nothing says what to judge."""
         if self.design is None and getattr(self, "checkpoint", None) is None:
             raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
 
@@ -77,7 +82,7 @@ class CheckpointSettings(JudgingSettings):
 
     checkpoint: str | None = None
     samples: Count = 16
-    soft_placer: SoftPlacer | None = None
+    soft_placer: EpisodeSoftPlacer | None = None
     seed: Seed = 0
 
 
@@ -127,11 +132,9 @@ class SampleConfig(CheckpointSettings):
     plots: bool | None = True
     animation: bool | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_given(self) -> None:
         if self.checkpoint is None:
-            which = f"beam={self.beam}" if self.beam else f"samples={self.samples}"
-            raise ConfigError(f"{which}: needs checkpoint=RUN, the run folder of a trained policy")
+            raise ConfigError("checkpoint: is required: a run folder, or base")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
