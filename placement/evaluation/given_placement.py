@@ -12,7 +12,7 @@ from placement.evaluation.settings import EvaluateConfig, LegaliseConfig, Search
 from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.load import find, load
+from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import is_def, read_clustered_def
 
 SOFT_PLACER = "analytic"
@@ -32,8 +32,9 @@ def load_placement(
         DesignError: the design or the placement cannot be found or read.
     """
     assert config.design is not None
-    _check_file("placement", config.placement)
-    _check_file("initial", config.initial)
+    for key, path in (("placement", config.placement), ("initial", config.initial)):
+        if path is not None:
+            check_placement_file(key, path)
     if config.placement is not None and is_def(config.placement):
         design = load(config.design, config.initial)
         return design, placed_by_def(config.placement, config.design, design), Path(config.placement).name
@@ -60,7 +61,7 @@ def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str
     """
     real = [Path(path).resolve() for path in paths]
     for path, file in zip(paths, real, strict=True):
-        _check_file("placement", path)
+        check_placement_file("placement", path)
         if real.count(file) > 1:
             raise DesignError(f"placement={path}: is given {real.count(file)} times; once is enough")
     return {label: placed_by_file(path, name, design) for label, path in zip(_labels(real), paths, strict=True)}
@@ -76,11 +77,6 @@ def _labels(files: Sequence[Path]) -> list[str]:
     while len({own[-1] for own in parts}) == 1 and min(map(len, parts)) > 1:
         parts = [own[:-1] for own in parts]
     return ["/".join(own) for own in parts]
-
-
-def _check_file(key: str, path: str | None) -> None:
-    if path is not None and not Path(path).is_file():
-        raise DesignError(f"{key}={path}: there is no such file")
 
 
 def placed_by_file(path: str, name: str, design: Design) -> Placement:

@@ -19,6 +19,10 @@ from placement.netlist.formats.protobuf import read_located_netlist
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"
+PLACEMENT_NAMES = ("placement.plc", "best.plc", INITIAL_NAME)
+"""Of the placements that a search, a training run and a design have in their folders."""
+LISTED_DESIGNS = 5
+"""At most, in a message."""
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 
@@ -46,12 +50,12 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
     """
     path = find(netlist)
     plc = Path(initial) if initial is not None else path.parent / INITIAL_NAME
-    if not plc.is_file():
-        if initial is not None:
-            raise DesignError(f"initial={plc}: there is no such file")
+    if initial is not None:
+        check_placement_file("initial", plc)
+    elif not plc.is_file():
         raise DesignError(
-            f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: "
-            "give a placement file with initial=PATH.plc"
+            f"{path} has no {INITIAL_NAME} beside it, which would hold the canvas: put a placement file there under "
+            "that name, or, where the command has that setting, give initial=PATH.plc"
         )
     netlist_read, located = read_located_netlist(path)
     canvas, placement, lines = read_placement_lines(plc, netlist_read, located=located)
@@ -83,13 +87,18 @@ def find(netlist: str | os.PathLike[str]) -> Path:
         for name in NETLIST_NAMES:
             if (folder / name).is_file():
                 return folder / name
+    inside = _designs_in(path)
+    if inside:
+        more = ", …" if len(inside) > LISTED_DESIGNS else ""
+        listed = ", ".join(str(path / name) for name in inside[:LISTED_DESIGNS])
+        raise DesignError(f"{path}: is a folder of designs, not a design; there are {listed}{more}")
     if not is_name:
         what = (
             f"the folder holds no {' or '.join(NETLIST_NAMES)}" if path.is_dir() else "there is no such file or folder"
         )
         raise DesignError(f"{path}: {what}")
     raise DesignError(
-        f"no design {str(netlist)!r}: it is no netlist file or folder, and not in "
+        f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
         f"{', '.join(str(folder) for folder in search_folders())}; known there: {', '.join(available()) or 'none'}; "
         f"add folders of designs with {SEARCH_VARIABLE}"
     )
@@ -105,6 +114,27 @@ def available() -> list[str]:
     """The names that `find` knows."""
     names: set[str] = set()
     for folder in search_folders():
-        for name in NETLIST_NAMES:
-            names.update(found.parent.name for found in folder.glob(f"*/{name}"))
+        names.update(_designs_in(folder))
     return sorted(names)
+
+
+def _designs_in(folder: Path) -> list[str]:
+    """The names of the designs in a folder, sorted."""
+    return sorted({found.parent.name for name in NETLIST_NAMES for found in folder.glob(f"*/{name}")})
+
+
+def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
+    """Raises DesignError unless there is a file, naming a placement where `path` is a folder with one.
+
+    Args:
+        key: the setting that gives the path.
+        path: of a placement file.
+    """
+    folder = Path(path)
+    if folder.is_file():
+        return
+    if not folder.is_dir():
+        raise DesignError(f"{key}={path}: there is no such file")
+    found = next((folder / name for name in PLACEMENT_NAMES if (folder / name).is_file()), None)
+    hint = f"did you mean {key}={found}?" if found is not None else "give a placement file"
+    raise DesignError(f"{key}={path}: is a folder; {hint}")

@@ -97,6 +97,11 @@ def test_files_are_written_where_asked(tmp_path):
     [
         (["design=no_such_design"], "no design 'no_such_design'"),
         (["design=toy6", "placement=missing.plc"], "placement=missing.plc: there is no such file"),
+        (
+            ["design=toy6", "placement=found"],
+            "placement=found: is a folder; did you mean placement=found/placement.plc?",
+        ),
+        (["design=toy6", "placement=."], "placement=.: is a folder; give a placement file"),
         (["design=toy6", "placement=broken.plc"], "broken.plc:2:"),
         (["design=toy6", "cost.wirelength=-1"], "evaluate.py: cost.wirelength=-1"),
         (["desing=toy6"], "Could not override 'desing'"),
@@ -106,6 +111,8 @@ def test_files_are_written_where_asked(tmp_path):
 )
 def test_mistakes_are_told_in_one_line(tmp_path, arguments, message):
     (tmp_path / "broken.plc").write_text("# Columns : 4\nthis is no placement\n")
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "placement.plc").touch()
     result = run(*arguments, folder=tmp_path)
     assert result.returncode == 2
     assert message in result.stderr
@@ -205,7 +212,7 @@ def test_a_known_optimum_gives_a_gap(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("beam=2",), "beam=2: needs checkpoint=RUN"),
+        (("beam=2",), "checkpoint: is required: a run folder, or base"),
         (("beam=-1",), "beam=-1: must be at least 0"),
         (("flips=true", "search=refine"), "flips=true: a search mirrors macros itself"),
         (("search=fly",), "search='fly': must be one of refine, anneal, mixed_size, legalise"),

@@ -64,12 +64,28 @@ def test_refusals_say_where_and_what(folder: Path) -> None:
         load("nothing")
     with pytest.raises(DesignError, match="there is no such file or folder"):
         load(folder / "nothing" / "netlist.pb.txt")
+    (folder / "empty").mkdir()
     with pytest.raises(DesignError, match=r"the folder holds no netlist\.pb\.txt"):
-        load(folder)
-    with pytest.raises(DesignError, match=r"no initial\.plc beside it.*initial=PATH\.plc"):
+        load(folder / "empty")
+    with pytest.raises(DesignError, match=r"no initial\.plc beside it.*put a placement file there.*initial=PATH\.plc"):
         load("unplaced")
     with pytest.raises(DesignError, match=r"initial=.*absent\.plc: there is no such file"):
         load("mine", folder / "absent.plc")
+    with pytest.raises(DesignError, match=r"initial=.*mine: is a folder; did you mean initial=.*mine/initial\.plc\?"):
+        load("mine", folder / "mine")
+
+
+def test_a_folder_of_designs_names_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DesignError, match=f"{folder}: is a folder of designs.*{folder}/mine, {folder}/unplaced$"):
+        load(folder)
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(DesignError, match=f"^{folder.name}: is a folder of designs.*; there are {folder.name}/mine, "):
+        load(folder.name)
+    for number in range(9):
+        (folder / f"a{number}").mkdir()
+        (folder / f"a{number}" / "netlist.pb.txt").touch()
+    with pytest.raises(DesignError, match=f"{folder.name}/a4, …$"):
+        load(folder.name)
 
 
 @pytest.mark.parametrize(
