@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import hydra
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from placement.cli.composition import composition_message
 from placement.cli.help import command_help
 from placement.cli.options import option_overrides
 from placement.cli.refusal import Refusal
-from placement.config import RENAMED, ConfigError, build
+from placement.config import ConfigError, build
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder
 from placement.report.metrics import Metrics, json_line
@@ -141,13 +142,7 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
     except (HydraException, OmegaConfBaseException) as error:
         if wants_traceback:
             raise
-        if isinstance(error, OverrideParseException):
-            hint = "special characters need quotes: 'placement=\"a=b.plc\"'"
-            return _told(title, f"cannot read {error.override!r}; {hint}")
-        for old, new in RENAMED.items():
-            if any(argument.lstrip("+").startswith(f"{old}=") for argument in arguments):
-                return _told(title, f"{old}: is called {new} now")
-        return _told(title, f"{str(error).splitlines()[0]} ({title} --help lists the settings)")
+        return _told(title, composition_message(error, title, config, arguments))
     finally:
         gc.enable()
         sys.argv = before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -20,14 +20,31 @@ def command_help(title: str, config: str, arguments: Sequence[str] = (), *, form
         arguments: of the command line; those of the form `group=option` choose what is shown of a group.
         form: of the arguments, for the line of usage.
     """
-    chosen = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
     lines = [f"usage: {title} {form}", "", *_introduction(config), "", "Settings, defaults and meanings:", ""]
-    return "\n".join([*lines, *_settings(config, chosen)])
+    return "\n".join([*lines, *_settings(config, _chosen(arguments))])
 
 
 def about(config: str) -> str:
     """What a command does, in a line."""
     return _introduction(config)[0]
+
+
+def setting_keys(config: str, arguments: Sequence[str] = ()) -> list[str]:
+    """The dotted keys of a command's settings and of their groups; arguments as `command_help` takes them."""
+    values: Any = OmegaConf.to_container(OmegaConf.create("\n".join(_settings(config, _chosen(arguments)))))
+    return list(_keys(values))
+
+
+def _keys(values: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        yield f"{at}{key}"
+        if isinstance(value, Mapping):
+            yield from _keys(value, f"{at}{key}.")
+
+
+def _chosen(arguments: Sequence[str]) -> dict[str, str]:
+    """The values of `key=value` by their keys."""
+    return dict(argument.split("=", 1) for argument in arguments if "=" in argument)
 
 
 def _read(name: str) -> str:

@@ -12,7 +12,7 @@ from placement.cli.help import about
 
 _UNGROUPED = {"env.": "", "anneal.": ""}
 _COMMANDS = (
-    Command("train", "placement.cli.train:main", "config"),
+    Command("train", "placement.cli.train:main", "config", names={}),
     Command("evaluate", "placement.evaluation.placement_evaluation:evaluate_placement", "evaluate"),
     Command("sample", "placement.evaluation.policy_evaluation:evaluate_policy", "sample"),
     Command("search", "placement.evaluation.search_evaluation:evaluate_search", "search"),

@@ -10,6 +10,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from placement.cli.command import _settings, overrides
+from placement.cli.composition import nearest
+from placement.cli.help import setting_keys
 from placement.cli.main import COMMANDS, main
 from placement.config import TrainConfig, build
 from placement.netlist.load import data_folder
@@ -44,6 +46,12 @@ def test_help_lists_every_setting(name, capsys):
     assert "defaults:" not in text and "hydra:" not in text
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_keys_that_may_be_suggested_are_the_settings(name):
+    keys = setting_keys(COMMANDS[name].config)
+    assert {key for key in keys if "." not in key} == {field.name for field in dataclasses.fields(settings_of(name))}
+
+
 def test_help_shows_the_chosen_option_of_a_group(capsys):
     assert main(["train", "--help", "runtime=ray"]) == 0
     assert "  heartbeat_seconds: 1.0  # " in capsys.readouterr().out
@@ -70,7 +78,12 @@ def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
         (["fly"], "no command 'fly'; there are train, evaluate"),
         (["evaluate"], "evaluate: design: is required"),
         (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
-        (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'"),
+        (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'. ("),
+        (["evaluate", "design=toy6", "placment=x"], "Could not override 'placment'. Did you mean 'placement'?"),
+        (["search", "design=toy6", "env.cost=proxy"], "Could not override 'env.cost'. Did you mean 'cost'?"),
+        (["sample"], "sample: checkpoint: is required: a run folder, or base"),
+        (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),
+        (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
         (["search", "design=toy6", "anneal.shelve=false"], "search: anneal.shelve: is called anneal.repack now"),
         (["search", "design=toy6", "anneal.starts=[shelves]"], "anneal.starts='shelves': must be packed, its new name"),
         (["search", "design=toy6", "method=fly"], "search: method='fly': must be one of refine, anneal, mixed_size"),
@@ -83,6 +96,15 @@ def test_a_mistake_ends_in_one_line(words, message, capsys):
     told = capsys.readouterr()
     assert message in told.err and told.err.count("\n") == 1
     assert told.out == ""
+
+
+def test_the_nearest_key_goes_by_its_last_part():
+    known = ["env", "env.cost", "env.cost.name", "policy", "policy.name", "runtime.actors", "seed"]
+    assert nearest("sed", known) == "seed"
+    assert nearest("env.seeds", known) == "seed"
+    assert nearest("cost.name", known) == "env.cost.name"
+    assert nearest("plicy.name", known) == "policy.name"
+    assert nearest("runtime.shards", known) is None  # a group in common is no likeness
 
 
 def test_arguments_as_hydra_takes_them():
