@@ -26,7 +26,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import write_design
-from placement.netlist.load import find, load
+from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import is_def, read_clustered_def
 from placement.training.interruption import Interruption
 
@@ -153,8 +153,7 @@ def named_files(paths: Sequence[str]) -> list[tuple[str, str]]:
     """
     names = [Path(path).name.split(".")[0] for path in paths]
     for name, path in zip(names, paths, strict=True):
-        if not Path(path).is_file():
-            raise DesignError(f"given={path}: there is no such file")
+        check_placement_file("given", path)
         if names.count(name) > 1:
             raise DesignError(f"given={path}: {names.count(name)} files are called {name}; each needs its own name")
     return list(zip(names, paths, strict=True))

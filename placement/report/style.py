@@ -76,7 +76,7 @@ def head(figure: Figure, title: str, line: str = "", *, left: float = MARGIN) ->
     text = figure.text(s=title, size=TITLE_SIZE, weight="bold", color=INK, **place)
     excess = text.get_window_extent().width / ((width - left - MARGIN) * figure.dpi)
     if excess > 1:
-        text.set_size(TITLE_SIZE / excess)
+        text.set_fontsize(TITLE_SIZE / excess)
     if line:
         head_line(figure, line, left=left)
 

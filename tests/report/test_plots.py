@@ -115,4 +115,4 @@ def test_a_long_title_ends_within_the_figure(title):
     figure = plots.plot_placement(four_macros(), title=title)
     box = figure.texts[0].get_window_extent()
     assert box.x1 <= figure.get_size_inches()[0] * figure.dpi
-    assert (figure.texts[0].get_size() < style.TITLE_SIZE) == (title != "short")
+    assert (figure.texts[0].get_fontsize() < style.TITLE_SIZE) == (title != "short")
