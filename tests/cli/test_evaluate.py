@@ -18,7 +18,7 @@ from placement.search.legaliser import fits
 from tests.support.command import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYS = ["wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
+KEYS = ["cost", "wirelength", "wirelength_cost", "density_cost", "congestion_cost", "proxy_cost", "overlaps", "outside"]
 SECONDS = 300
 
 
@@ -43,7 +43,7 @@ def test_shipped_design_prints_the_exact_costs_and_writes_nothing(tmp_path):
     values = last_json(run_alone("design=toy6", "json=true", "cost.density=2", folder=tmp_path))
     costs = proxy_cost(load("toy6"))
     assert list(values) == KEYS
-    assert [values[key] for key in KEYS[:4]] == list(costs[:4]), "to the last bit"
+    assert [values[key] for key in KEYS[1:5]] == list(costs[:4]), "to the last bit"
     expected = costs.wirelength_cost + 2 * costs.density_cost + 0.5 * costs.congestion_cost
     assert values["proxy_cost"] == pytest.approx(expected, rel=1e-12)
     assert list(tmp_path.iterdir()) == []

@@ -130,7 +130,8 @@ def test_the_shorter_of_the_packed_beginnings_counts_if_it_converged(
         left = [true._replace(wirelength=w, converged=c, seconds=1.0) for w, c in zip(lengths, converged, strict=True)]
         monkeypatch.setattr(full_check, "flat_check", lambda *_, left=left, **__: left.pop(0))
         found = checker(imported).dense(imported.design.initial)
-        assert (found.wirelength, found.seconds) == (expected, 2.0)
+        assert found.wirelength == expected
+        assert found.seconds >= 2.0  # of both, and of spreading the clusters
 
 
 def test_cells_that_fly_apart_from_the_clusters_begin_in_the_middle(

@@ -157,7 +157,7 @@ def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design
     costs = [proxy_cost(design, one, weights=weights).proxy_cost for one in (start.placement, placed_anew)]
     assert costs[0] <= costs[1]
     (scattered,) = make_starts(design, AnnealConfig(starts=("random",)), 0, weights)
-    assert costs[0] < 0.8 * proxy_cost(design, scattered.placement, weights=weights).proxy_cost
+    assert costs[0] < 0.9 * proxy_cost(design, scattered.placement, weights=weights).proxy_cost
 
 
 def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(design, monkeypatch):
