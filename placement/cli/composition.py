@@ -35,7 +35,8 @@ def composition_message(error: Exception, title: str, config: str, arguments: Se
             return f"{old}: is called {new} now"
     first = str(error).splitlines()[0]
     unknown = re.fullmatch(r"Could not override '([\w.]+)'\.", first)
-    near = nearest(unknown[1], setting_keys(config, arguments)) if unknown else None
+    known = setting_keys(config, arguments)
+    near = nearest(unknown[1], known) if unknown and unknown[1] not in known else None
     suggestion = f" Did you mean {near!r}?" if near is not None else ""
     return f"{first}{suggestion} ({title} --help lists the settings)"
 

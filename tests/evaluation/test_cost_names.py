@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from rich.console import Console
 
 from placement.cli.main import main
+from placement.config import CostConfig
+from placement.engine.costs import proxy_cost
 from placement.evaluation import given_placement, search_evaluation
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
@@ -29,6 +32,14 @@ def test_search_goes_by_the_chip_cost_and_evaluate_by_the_published_one(capsys: 
         assert main([command, "--help"]) == 0
         names = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  name: ")]
         assert [line.split()[1] for line in names] == [cost]
+
+
+def test_a_cost_and_its_weights_are_given_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "design=toy6", "cost=chip", "cost.density=3", "json=true"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    weights = CostConfig(name="chip", density=3.0).weights()
+    assert found["cost"] == "chip"
+    assert found["proxy_cost"] == proxy_cost(load("toy6"), weights=weights).proxy_cost
 
 
 def test_comparisons_name_the_cost() -> None:
