@@ -70,11 +70,11 @@ def outside(netlist: Netlist, macros: Placement, core: Core, tracks: np.ndarray,
     counted, degree = counted_nets(netlist), np.diff(netlist.net_start)
     tree = counted * np.clip(0.55 + 0.05 * degree, 1, 4)
     gcells = (end[0] - first[0]) * (end[1] - first[1]) * size[0] * size[1]
-    free = 1 - _covered(netlist, macros, core)
+    covered = _covered(netlist, macros, core)
     over, fullest = [], []
     for (low, high), track, block in zip(sides, tracks, blocked, strict=True):
         demand = _spread(tree * (high - low) / gcells, first, end)
-        room = track - block * (1 - free)
+        room = track - block * covered
         over.append(float(np.maximum(demand - room, 0).sum() / demand.sum()))
         fullest.append((demand / room).ravel())
     ranked = np.sort(np.concatenate(fullest))
@@ -98,9 +98,7 @@ def _spread(amount: np.ndarray, first: tuple[np.ndarray, ...], end: tuple[np.nda
 
 def _covered(netlist: Netlist, macros: Placement, core: Core) -> np.ndarray:
     """[128, 128]: the share of each gcell under macros."""
-    covered, edge = np.zeros((_GRID, _GRID)), np.arange(_GRID)
-    hard = netlist.hard
-    shares = []
+    hard, edge, shares = netlist.hard, np.arange(_GRID), []
     for at, side, corner, whole in (
         (macros.x, netlist.width, core.x, core.width),
         (macros.y, netlist.height, core.y, core.height),
@@ -108,8 +106,7 @@ def _covered(netlist: Netlist, macros: Placement, core: Core) -> np.ndarray:
         step = whole / _GRID
         low, high = ((at - corner + sign * side / 2)[hard, None] / step for sign in (-1, 1))
         shares.append(np.clip(np.minimum(edge + 1, high) - np.maximum(edge, low), 0, None))
-    covered = shares[0].T @ shares[1]
-    return np.minimum(covered, 1)
+    return np.minimum(shares[0].T @ shares[1], 1)
 
 
 def tracks_of(canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
