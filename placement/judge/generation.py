@@ -98,12 +98,13 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
     Returns:
         The number of samples that were made now.
     """
+    given = _given_placements(task)
     if not is_design(task.folder):
         _write_design(task)
     design = load(str(task.folder))
     made, truth = 0, None
     known = {_places(design, sample.placement): sample.name for sample in read_samples(task.folder)[1]}
-    for name, place in _placements(task, design):
+    for name, place in [*given, *_recipes(task, design)]:
         if (task.folder / SAMPLES_NAME / f"{name}.npz").exists():
             continue
         if stopped():
@@ -135,14 +136,25 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
     return made
 
 
-def _placements(task: Task, design: Design) -> Iterator[tuple[str, Callable[[], Placement]]]:
-    """Names and makers: of the given placements, whose files are all read first, then of the recipes."""
+def _given_placements(task: Task) -> list[tuple[str, Callable[[], Placement]]]:
+    """Names of samples and what makes their placements, of the files that were given; reads all of them.
+
+    Raises:
+        DesignError: a file cannot be used.
+    """
+    files = named_files(task.config.given)
+    if not files:
+        return []
+    assert task.given is not None  # `DataConfig` sees to that
+    folder, design = find(task.given).parent, load(task.given)
+    return [(f"given-{name}", _made_already(_read_placement(path, folder, design))) for name, path in files]
+
+
+def _recipes(task: Task, design: Design) -> list[tuple[str, Callable[[], Placement]]]:
+    """The same of the recipes, whose placements are not made yet."""
     config = task.config
-    given = {f"given-{name}": _read_placement(path, task.folder, design) for name, path in named_files(config.given)}
-    for name, placement in given.items():
-        yield name, functools.partial(_itself, placement)
-    for recipe in recipes(config.placements, seed=task.seed, spacings=config.spacings):
-        yield recipe.name, functools.partial(make_placement, design, recipe, moves=config.moves)
+    found = recipes(config.placements, seed=task.seed, spacings=config.spacings)
+    return [(one.name, functools.partial(make_placement, design, one, moves=config.moves)) for one in found]
 
 
 def named_files(paths: Sequence[str]) -> list[tuple[str, str]]:
@@ -165,8 +177,8 @@ def _read_placement(path: str, folder: Path, design: Design) -> Placement:
     return read_placement(path, design.netlist, located=design.initial)[1]
 
 
-def _itself(placement: Placement) -> Placement:
-    return placement
+def _made_already(placement: Placement) -> Callable[[], Placement]:
+    return lambda: placement
 
 
 def _places(design: Design, placement: Placement) -> bytes:

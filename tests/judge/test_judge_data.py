@@ -163,6 +163,7 @@ def test_given_placements_that_cannot_be_read_are_refused(made, tmp_path, files,
     config = small(tmp_path / "out", designs=(str(design_folders(made)[0]),), given=paths)
     with pytest.raises(DesignError, match=told):
         make_data(config, Console(quiet=True))
+    assert list(tmp_path.glob("out/*")) == []
 
 
 def test_given_placements_need_their_design(tmp_path):
