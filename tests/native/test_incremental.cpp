@@ -11,8 +11,16 @@ using namespace placement;
 
 namespace {
 
+enum class NetWeights { fractions, whole, huge };
+
+double draw_weight(NetWeights weights, Random& random) {
+  if (weights == NetWeights::fractions) return 0.5 + random.fraction();
+  const double whole = 1.0 + static_cast<double>(random.below(5));
+  return weights == NetWeights::whole ? whole : 1e8 * whole;
+}
+
 // Hard and soft macros of many sizes and nets of 2 to 12 pins on a grid of more than 64 columns.
-std::shared_ptr<const Design> wide_design(int columns, int rows, int smoothing) {
+std::shared_ptr<const Design> wide_design(int columns, int rows, int smoothing, NetWeights weights) {
   auto design = std::make_shared<Design>();
   design->canvas = {700.0, 90.0, columns, rows, 5.0, 7.0, 2.0, 3.0, smoothing, 0.0};
   Random random(static_cast<std::uint64_t>(columns * 31 + smoothing));
@@ -39,33 +47,60 @@ std::shared_ptr<const Design> wide_design(int columns, int rows, int smoothing) 
     const int pins = 2 + static_cast<int>(random.below(net % 5 == 0 ? 11 : 4));
     for (int pin = 0; pin < pins; ++pin) design->net_pins.push_back(static_cast<std::int32_t>(random.below(2 * kNodes)));
     design->net_start.push_back(static_cast<std::int32_t>(design->net_pins.size()));
-    design->net_weight.push_back(0.5 + random.fraction());
+    design->net_weight.push_back(draw_weight(weights, random));
   }
   return design;
 }
 
-void check_walk(int columns, int rows, int smoothing, const Weights& weights, std::uint64_t rounds = 60) {
-  const auto design = wide_design(columns, rows, smoothing);
+void check_same(const IncrementalCost& moved, CostEvaluator& full, bool with_maps) {
+  const Costs expected = full.evaluate(moved.x().data(), moved.y().data(), moved.orientation().data(), moved.weights());
+  CHECK(moved.costs().wirelength == expected.wirelength);
+  CHECK(moved.costs().density_cost == expected.density_cost);
+  CHECK(moved.costs().congestion_cost == expected.congestion_cost);
+  for (int cell = 0; with_maps && cell < moved.design().canvas.cells(); ++cell) {
+    CHECK(moved.vertical_map()[cell] == full.vertical_map()[cell]);
+    CHECK(moved.horizontal_map()[cell] == full.horizontal_map()[cell]);
+  }
+}
+
+void check_walk(const std::shared_ptr<const Design>& design, const Weights& weights, std::uint64_t rounds = 60) {
   IncrementalCost moved(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
                         weights);
   CostEvaluator full(design);
+  const bool with_maps = weights.name == CostName::proxy;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     random_walk(moved, 1 + static_cast<std::int64_t>(round), round, 0.4);
-    const Costs expected = full.evaluate(moved.x().data(), moved.y().data(), moved.orientation().data(), weights);
-    CHECK(moved.costs().wirelength == expected.wirelength);
-    CHECK(moved.costs().density_cost == expected.density_cost);
-    CHECK(moved.costs().congestion_cost == expected.congestion_cost);
-    if (weights.name == CostName::chip) continue;
-    for (int cell = 0; cell < design->canvas.cells(); ++cell) {
-      CHECK(moved.vertical_map()[cell] == full.vertical_map()[cell]);
-      CHECK(moved.horizontal_map()[cell] == full.horizontal_map()[cell]);
-    }
+    check_same(moved, full, with_maps);
+  }
+}
+
+// The maps are asked for while a proposal is pending, which is then accepted or taken back.
+void check_pending(const std::shared_ptr<const Design>& design) {
+  IncrementalCost moved(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  CostEvaluator full(design);
+  Random random(3);
+  for (int i = 0; i < 120; ++i) {
+    NodeMove move = moved.at(static_cast<int>(10 * random.below(6) + random.below(9)));
+    move.x = design->canvas.width * random.fraction();
+    move.y = design->canvas.height * random.fraction();
+    moved.propose(&move, 1);
+    if (i % 3 != 0) moved.refresh_maps();
+    check_same(moved, full, i % 3 != 0);
+    if (i % 2 == 0) moved.accept();
+    else moved.undo();
+    check_same(moved, full, true);
+  }
+}
+
+void check_walk(int columns, int rows, int smoothing, const Weights& weights, std::uint64_t rounds = 60) {
+  for (const NetWeights nets : {NetWeights::fractions, NetWeights::whole}) {
+    check_walk(wide_design(columns, rows, smoothing, nets), weights, rounds);
   }
 }
 
 // Draws proposals with limits near their costs; a second one of the same moves says what they cost.
-void check_limits(const Weights& weights, int smoothing) {
-  const auto design = wide_design(70, 9, smoothing);
+void check_limits(const Weights& weights, int smoothing, NetWeights nets) {
+  const auto design = wide_design(70, 9, smoothing, nets);
   const double* x = design->initial_x.data();
   const double* y = design->initial_y.data();
   IncrementalCost cost(design, x, y, design->initial_orientation.data(), weights);
@@ -108,8 +143,10 @@ void check_limits(const Weights& weights, int smoothing) {
 }  // namespace
 
 TEST(a_proposal_is_refused_only_where_its_cost_is_above_the_limit) {
-  for (const int smoothing : {0, 2}) check_limits({}, smoothing);
-  check_limits({1.0, 1.0, 1.0, CostName::chip}, 2);
+  for (const int smoothing : {0, 2}) {
+    for (const NetWeights nets : {NetWeights::fractions, NetWeights::whole}) check_limits({}, smoothing, nets);
+  }
+  check_limits({1.0, 1.0, 1.0, CostName::chip}, 2, NetWeights::fractions);
 }
 
 TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
@@ -118,6 +155,17 @@ TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
   for (const int smoothing : {0, 2}) check_walk(200, 30, smoothing, {});  // some moves are scanned, others are followed
   check_walk(700, 90, 2, {}, 20);  // so large that few moves are scanned
   check_walk(3, 2, 1, {});
+}
+
+TEST(demands_that_are_too_large_for_whole_numbers_are_summed_all_the_same) {
+  check_walk(wide_design(70, 9, 2, NetWeights::huge), {});
+}
+
+TEST(maps_are_those_of_a_pending_proposal_and_of_what_stands_after_it) {
+  for (const NetWeights nets : {NetWeights::fractions, NetWeights::whole}) {
+    for (const int smoothing : {0, 1, 2, 5}) check_pending(wide_design(70, 9, smoothing, nets));
+    check_pending(wide_design(200, 30, 2, nets));
+  }
 }
 
 TEST(moves_and_undos_leave_the_chip_cost_of_a_full_evaluation) {

@@ -48,7 +48,7 @@ void CongestionFloor::price_side(const GridAxis& axis, int first, std::vector<do
       double price = 0;
       const int last = std::min(length - 1, i + reach_);
       for (int j = std::max(0, i - reach_); j <= last; ++j) price += prices[j];
-      line_[i] += price * axis.weights[i];
+      line_[i] += price * (axis.shares[i] * axis.per_part);
       sums[line * length + i] = line_[i];
       block[line * length + i] = prices[i] * axis.block_share;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
@@ -10,12 +11,19 @@
 namespace placement {
 namespace {
 
-std::vector<double> weights(int length, int reach, double per_capacity) {
-  std::vector<double> each(length);
-  for (int i = 0; i < length; ++i) {
-    each[i] = per_capacity / (std::min(length - 1, i + reach) - std::max(0, i - reach) + 1);
-  }
-  return each;
+constexpr int kMostParts = 10000;  // of a gcell's demand; up to a reach of 4 there are 2,520
+
+// The gcells that share the demand of gcell i of a line.
+int sharers(int length, int reach, int i) { return std::min(length - 1, i + reach) - std::max(0, i - reach) + 1; }
+
+GridAxis make_axis(int lines, int length, int reach, double per_capacity, double block_share) {
+  int parts = 1;  // that each number of sharers divides
+  for (int i = 0; i < length && parts <= kMostParts; ++i) parts = std::lcm(parts, sharers(length, reach, i));
+  const bool whole = parts <= kMostParts;
+  if (!whole) parts = 1;
+  GridAxis axis{lines, length, block_share, std::vector<double>(length), per_capacity / parts, whole};
+  for (int i = 0; i < length; ++i) axis.shares[i] = static_cast<double>(parts) / sharers(length, reach, i);
+  return axis;
 }
 
 // Four doubles at a time; lane by lane the arithmetic is the scalar one.
@@ -27,18 +35,20 @@ Four load(const double* from) {
 }
 
 // Five gcells share; the last four may overlap those before: what they are made of stays.
-void smooth_five(const double* shared, const double* blocked, double block_share, int count, double* map) {
+void smooth_five(const double* shared, const GridAxis& axis, const double* blocked, int count, double* map) {
   if (count < 4) {
     for (int i = 0; i < count; ++i) {
-      map[i] = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4] + blocked[i] * block_share;
+      const double sum = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4];
+      map[i] = sum * axis.per_part + blocked[i] * axis.block_share;
     }
     return;
   }
-  const Four zero = {0, 0, 0, 0}, share = zero + block_share;
+  const Four zero = {0, 0, 0, 0}, share = zero + axis.block_share, per_part = zero + axis.per_part;
   for (int i = 0;; i = std::min(i + 4, count - 4)) {
     const double* at = shared + i;
-    const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4) + load(blocked + i) * share;
-    std::memcpy(map + i, &sum, sizeof sum);
+    const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4);
+    const Four values = sum * per_part + load(blocked + i) * share;
+    std::memcpy(map + i, &values, sizeof values);
     if (i == count - 4) return;
   }
 }
@@ -50,15 +60,14 @@ int smoothing_reach(const Canvas& canvas) {
 }
 
 GridAxis vertical_axis(const Canvas& canvas) {
-  const double per_capacity = 1.0 / (canvas.cell_width() * canvas.routes_vertical);
-  return {canvas.rows, canvas.columns, per_capacity, canvas.macro_routes_vertical / canvas.routes_vertical,
-          weights(canvas.columns, smoothing_reach(canvas), per_capacity)};
+  return make_axis(canvas.rows, canvas.columns, smoothing_reach(canvas), 1.0 / (canvas.cell_width() * canvas.routes_vertical),
+                   canvas.macro_routes_vertical / canvas.routes_vertical);
 }
 
 GridAxis horizontal_axis(const Canvas& canvas) {
-  const double per_capacity = 1.0 / (canvas.cell_height() * canvas.routes_horizontal);
-  return {canvas.columns, canvas.rows, per_capacity, canvas.macro_routes_horizontal / canvas.routes_horizontal,
-          weights(canvas.rows, smoothing_reach(canvas), per_capacity)};
+  return make_axis(canvas.columns, canvas.rows, smoothing_reach(canvas),
+                   1.0 / (canvas.cell_height() * canvas.routes_horizontal),
+                   canvas.macro_routes_horizontal / canvas.routes_horizontal);
 }
 
 // Both the densest tenth of the gcells and, of the two congestion maps, the busiest twentieth.
@@ -109,7 +118,7 @@ void GridCost::fill(const GridAxis& axis, const double* steps, const double* blo
     for (int i = 0; i < axis.length; ++i) running[i] += steps[i];
     double* map = congestion_.data() + at;
     if (reach_ == 0) {  // as cheap as looking for what changed
-      for (int i = 0; i < axis.length; ++i) map[i] = running[i] * axis.per_capacity + block[i] * axis.block_share;
+      for (int i = 0; i < axis.length; ++i) map[i] = running[i] * axis.per_part + block[i] * axis.block_share;
       continue;
     }
     int first = 0, last = axis.length;
@@ -127,19 +136,19 @@ void GridCost::fill(const GridAxis& axis, const double* steps, const double* blo
     last = std::min(axis.length, last + reach_);
     double* shared = shared_.data() + reach_;
     const int low = std::max(0, first - reach_), high = std::min(axis.length, last + reach_);
-    for (int i = low; i < high; ++i) shared[i] = demand[i] * axis.weights[i];
+    for (int i = low; i < high; ++i) shared[i] = demand[i] * axis.shares[i];
     if (high == axis.length) std::fill_n(shared + high, reach_, 0.0);  // the other axis' lines may be longer
-    smooth_line(shared_.data() + first, reach_, blocked + first, axis.block_share, last - first, map + first);
+    smooth_line(shared_.data() + first, reach_, axis, blocked + first, last - first, map + first);
   }
 }
 
-void smooth_line(const double* shared, int reach, const double* blocked, double block_share, int count, double* map) {
-  if (reach == 2) return smooth_five(shared, blocked, block_share, count, map);
+void smooth_line(const double* shared, int reach, const GridAxis& axis, const double* blocked, int count, double* map) {
+  if (reach == 2) return smooth_five(shared, axis, blocked, count, map);
   for (int i = 0; i < count; ++i) map[i] = 0.0 + shared[i];
   for (int offset = 1; offset <= 2 * reach; ++offset) {
     for (int i = 0; i < count; ++i) map[i] += shared[i + offset];
   }
-  for (int i = 0; i < count; ++i) map[i] += blocked[i] * block_share;
+  for (int i = 0; i < count; ++i) map[i] = map[i] * axis.per_part + blocked[i] * axis.block_share;
 }
 
 }  // namespace placement

@@ -1,12 +1,25 @@
 #include "cost/incremental.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace placement {
 namespace {
 
 constexpr std::int64_t kMostWasted = 4;  // proposals evaluated in vain before the chip cost's full gcells are taken anew
+
+// A bound of a gcell's demand; NaN where a net's is not a whole number. A net of n points has n − 1 branches.
+double most_demand(const CompactNets& nets) {
+  double most = 0;
+  for (int net = 0; net < nets.nets(); ++net) {
+    const double weight = nets.route_weight[net];
+    if (weight != std::trunc(weight)) return std::numeric_limits<double>::quiet_NaN();
+    most += weight * (nets.net_start[net + 1] - nets.net_start[net] - 1);
+  }
+  return most;
+}
 
 }  // namespace
 
@@ -37,6 +50,7 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
     spreads_.resize(nets_->nets());
   } else {
     maps_ = std::make_unique<LiveMaps>(design_->canvas);
+    if (maps_->scans_whole(most_demand(*nets_))) whole_steps_ = std::make_unique<WholeRouteSteps>(design_->canvas);
     floor_ = std::make_unique<CongestionFloor>(design_->canvas, weights_);
     if (!floor_->is_valid()) floor_.reset();
   }
@@ -69,6 +83,8 @@ void IncrementalCost::index_nets() {
 
 void IncrementalCost::reset(const double* x, const double* y, const std::int8_t* orientation) {
   pending_ = false;
+  is_behind_ = false;
+  is_whole_behind_ = true;
   steps_.clear();
   cover_.clear();
   if (chip_) chip_->clear();
@@ -170,10 +186,18 @@ void IncrementalCost::change_nets(const NodeMove* moves, int count) {
   for (const CellBox& box : boxes_) maps_->block_changed(box);
   maps_changed_ = propose_routes(moves, count) | blocks_changed_;
   if (maps_changed_) {
-    if (scans_all_) maps_->update_all(steps_, cover_);
+    if (scans_whole_) maps_->update_all(*whole_steps_, cover_);
+    else if (scans_all_) maps_->update_all(steps_, cover_);
     else maps_->update(steps_, cover_);
   }
   sum_up(maps_changed_);
+}
+
+// The maps and the steps that the proposal did not change follow it.
+void IncrementalCost::keep_routes() {
+  if (scans_whole_) maps_->draw(*whole_steps_, cover_);
+  is_behind_ = scans_whole_;
+  is_whole_behind_ = !scans_whole_;
 }
 
 // Takes back what the macros, proposed at `moves`, cover.
@@ -221,7 +245,8 @@ void IncrementalCost::undo() {
     chip_->wires().add(spread, 1.0);
   }
   if (chip_) chip_->wires().take_blocked();
-  if (maps_) steps_.undo();
+  if (maps_ && scans_whole_) whole_steps_->undo();
+  else if (maps_) steps_.undo();
   if (maps_ && maps_changed_) maps_->undo();
   costs_ = old_costs_;
 }
@@ -263,7 +288,8 @@ CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
 }
 
 void IncrementalCost::refresh_maps() {
-  if (!chip_) return;  // maps_ is up to date
+  if (maps_ && pending_ && scans_whole_) maps_->draw(*whole_steps_, cover_);
+  if (maps_) return;
   steps_.clear();      // the chip cost's own maps say nothing of rows and columns
   cover_.clear();
   for (int net = 0; net < nets_->nets(); ++net) route(net);

@@ -36,6 +36,7 @@ class IncrementalCost {
   bool propose_within(const NodeMove* moves, int count, double limit);
   void accept() {
     pending_ = false;
+    if (maps_ && maps_changed_) keep_routes();
     is_floor_standing_ = false;
     standing_excess_ += floor_rise_;
     ++accepted_;
@@ -78,10 +79,11 @@ class IncrementalCost {
   void route(int net);
   void mark_points(int node, std::uint8_t moved);
   bool changes_many(const NodeMove* moves, int count) const;
-  template <bool kLogged>
-  void renew_nets();
-  template <int kPoints, bool kLogged>
-  void renew_net(int net, bool routed);
+  template <bool kLogged, typename Steps>
+  void renew_nets(Steps& steps);
+  template <int kPoints, bool kLogged, typename Steps>
+  void renew_net(int net, bool routed, Steps& steps);
+  void keep_routes();
   bool propose_routes(const NodeMove* moves, int count);
   void find_spreads(const NodeMove* moves, int count);
   void propose_spreads();
@@ -133,6 +135,8 @@ class IncrementalCost {
   MacroCover cover_;
   std::unique_ptr<LiveMaps> maps_;  // of the proxy cost only
   std::unique_ptr<CongestionFloor> floor_;  // the same
+  std::unique_ptr<WholeRouteSteps> whole_steps_;  // the same, where they fit; for proposals that change many gcells
+  bool is_behind_ = false, is_whole_behind_ = true;  // steps_, whole_steps_ are not as the placement stands
   double standing_excess_ = 0;        // bound of the excess as the placement stands, µm; of the chip cost only
   double standing_floor_ = 0;         // of the placement as it stands
   bool is_floor_standing_ = false;    // standing_floor_ is up to date
@@ -155,7 +159,8 @@ class IncrementalCost {
   std::vector<CellBox> boxes_;          // that hard macros left and met
   std::vector<NodeMove> proposed_;      // workspace of undo()
   bool density_changed_ = false, blocks_changed_ = false, maps_changed_ = false;
-  bool scans_all_ = false;  // the maps, instead of what the proposal changes
+  bool scans_all_ = false;    // the maps, instead of what the proposal changes
+  bool scans_whole_ = false;  // that, by whole_steps_
   Costs old_costs_;
 
   // Workspace.

@@ -14,19 +14,27 @@ constexpr int kAhead = 6;  // nets whose records are fetched meanwhile
 
 // Moves the macros; the nets' lengths follow, and the routes of those that moved to other gcells. Returns whether any did.
 bool IncrementalCost::propose_routes(const NodeMove* moves, int count) {
-  scans_all_ = changes_many(moves, count);
-  steps_.begin(!scans_all_);
+  const bool any_routed = all_routed_ || !routed_.empty();
+  scans_all_ = any_routed && changes_many(moves, count);
+  scans_whole_ = scans_all_ && whole_steps_ != nullptr;
   for (int i = 0; i < count; ++i) mark_points(moves[i].node, 1);
-  if (scans_all_) {
-    renew_nets<false>();
+  if (scans_whole_) {
+    if (is_whole_behind_) whole_steps_->take(steps_);
+    is_whole_behind_ = false;
+    whole_steps_->begin();
+    renew_nets<false>(*whole_steps_);
   } else {
-    renew_nets<true>();
+    if (is_behind_) steps_.take(whole_steps_->horizontal(), whole_steps_->vertical());
+    is_behind_ = false;
+    steps_.begin(!scans_all_);
+    if (scans_all_) renew_nets<false>(steps_);
+    else renew_nets<true>(steps_);
   }
   for (int i = 0; i < count; ++i) {
     put(moves[i]);
     mark_points(moves[i].node, 0);
   }
-  return all_routed_ || !routed_.empty();
+  return any_routed;
 }
 
 // Whether the routes change so much of the grid that all of it is looked at sooner than what they change.
@@ -40,8 +48,8 @@ void IncrementalCost::mark_points(int node, std::uint8_t moved) {
   std::fill(moved_.begin() + nets_->point_start[node], moved_.begin() + nets_->point_start[node + 1], moved);
 }
 
-template <bool kLogged>
-void IncrementalCost::renew_nets() {
+template <bool kLogged, typename Steps>
+void IncrementalCost::renew_nets(Steps& steps) {
   const int count = static_cast<int>(touched_.size());
   const bool some_routed = !all_routed_ && !routed_.empty();  // then they are stamped with this epoch
   for (int i = 0; i < count; ++i) {
@@ -49,19 +57,19 @@ void IncrementalCost::renew_nets() {
     const std::int32_t net = touched_[i];
     const bool routed = all_routed_ || (some_routed && net_stamp_[net] == epoch_);
     switch (net_records_[net].count) {
-      case 2: renew_net<2, kLogged>(net, routed); break;
-      case 3: renew_net<3, kLogged>(net, routed); break;
-      case 4: renew_net<4, kLogged>(net, routed); break;
-      case 5: renew_net<5, kLogged>(net, routed); break;
-      case 6: renew_net<6, kLogged>(net, routed); break;
-      default: renew_net<0, kLogged>(net, routed);
+      case 2: renew_net<2, kLogged>(net, routed, steps); break;
+      case 3: renew_net<3, kLogged>(net, routed, steps); break;
+      case 4: renew_net<4, kLogged>(net, routed, steps); break;
+      case 5: renew_net<5, kLogged>(net, routed, steps); break;
+      case 6: renew_net<6, kLogged>(net, routed, steps); break;
+      default: renew_net<0, kLogged>(net, routed, steps);
     }
   }
 }
 
 // The length, and the route if `routed`, of a net with points that are to move; kPoints 0: of any number.
-template <int kPoints, bool kLogged>
-void IncrementalCost::renew_net(int net, bool routed) {
+template <int kPoints, bool kLogged, typename Steps>
+void IncrementalCost::renew_net(int net, bool routed, Steps& steps) {
   const NetRecord& record = net_records_[net];
   const int count = kPoints > 0 ? kPoints : record.count;
   const std::int32_t* points = nets_->net_points.data() + record.start;
@@ -82,17 +90,17 @@ void IncrementalCost::renew_net(int net, bool routed) {
   set_length(net, nets_->length_rounder(record.wire_weight * (high - low).sum()));
   if (!routed || same) return;
   if constexpr (kPoints == 2) {
-    steps_.add_two<kLogged>(*before[0], *before[1], -record.route_weight);
-    steps_.add_two<kLogged>(*after[0], *after[1], record.route_weight);
+    steps.template add_two<kLogged>(*before[0], *before[1], -record.route_weight);
+    steps.template add_two<kLogged>(*after[0], *after[1], record.route_weight);
   } else if constexpr (kPoints > 0) {
     const PointPlace *before_cells[kPoints + 1], *after_cells[kPoints + 1];
     const int count_before = find_distinct<kPoints>(before, before_cells);
     const int count_after = find_distinct<kPoints>(after, after_cells);
-    steps_.change<kLogged>(before_cells, count_before, after_cells, count_after, record.route_weight);
+    steps.template change<kLogged>(before_cells, count_before, after_cells, count_after, record.route_weight);
   } else {
     const int count_before = distinct_.find(before, count, before_cells_.data());
     const int count_after = distinct_.find(after, count, after_cells_.data());
-    steps_.change<kLogged>(before_cells_.data(), count_before, after_cells_.data(), count_after, record.route_weight);
+    steps.template change<kLogged>(before_cells_.data(), count_before, after_cells_.data(), count_after, record.route_weight);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 #include "cost/pack.hpp"
 
@@ -142,24 +141,10 @@ double LargestMean::operator()(const double* values) {
 }
 
 double LargestMean::kept(const double* values) {
-  const double limit = limit_;
-  const double result = mean([&](double from) { return collect_kept(values, from); });
-  // While about as many values are from there on, the marks serve again.
-  if (limit == kept_limit_ && found_ <= count_ + count_ / 2 + kBlock) limit_ = limit;
-  else if (limit == kept_limit_) margin_ *= 0.5;
-  return result;
+  return steadily([&](double limit) { return collect_kept(values, limit); });
 }
 
-template <typename Collect>
-double LargestMean::mean(Collect collect) {
-  int found = collect(limit_);
-  if (found < count_) {
-    found = collect(-std::numeric_limits<double>::infinity());  // all but NaN
-    if (found < count_) return std::numeric_limits<double>::quiet_NaN();
-    margin_ *= 2;
-  } else if (found > 2 * count_ + 8) {
-    margin_ *= 0.5;
-  }
+double LargestMean::mean_of_near(int found) {
   found_ = found;
   const double smallest = smallest_ = smallest_counted(found);
   const int above = pack<true>(near_.data(), found, smallest, ranked_.data());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace placement {
@@ -14,7 +15,7 @@ namespace placement {
 class LargestMean {
  public:
   // Of `values` values, the `count` ≥ 1 largest.
-  LargestMean(int values, int count) : values_(values), count_(count), near_(values + 4), ranked_(values + 4) {}
+  LargestMean(int values, int count) : values_(values), count_(count), near_(values + 8), ranked_(values + 8) {}
 
   double operator()(const double* values);
 
@@ -32,6 +33,13 @@ class LargestMean {
   void touch_all() { is_all_stale_ = true; }
   double kept(const double* values);
 
+  // The same from a function that finds the values: find(limit, to) writes those from `limit` on to `to`, in their order, and
+  // returns how many; `to` has room for all and eight more. The limit stays the same from call to call while it serves.
+  template <typename Find>
+  double found_by(Find find) {
+    return steadily([&](double limit) { return find(limit, near_.data()); });
+  }
+
  private:
   static constexpr int kBlock = 8;
 
@@ -39,13 +47,36 @@ class LargestMean {
   void mark_from(const double* values, int block);
   int collect_kept(const double* values, double limit);
   template <typename Collect>
-  double mean(Collect collect);
+  double mean(Collect collect) {
+    int found = collect(limit_);
+    if (found < count_) {
+      found = collect(-std::numeric_limits<double>::infinity());  // all but NaN
+      if (found < count_) return std::numeric_limits<double>::quiet_NaN();
+      margin_ *= 2;
+      is_limit_kept_ = false;
+    } else if (found > 2 * count_ + 8) {
+      margin_ *= 0.5;
+    }
+    return mean_of_near(found);
+  }
+  // The mean, with the same limit at the next call where about as many values were found.
+  template <typename Collect>
+  double steadily(Collect collect) {
+    const double limit = limit_;
+    is_limit_kept_ = true;
+    const double result = mean(collect);
+    if (is_limit_kept_ && found_ <= count_ + count_ / 2 + kBlock) limit_ = limit;
+    else if (is_limit_kept_) margin_ *= 0.5;
+    return result;
+  }
+  double mean_of_near(int found);
   double smallest_counted(int found);
 
   int values_, count_;
   double limit_ = 0;    // the values from here on are near enough to the largest to be looked at
   double margin_ = 0;   // of the limit below the smallest value that counts
   int found_ = 0;       // values that were looked at last time
+  bool is_limit_kept_ = false;  // the last call looked at those from its limit on, and no others
   double smallest_ = 0; // of the values that counted last time
   double band_ = 0;     // it is looked for so near to the last one first
   std::vector<double> near_, ranked_;

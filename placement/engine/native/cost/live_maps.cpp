@@ -20,11 +20,13 @@ LiveMaps::LiveMaps(const Canvas& canvas)
       densest_(cells_, counted_gcells(canvas), MacroCover::quantum()),
       busiest_(2 * cells_, counted_gcells(canvas)),
       scanned_(2 * cells_, counted_gcells(canvas)),
+      found_(2 * cells_, counted_gcells(canvas)),
       congestion_(2 * static_cast<std::size_t>(cells_)),
       old_congestion_(congestion_.size()),
       old_demand_(congestion_.size()),
       old_runs_(congestion_.size()),
       old_values_(congestion_.size()),
+      scan_(canvas),
       shared_(std::max(canvas.columns, canvas.rows) + 2 * reach_, 0.0) {}
 
 LiveMaps::Side LiveMaps::make_side(GridAxis axis, int at) const {
@@ -45,6 +47,7 @@ void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
   begin();
   densest_.touch_all();
   busiest_.keep();
+  scan_.all_changed();
   for (int i = 0; i < 2; ++i) {
     Side& side = sides_[i];
     std::fill(side.demand.begin(), side.demand.end(), 0.0);
@@ -63,7 +66,8 @@ void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
 void LiveMaps::begin() {
   if (is_scan_) busiest_.touch_all();  // the scan's result stands
   demands_ = runs_ = values_ = 0;
-  is_scan_ = false;
+  blocks_.clear();
+  is_scan_ = is_drawn_ = false;
 }
 
 void LiveMaps::mark(Side& side, int line, int first, int last) {
@@ -76,6 +80,8 @@ void LiveMaps::mark(Side& side, int line, int first, int last) {
 
 void LiveMaps::block_changed(const CellBox& box) {
   if (box.last_column < box.first_column) return;
+  scan_.block_changed(box);
+  blocks_.push_back(box);
   for (int row = box.first_row; row <= box.last_row; ++row) mark(sides_[0], row, box.first_column, box.last_column);
   for (int column = box.first_column; column <= box.last_column; ++column) {
     mark(sides_[1], column, box.first_row, box.last_row);
@@ -164,21 +170,24 @@ void LiveMaps::refill_run(Side& side, const double* block, int line, int first, 
   const double* blocked = block + line * length + first;
   if (reach_ == 0) {
     const double* demand = side.demand.data() + line * length + first;
-    for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_capacity + blocked[i] * side.axis.block_share;
+    for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_part + blocked[i] * side.axis.block_share;
     return;
   }
   const double* demand = side.demand.data() + line * length;
   const int low = std::max(0, first - reach_), high = std::min(length, end + reach_);
-  for (int i = low; i < high; ++i) shared_[reach_ + i] = demand[i] * side.axis.weights[i];
+  for (int i = low; i < high; ++i) shared_[reach_ + i] = demand[i] * side.axis.shares[i];
   if (high == length) std::fill_n(shared_.data() + reach_ + high, reach_, 0.0);  // the other axis' lines may be longer
-  smooth_line(shared_.data() + first, reach_, blocked, side.axis.block_share, count, map);
+  smooth_line(shared_.data() + first, reach_, side.axis, blocked, count, map);
 }
 
 void LiveMaps::undo() {
+  for (const CellBox& box : blocks_) scan_.block_changed(box);
   if (is_scan_) {
-    is_scan_ = false;
-    congestion_.swap(old_congestion_);
-    for (Side& side : sides_) side.demand.swap(side.old_demand);
+    if (is_drawn_) {
+      congestion_.swap(old_congestion_);
+      for (Side& side : sides_) side.demand.swap(side.old_demand);
+    }
+    is_scan_ = is_drawn_ = false;
     return;
   }
   const double* values = old_values_.data();

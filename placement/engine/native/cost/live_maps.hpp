@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/congestion_scan.hpp"
 #include "cost/grid_cost.hpp"
 #include "cost/largest.hpp"
 #include "cost/macro_cover.hpp"
@@ -15,6 +16,9 @@ namespace placement {
 class LiveMaps {
  public:
   explicit LiveMaps(const Canvas& canvas);
+
+  // Whether demands of whole tracks, at most `most_demand` in a gcell, can be scanned as whole numbers.
+  bool scans_whole(double most_demand) const { return scan_.fits(most_demand); }
 
   // Starts anew from other steps and another cover.
   void reset(const RouteSteps& steps, const MacroCover& cover);
@@ -28,11 +32,14 @@ class LiveMaps {
   void update(const RouteSteps& steps, const MacroCover& cover);
   // The same from all steps, which need no log: sooner done where most of them changed.
   void update_all(const RouteSteps& steps, const MacroCover& cover);
+  // The same in whole numbers: finds only what counts. The maps follow if draw() is called.
+  void update_all(const WholeRouteSteps& steps, const MacroCover& cover);
+  void draw(const WholeRouteSteps& steps, const MacroCover& cover);
   // Goes back to begin(), but for the cover.
   void undo();
 
   double density_cost(const MacroCover& cover);
-  double congestion_cost() { return is_scan_ ? scanned_(congestion_.data()) : busiest_.kept(congestion_.data()); }
+  double congestion_cost();
   // Demand over capacity: vertical [R, C], horizontal [C, R].
   const double* vertical() const { return congestion_.data(); }
   const double* horizontal() const { return congestion_.data() + cells_; }
@@ -43,7 +50,7 @@ class LiveMaps {
     int at;                       // of the map in congestion_
     int words;                    // of 64 gcells in a line
     std::vector<double> demand;      // [lines, length]
-    std::vector<double> old_demand;  // as update_all() found it
+    std::vector<double> old_demand;  // as it stood before the maps were drawn
     std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion is to be worked out anew
     std::vector<std::int32_t> first, last;  // [length] lines between which the demand of a place in the line may change
     std::vector<std::int32_t> places;       // those places
@@ -61,21 +68,29 @@ class LiveMaps {
   int find_places(Side& side, const StepLog& log, const double* steps);
   void run_demand(int side, const double* steps);
   void set_demand(int side, int line, int place, double demand);
-  void scan(Side& side, const double* steps, const double* block);
+  template <typename Steps>
+  void draw_all(const Steps& steps, const MacroCover& cover);
+  template <typename Step>
+  void draw_side(Side& side, const Step* steps, const double* block);
+  void forget_changes();
   void refill(Side& side, const double* block);
   void refill_run(Side& side, const double* block, int line, int first, int end);
 
   int columns_, cells_, reach_;
   Side sides_[2];
   DensestMean densest_;
-  LargestMean busiest_, scanned_;  // of what changed, of all gcells
-  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; as update_all() found it
+  LargestMean busiest_, scanned_, found_;  // of what changed, of all gcells, of all by scan_
+  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; as it stood before the maps were drawn
   // Of the proposal, in the order of change; each gcell at most once, so there is room for all.
   std::vector<OldDemand> old_demand_;
   std::vector<OldRun> old_runs_;
   std::vector<double> old_values_;  // of the runs, one after the other
   int demands_ = 0, runs_ = 0, values_ = 0;
+  std::vector<CellBox> blocks_;  // that the proposal changed
+  CongestionScan scan_;
+  double found_congestion_ = 0;  // by update_all() in whole numbers
   bool is_scan_ = false;         // by update_all()
+  bool is_drawn_ = false;        // then: the maps are of the proposal
   std::vector<double> shared_;   // what the gcells of a line share with each near them, after and before `reach` zeros
 };
 

@@ -26,6 +26,14 @@ class RouteSteps : public RouteShapes<RouteSteps> {
   const std::vector<double>& horizontal() const { return horizontal_; }
   const std::vector<double>& vertical() const { return vertical_; }
 
+  // Takes over the changes that are given in whole numbers, in the same order; no longer knows what begin() found.
+  void take(const std::vector<std::int32_t>& horizontal, const std::vector<std::int32_t>& vertical) {
+    std::copy_n(horizontal.begin(), horizontal_.size(), horizontal_.begin());
+    std::copy_n(vertical.begin(), vertical_.size(), vertical_.begin());
+    horizontal_log_.forget();
+    vertical_log_.forget();
+    is_copied_ = false;
+  }
   void clear() {
     std::fill(horizontal_.begin(), horizontal_.end(), 0.0);
     std::fill(vertical_.begin(), vertical_.end(), 0.0);
@@ -72,6 +80,51 @@ class RouteSteps : public RouteShapes<RouteSteps> {
   std::vector<double> old_horizontal_, old_vertical_;  // as begin() found them, where is_copied_
   bool is_copied_ = false;
   StepLog horizontal_log_, vertical_log_;
+};
+
+// The same in whole numbers of half the size, where all weights are whole; changes can be taken back.
+class WholeRouteSteps : public RouteShapes<WholeRouteSteps> {
+ public:
+  static constexpr int kWide = 8;  // so many may be read at a time, beyond the last one, too
+
+  explicit WholeRouteSteps(const Canvas& canvas)
+      : RouteShapes(canvas),
+        horizontal_(canvas.cells() + kWide, 0),
+        vertical_(horizontal_),
+        old_horizontal_(horizontal_),
+        old_vertical_(horizontal_) {}
+
+  const std::vector<std::int32_t>& horizontal() const { return horizontal_; }
+  const std::vector<std::int32_t>& vertical() const { return vertical_; }
+
+  void take(const RouteSteps& steps) {
+    std::transform(steps.horizontal().begin(), steps.horizontal().end(), horizontal_.begin(), whole);
+    std::transform(steps.vertical().begin(), steps.vertical().end(), vertical_.begin(), whole);
+  }
+  // Changes from here on can be taken back.
+  void begin() {
+    std::copy(horizontal_.begin(), horizontal_.end(), old_horizontal_.begin());
+    std::copy(vertical_.begin(), vertical_.end(), old_vertical_.begin());
+  }
+  void undo() {
+    horizontal_.swap(old_horizontal_);
+    vertical_.swap(old_vertical_);
+  }
+
+ private:
+  friend class RouteShapes<WholeRouteSteps>;
+  static std::int32_t whole(double change) { return static_cast<std::int32_t>(change); }
+  template <bool kLogged>
+  void take_across(int, int row, int pillar, double change) {
+    horizontal_[pillar + row] += whole(change);
+  }
+  template <bool kLogged>
+  void take_upward(int column, int, int level, double change) {
+    vertical_[level + column] += whole(change);
+  }
+
+  std::vector<std::int32_t> horizontal_, vertical_;
+  std::vector<std::int32_t> old_horizontal_, old_vertical_;  // as begin() found them
 };
 
 }  // namespace placement
