@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "cost/pack.hpp"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"  // how vectors are passed matters across libraries only
@@ -19,8 +21,6 @@ constexpr std::size_t kMostChanged = 64;  // boxes before all gcells are looked 
 constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min(), kMost = std::numeric_limits<std::int32_t>::max();
 
 typedef std::int32_t Eight __attribute__((vector_size(32)));
-typedef std::int32_t FourWhole __attribute__((vector_size(16)));
-typedef double Four __attribute__((vector_size(32)));
 
 template <typename Vector, typename Value>
 Vector load(const Value* from) {
@@ -29,13 +29,14 @@ Vector load(const Value* from) {
   return vector;
 }
 
-bool any(const Eight& which) {
+// Bit i: whole number i of eight is marked.
+std::uint8_t bits_of(const Eight& marked) {
 #if defined(__AVX2__)
-  return _mm256_movemask_epi8(reinterpret_cast<__m256i>(which)) != 0;
+  return static_cast<std::uint8_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(marked)));
 #else
-  std::int32_t some = 0;
-  for (int i = 0; i < kWide; ++i) some |= which[i];
-  return some != 0;
+  unsigned bits = 0;
+  for (int i = 0; i < kWide; ++i) bits |= static_cast<unsigned>(marked[i] != 0) << i;
+  return static_cast<std::uint8_t>(bits);
 #endif
 }
 
@@ -49,9 +50,15 @@ CongestionScan::CongestionScan(const Canvas& canvas)
 CongestionScan::Side CongestionScan::make_side(const GridAxis& axis) const {
   const int padded = (axis.length + kWide - 1) / kWide * kWide;
   const std::size_t size = static_cast<std::size_t>(axis.lines) * padded;
-  Side side{axis, padded, std::vector<std::int32_t>(padded, 0), std::vector<std::int32_t>(size, kMost),
-            std::vector<double>(size, std::numeric_limits<double>::quiet_NaN()),
-            std::vector<std::int32_t>(static_cast<std::size_t>(kLines) * (padded + 2 * reach_ + kWide), 0)};
+  Side side;
+  side.axis = axis;
+  side.padded = padded;
+  side.shares.assign(padded, 0);
+  side.beyond.assign(size, kMost);
+  side.blocked.assign(size, 0.0);
+  side.shared.assign(static_cast<std::size_t>(kLines) * (padded + 2 * reach_ + kWide), 0);
+  side.sums.resize(size);
+  side.marks.assign((size / kWide + 7) / 8 * 8, 0);
   for (int i = 0; i < axis.length; ++i) side.shares[i] = static_cast<std::int32_t>(axis.shares[i]);
   return side;
 }
@@ -78,9 +85,10 @@ int CongestionScan::find(const WholeRouteSteps& steps, const MacroCover& cover, 
   int found = 0;
   const std::int32_t* all_steps[2] = {steps.vertical().data(), steps.horizontal().data()};
   for (int i = 0; i < 2; ++i) {
-    if (reach_ == 0) found += find_in<0>(sides_[i], all_steps[i], limit, to + found);
-    else if (reach_ == 2) found += find_in<2>(sides_[i], all_steps[i], limit, to + found);
-    else found += find_in<-1>(sides_[i], all_steps[i], limit, to + found);
+    if (reach_ == 0) sum_up<0>(sides_[i], all_steps[i]);
+    else if (reach_ == 2) sum_up<2>(sides_[i], all_steps[i]);
+    else sum_up<-1>(sides_[i], all_steps[i]);
+    found += pick(sides_[i], limit, to + found);
   }
   return found;
 }
@@ -118,15 +126,13 @@ void CongestionScan::take_block(Side& side, const double* block, int line, int f
 
 // kReach −1: any.
 template <int kReach>
-int CongestionScan::find_in(Side& side, const std::int32_t* steps, double limit, double* to) {
+void CongestionScan::sum_up(Side& side, const std::int32_t* steps) {
   const int reach = kReach < 0 ? reach_ : kReach, padded = side.padded, length = side.axis.length, lines = side.axis.lines;
   const int stride = padded + 2 * reach + kWide;
   const std::int32_t *shares = side.shares.data(), *beyond = side.beyond.data();
-  const double* blocked = side.blocked.data();
-  const Four per_part = Four{} + side.axis.per_part;
-  std::int32_t* running = running_.data();
+  std::int32_t *running = running_.data(), *sums = side.sums.data();
+  std::uint8_t* marks = side.marks.data();
   std::fill_n(running, padded, 0);
-  int found = 0;
   for (int first = 0; first < lines; first += kLines) {
     const int count = std::min(kLines, lines - first);
     for (int line = 0; line < count; ++line, steps += length) {
@@ -140,23 +146,45 @@ int CongestionScan::find_in(Side& side, const std::int32_t* steps, double limit,
     }
     for (int line = 0; line < count; ++line) {
       const std::int32_t* shared = side.shared.data() + line * stride;
-      for (int i = 0; i < padded; i += kWide, beyond += kWide, blocked += kWide) {
+      for (int i = 0; i < padded; i += kWide, beyond += kWide, sums += kWide) {
         Eight sum = load<Eight>(shared + i);
 #pragma GCC unroll 4
         for (int offset = 1; offset <= 2 * reach; ++offset) sum += load<Eight>(shared + i + offset);
-        if (!any(sum > load<Eight>(beyond))) continue;
-        FourWhole halves[2];
-        std::memcpy(halves, &sum, sizeof sum);
-        double values[kWide];
-        for (int half = 0; half < 2; ++half) {
-          const Four each = __builtin_convertvector(halves[half], Four) * per_part + load<Four>(blocked + 4 * half);
-          std::memcpy(values + 4 * half, &each, sizeof each);
-        }
-        found += pack<false>(values, kWide, limit, to + found);
+        std::memcpy(sums, &sum, sizeof sum);
+        *marks++ = bits_of(sum > load<Eight>(beyond));
       }
     }
   }
+}
+
+// Writes the marked values from `limit` on.
+int CongestionScan::pick(const Side& side, double limit, double* to) const {
+  const double per_part = side.axis.per_part;
+  int found = 0;
+  for (std::size_t first = 0; first < side.marks.size(); first += 8) {
+    std::uint64_t bits = 0;
+    for (int byte = 7; byte >= 0; --byte) bits = bits << 8 | side.marks[first + byte];
+    const std::int32_t* sums = side.sums.data() + first * kWide;
+    const double* blocked = side.blocked.data() + first * kWide;
+    for (; bits != 0; bits &= bits - 1) {
+      const int i = __builtin_ctzll(bits);
+      const double value = sums[i] * per_part + blocked[i];
+      to[found] = value;
+      found += value >= limit;
+    }
+  }
   return found;
+}
+
+void CongestionScan::write(double* maps) const {
+  for (const Side& side : sides_) {
+    const double per_part = side.axis.per_part;
+    for (int line = 0; line < side.axis.lines; ++line, maps += side.axis.length) {
+      const std::int32_t* sums = side.sums.data() + static_cast<std::size_t>(line) * side.padded;
+      const double* blocked = side.blocked.data() + static_cast<std::size_t>(line) * side.padded;
+      for (int i = 0; i < side.axis.length; ++i) maps[i] = sums[i] * per_part + blocked[i];
+    }
+  }
 }
 
 }  // namespace placement

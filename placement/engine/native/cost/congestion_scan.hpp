@@ -26,6 +26,8 @@ class CongestionScan {
   // Writes the values from `limit` on to `to`, the vertical map's first, each map's line by line; returns how many. `to` has
   // room for all and eight more. The values are GridCost's, bit for bit, where the demands fit.
   int find(const WholeRouteSteps& steps, const MacroCover& cover, double limit, double* to);
+  // Writes all values as of the last find(): the vertical map [R, C], then the horizontal one [C, R].
+  void write(double* maps) const;
 
  private:
   struct Side {  // the vertical or the horizontal map, its lines filled up to `padded` gcells
@@ -33,15 +35,18 @@ class CongestionScan {
     int padded;
     std::vector<std::int32_t> shares;  // [padded]
     std::vector<std::int32_t> beyond;  // [lines, padded] what a gcell reaches the limit with is more than this, in parts
-    std::vector<double> blocked;       // [lines, padded] of the capacity; NaN in gcells that are not there
+    std::vector<double> blocked;       // [lines, padded] of the capacity
     std::vector<std::int32_t> shared;  // some lines with `reach` empty gcells and more on each side
+    std::vector<std::int32_t> sums;    // [lines, padded] demand, smoothed, in parts
+    std::vector<std::uint8_t> marks;   // [lines · padded / 8, rounded up to 8] bit i: the sum i of the eight may reach the limit
   };
 
   Side make_side(const GridAxis& axis) const;
   void take_limit(const MacroCover& cover, double limit);
   void take_block(Side& side, const double* block, int line, int first, int last) const;
   template <int kReach>
-  int find_in(Side& side, const std::int32_t* steps, double limit, double* to);
+  void sum_up(Side& side, const std::int32_t* steps);
+  int pick(const Side& side, double limit, double* to) const;
 
   int reach_;
   Side sides_[2];

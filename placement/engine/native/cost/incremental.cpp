@@ -195,7 +195,7 @@ void IncrementalCost::change_nets(const NodeMove* moves, int count) {
 
 // The maps and the steps that the proposal did not change follow it.
 void IncrementalCost::keep_routes() {
-  if (scans_whole_) maps_->draw(*whole_steps_, cover_);
+  if (scans_whole_) maps_->draw();
   is_behind_ = scans_whole_;
   is_whole_behind_ = !scans_whole_;
 }
@@ -288,7 +288,7 @@ CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
 }
 
 void IncrementalCost::refresh_maps() {
-  if (maps_ && pending_ && scans_whole_) maps_->draw(*whole_steps_, cover_);
+  if (maps_ && pending_ && scans_whole_) maps_->draw();
   if (maps_) return;
   steps_.clear();      // the chip cost's own maps say nothing of rows and columns
   cover_.clear();

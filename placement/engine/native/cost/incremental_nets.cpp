@@ -24,7 +24,10 @@ bool IncrementalCost::propose_routes(const NodeMove* moves, int count) {
     whole_steps_->begin();
     renew_nets<false>(*whole_steps_);
   } else {
-    if (is_behind_) steps_.take(whole_steps_->horizontal(), whole_steps_->vertical());
+    if (is_behind_) {
+      steps_.take(whole_steps_->horizontal(), whole_steps_->vertical());
+      maps_->take_demands(steps_);
+    }
     is_behind_ = false;
     steps_.begin(!scans_all_);
     if (scans_all_) renew_nets<false>(steps_);

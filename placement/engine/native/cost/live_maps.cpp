@@ -67,7 +67,7 @@ void LiveMaps::begin() {
   if (is_scan_) busiest_.touch_all();  // the scan's result stands
   demands_ = runs_ = values_ = 0;
   blocks_.clear();
-  is_scan_ = is_drawn_ = false;
+  is_scan_ = is_whole_ = is_drawn_ = false;
 }
 
 void LiveMaps::mark(Side& side, int line, int first, int last) {
@@ -183,11 +183,11 @@ void LiveMaps::refill_run(Side& side, const double* block, int line, int first, 
 void LiveMaps::undo() {
   for (const CellBox& box : blocks_) scan_.block_changed(box);
   if (is_scan_) {
-    if (is_drawn_) {
-      congestion_.swap(old_congestion_);
-      for (Side& side : sides_) side.demand.swap(side.old_demand);
+    if (is_drawn_) congestion_.swap(old_congestion_);
+    for (Side& side : sides_) {
+      if (!is_whole_) side.demand.swap(side.old_demand);
     }
-    is_scan_ = is_drawn_ = false;
+    is_scan_ = is_whole_ = is_drawn_ = false;
     return;
   }
   const double* values = old_values_.data();

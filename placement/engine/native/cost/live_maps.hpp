@@ -34,7 +34,9 @@ class LiveMaps {
   void update_all(const RouteSteps& steps, const MacroCover& cover);
   // The same in whole numbers: finds only what counts. The maps follow if draw() is called.
   void update_all(const WholeRouteSteps& steps, const MacroCover& cover);
-  void draw(const WholeRouteSteps& steps, const MacroCover& cover);
+  void draw();
+  // The demands, which do not follow draw(), as the placement stands.
+  void take_demands(const RouteSteps& steps);
   // Goes back to begin(), but for the cover.
   void undo();
 
@@ -68,10 +70,8 @@ class LiveMaps {
   int find_places(Side& side, const StepLog& log, const double* steps);
   void run_demand(int side, const double* steps);
   void set_demand(int side, int line, int place, double demand);
-  template <typename Steps>
-  void draw_all(const Steps& steps, const MacroCover& cover);
-  template <typename Step>
-  void draw_side(Side& side, const Step* steps, const double* block);
+  void draw_side(Side& side, const double* block);
+  void sum_up(Side& side, const double* steps);
   void forget_changes();
   void refill(Side& side, const double* block);
   void refill_run(Side& side, const double* block, int line, int first, int end);
@@ -90,7 +90,8 @@ class LiveMaps {
   CongestionScan scan_;
   double found_congestion_ = 0;  // by update_all() in whole numbers
   bool is_scan_ = false;         // by update_all()
-  bool is_drawn_ = false;        // then: the maps are of the proposal
+  bool is_whole_ = false;        // that, in whole numbers
+  bool is_drawn_ = false;        // that, and the maps are of the proposal
   std::vector<double> shared_;   // what the gcells of a line share with each near them, after and before `reach` zeros
 };
 

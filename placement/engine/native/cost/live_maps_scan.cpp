@@ -7,24 +7,39 @@
 namespace placement {
 
 void LiveMaps::update_all(const RouteSteps& steps, const MacroCover& cover) {
-  is_scan_ = true;
+  is_scan_ = is_drawn_ = true;
   forget_changes();
-  draw_all(steps, cover);
+  congestion_.swap(old_congestion_);
+  const double* all_steps[2] = {steps.vertical().data(), steps.horizontal().data()};
+  const double* blocks[2] = {cover.vertical_block().data(), cover.horizontal_block().data()};
+  for (int i = 0; i < 2; ++i) {
+    sides_[i].demand.swap(sides_[i].old_demand);
+    sum_up(sides_[i], all_steps[i]);
+    draw_side(sides_[i], blocks[i]);
+  }
 }
 
 void LiveMaps::update_all(const WholeRouteSteps& steps, const MacroCover& cover) {
-  is_scan_ = true;
+  is_scan_ = is_whole_ = true;
   forget_changes();
   found_congestion_ = found_.found_by([&](double limit, double* to) { return scan_.find(steps, cover, limit, to); });
 }
 
-void LiveMaps::draw(const WholeRouteSteps& steps, const MacroCover& cover) {
-  if (is_scan_ && !is_drawn_) draw_all(steps, cover);
+void LiveMaps::draw() {
+  if (!is_whole_ || is_drawn_) return;
+  is_drawn_ = true;
+  congestion_.swap(old_congestion_);
+  scan_.write(congestion_.data());
+}
+
+void LiveMaps::take_demands(const RouteSteps& steps) {
+  sum_up(sides_[0], steps.vertical().data());
+  sum_up(sides_[1], steps.horizontal().data());
 }
 
 double LiveMaps::congestion_cost() {
-  if (!is_scan_) return busiest_.kept(congestion_.data());
-  return is_drawn_ ? scanned_(congestion_.data()) : found_congestion_;
+  if (is_whole_) return found_congestion_;
+  return is_scan_ ? scanned_(congestion_.data()) : busiest_.kept(congestion_.data());
 }
 
 // What changed is not followed gcell by gcell.
@@ -39,22 +54,17 @@ void LiveMaps::forget_changes() {
   }
 }
 
-template <typename Steps>
-void LiveMaps::draw_all(const Steps& steps, const MacroCover& cover) {
-  is_drawn_ = true;
-  congestion_.swap(old_congestion_);
-  draw_side(sides_[0], steps.vertical().data(), cover.vertical_block().data());
-  draw_side(sides_[1], steps.horizontal().data(), cover.horizontal_block().data());
-}
-
-// Works out all gcells of a map. What stood is kept whole.
-template <typename Step>
-void LiveMaps::draw_side(Side& side, const Step* steps, const double* block) {
+void LiveMaps::sum_up(Side& side, const double* steps) {
   const int length = side.axis.length;
-  side.demand.swap(side.old_demand);
   double* demand = side.demand.data();
   for (int i = 0; i < length; ++i) demand[i] = 0.0 + steps[i];
   for (int i = length; i < cells_; ++i) demand[i] = demand[i - length] + steps[i];
+}
+
+// Works out all gcells of a map from the demands.
+void LiveMaps::draw_side(Side& side, const double* block) {
+  const int length = side.axis.length;
+  const double* demand = side.demand.data();
   double* map = congestion_.data() + side.at;
   if (reach_ == 0) {
     const double per_part = side.axis.per_part, share = side.axis.block_share;
