@@ -84,25 +84,27 @@ struct Constraints {
 };
 
 struct CompactNets;
+struct SoftSprings;
 
-// The nets as the cost sees them, made at the first request and shared by all who ask. A copy of a design makes its own.
-class SharedNets {
+// What follows from a design alone, made at the first request and shared by all who ask. A copy of a design makes its own.
+template <typename Made>
+class Shared {
  public:
-  SharedNets() = default;
-  SharedNets(const SharedNets&) {}
-  SharedNets& operator=(const SharedNets&) = delete;
+  Shared() = default;
+  Shared(const Shared&) {}
+  Shared& operator=(const Shared&) = delete;
 
   // Calls make() the first time; threads wait for each other.
   template <typename Make>
-  std::shared_ptr<const CompactNets> get(Make make) const {
+  std::shared_ptr<const Made> get(Make make) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!nets_) nets_ = make();
-    return nets_;
+    if (!made_) made_ = make();
+    return made_;
   }
 
  private:
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const CompactNets> nets_;
+  mutable std::shared_ptr<const Made> made_;
 };
 
 struct Design {
@@ -127,7 +129,8 @@ struct Design {
   std::vector<std::uint8_t> placed, fixed;
   // [T] movable hard macros in the order an episode places them
   std::vector<std::int32_t> placing_order;
-  SharedNets shared_nets;  // see shared_compact_nets
+  Shared<CompactNets> shared_nets;                   // see shared_compact_nets
+  Shared<SoftSprings> shared_stars, shared_cliques;  // see shared_soft_springs
 
   int nodes() const { return static_cast<int>(kind.size()); }
   int pins() const { return static_cast<int>(pin_node.size()); }

@@ -19,10 +19,10 @@ float ratio(double over, double under) { return static_cast<float>(under > 0 ? o
 QuadraticStart::QuadraticStart(std::shared_ptr<const Design> design, int iterations)
     : design_(std::move(design)),
       iterations_(iterations),
-      springs_(make_soft_springs(*design_, SpringModel::clique)) {
-  const std::size_t count = springs_.count();
+      springs_(shared_soft_springs(*design_, SpringModel::clique)) {
+  const std::size_t count = springs_->count();
   double stiffness = 0;
-  for (const float weight : springs_.total_weight) stiffness += weight;
+  for (const float weight : springs_->total_weight) stiffness += weight;
   if (stiffness > 0) anchor_ = kAnchor * static_cast<float>(stiffness / static_cast<double>(count));
   diagonal_.resize(count);
   for (auto* values : {&pull_, &solution_, &residual_, &direction_, &product_}) values->resize(count);
@@ -30,45 +30,45 @@ QuadraticStart::QuadraticStart(std::shared_ptr<const Design> design, int iterati
 
 void QuadraticStart::set_standing(const double* x, const double* y, const std::int8_t* orientation) {
   const double centre_x = design_->canvas.width / 2, centre_y = design_->canvas.height / 2;
-  for (int i = 0; i < springs_.count(); ++i) {
-    Sums pull{springs_.pull_x[i], springs_.pull_y[i]};
-    for (int k = springs_.standing_start[i]; k < springs_.standing_start[i + 1]; ++k) {
-      const Point pin = pin_position(*design_, springs_.standing_pin[k], x, y, orientation);
-      pull.x += springs_.standing_weight[k] * (pin.x - centre_x);
-      pull.y += springs_.standing_weight[k] * (pin.y - centre_y);
+  for (int i = 0; i < springs_->count(); ++i) {
+    Sums pull{springs_->pull_x[i], springs_->pull_y[i]};
+    for (int k = springs_->standing_start[i]; k < springs_->standing_start[i + 1]; ++k) {
+      const Point pin = pin_position(*design_, springs_->standing_pin[k], x, y, orientation);
+      pull.x += springs_->standing_weight[k] * (pin.x - centre_x);
+      pull.y += springs_->standing_weight[k] * (pin.y - centre_y);
     }
     pull_[i] = {static_cast<float>(pull.x), static_cast<float>(pull.y)};
   }
 }
 
 void QuadraticStart::multiply(const std::vector<Pair>& values, std::vector<Pair>& product) const {
-  for (int i = 0; i < springs_.count(); ++i) {
+  for (int i = 0; i < springs_->count(); ++i) {
     Pair sum{diagonal_[i] * values[i].x, diagonal_[i] * values[i].y};
-    for (int k = springs_.start[i]; k < springs_.start[i + 1]; ++k) {
-      const Pair& other = values[springs_.other[k]];
-      sum.x -= springs_.weight[k] * other.x;
-      sum.y -= springs_.weight[k] * other.y;
+    for (int k = springs_->start[i]; k < springs_->start[i + 1]; ++k) {
+      const Pair& other = values[springs_->other[k]];
+      sum.x -= springs_->weight[k] * other.x;
+      sum.y -= springs_->weight[k] * other.y;
     }
     product[i] = sum;
   }
 }
 
 void QuadraticStart::start(const std::vector<Pair>& from, float hold) {
-  for (int i = 0; i < springs_.count(); ++i) {
-    const float weight = springs_.total_weight[i];
+  for (int i = 0; i < springs_->count(); ++i) {
+    const float weight = springs_->total_weight[i];
     diagonal_[i] = weight + anchor_ + hold * weight;
     solution_[i] = hold > 0 ? from[i] : Pair{};
   }
   multiply(solution_, product_);
-  for (int i = 0; i < springs_.count(); ++i) {
-    const float tie = hold * springs_.total_weight[i];
+  for (int i = 0; i < springs_->count(); ++i) {
+    const float tie = hold * springs_->total_weight[i];
     residual_[i] = {pull_[i].x + tie * solution_[i].x - product_[i].x, pull_[i].y + tie * solution_[i].y - product_[i].y};
     direction_[i] = {residual_[i].x / diagonal_[i], residual_[i].y / diagonal_[i]};
   }
 }
 
 const std::vector<QuadraticStart::Pair>& QuadraticStart::solve(const std::vector<Pair>& from, float hold) {
-  const int count = springs_.count();
+  const int count = springs_->count();
   start(from, hold);
   Sums old;  // residual · preconditioned residual
   for (int i = 0; i < count; ++i) {

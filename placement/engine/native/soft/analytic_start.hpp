@@ -27,7 +27,7 @@ class QuadraticStart {
   // spring of `hold` times the weight of all its others. Valid until the next call.
   const std::vector<Pair>& solve(const std::vector<Pair>& from, float hold);
 
-  const std::vector<std::int32_t>& nodes() const { return springs_.node; }
+  const std::vector<std::int32_t>& nodes() const { return springs_->node; }
 
  private:
   void multiply(const std::vector<Pair>& values, std::vector<Pair>& product) const;
@@ -35,7 +35,7 @@ class QuadraticStart {
 
   std::shared_ptr<const Design> design_;
   int iterations_;
-  SoftSprings springs_;
+  std::shared_ptr<const SoftSprings> springs_;
   float anchor_ = 1;                                             // stiffness that ties each macro to the centre
   std::vector<float> diagonal_;                                  // [S]
   std::vector<Pair> pull_;                                       // [S] µm·weight

@@ -41,14 +41,14 @@ void ForceDirected::Boxes::resize(std::size_t count) {
 ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule schedule)
     : design_(std::move(design)),
       schedule_(std::move(schedule)),
-      springs_(make_soft_springs(*design_, SpringModel::star, schedule_.io_factor)),
+      springs_(shared_soft_springs(*design_, SpringModel::star, schedule_.io_factor)),
       way_out_(design_->canvas) {
   const Design& d = *design_;
   for (int node = 0; node < d.nodes(); ++node) {
     const Kind kind = d.kind_of(node);
     if (kind == Kind::hard || (kind == Kind::soft && d.fixed[node])) standing_nodes_.push_back(node);
   }
-  const std::size_t count = springs_.count();
+  const std::size_t count = springs_->count();
   soft_.resize(count);
   sorted_.resize(count + Lanes::kCount);
   bin_of_.resize(count);
@@ -67,8 +67,8 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
   const auto width = static_cast<float>(d.canvas.width), height = static_cast<float>(d.canvas.height);
   float widest = 0, tallest = 0;
   double area = 0;
-  for (int i = 0; i < springs_.count(); ++i) {
-    const int node = springs_.node[i];
+  for (int i = 0; i < springs_->count(); ++i) {
+    const int node = springs_->node[i];
     soft_.half_width[i] = static_cast<float>(d.width_of(node, orientation[node]) / 2);
     soft_.half_height[i] = static_cast<float>(d.height_of(node, orientation[node]) / 2);
     widest = std::max(widest, 2 * soft_.half_width[i]);
@@ -81,11 +81,11 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
     const auto [across, up] = direction(i);
     soft_.x[i] = std::clamp(width / 2 + across, low_x_[i], high_x_[i]);
     soft_.y[i] = std::clamp(height / 2 + up, low_y_[i], high_y_[i]);
-    double pull_x = springs_.pull_x[i], pull_y = springs_.pull_y[i];
-    for (int k = springs_.standing_start[i]; k < springs_.standing_start[i + 1]; ++k) {
-      const Point pin = pin_position(d, springs_.standing_pin[k], x, y, orientation);
-      pull_x += springs_.standing_weight[k] * pin.x;
-      pull_y += springs_.standing_weight[k] * pin.y;
+    double pull_x = springs_->pull_x[i], pull_y = springs_->pull_y[i];
+    for (int k = springs_->standing_start[i]; k < springs_->standing_start[i + 1]; ++k) {
+      const Point pin = pin_position(d, springs_->standing_pin[k], x, y, orientation);
+      pull_x += springs_->standing_weight[k] * pin.x;
+      pull_y += springs_->standing_weight[k] * pin.y;
     }
     pull_x_[i] = static_cast<float>(pull_x);
     pull_y_[i] = static_cast<float>(pull_y);
@@ -98,7 +98,7 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
   bin_start_.resize(bin_columns_ * bin_rows_ + 1);
   bin_next_.resize(bin_columns_ * bin_rows_);
 
-  const auto margin = static_cast<float>(std::sqrt(area / springs_.count()) / 2);
+  const auto margin = static_cast<float>(std::sqrt(area / springs_->count()) / 2);
   standing_.clear();
   for (const int node : standing_nodes_) {
     const auto half_width = static_cast<float>(d.width_of(node, orientation[node]) / 2) + margin;
@@ -118,7 +118,7 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
 
 // Sorts the soft macros by bin, row by row, so that neighbouring bins of a row are one range.
 void ForceDirected::bin_soft() {
-  const int count = springs_.count();
+  const int count = springs_->count();
   std::fill(bin_start_.begin(), bin_start_.end(), 0);
   const float columns_per_um = 1 / bin_width_, rows_per_um = 1 / bin_height_;
   for (int i = 0; i < count; ++i) {
@@ -141,20 +141,20 @@ void ForceDirected::bin_soft() {
 
 void ForceDirected::attract(float factor) {
   typedef float Two __attribute__((vector_size(8)));  // x and y at once
-  for (int i = 0; i < springs_.count(); ++i) centres_[i] = {soft_.x[i], soft_.y[i]};
+  for (int i = 0; i < springs_->count(); ++i) centres_[i] = {soft_.x[i], soft_.y[i]};
   const auto at = [&](int i) {
     Two two;
     std::memcpy(&two, &centres_[i], sizeof two);
     return two;
   };
-  for (int i = 0; i < springs_.count(); ++i) {
-    Two even = {pull_x_[i], pull_y_[i]}, odd = -springs_.total_weight[i] * at(i);
-    int k = springs_.start[i];
-    for (const int last = springs_.start[i + 1] - 1; k < last; k += 2) {
-      even += springs_.weight[k] * at(springs_.other[k]);
-      odd += springs_.weight[k + 1] * at(springs_.other[k + 1]);
+  for (int i = 0; i < springs_->count(); ++i) {
+    Two even = {pull_x_[i], pull_y_[i]}, odd = -springs_->total_weight[i] * at(i);
+    int k = springs_->start[i];
+    for (const int last = springs_->start[i + 1] - 1; k < last; k += 2) {
+      even += springs_->weight[k] * at(springs_->other[k]);
+      odd += springs_->weight[k + 1] * at(springs_->other[k + 1]);
     }
-    if (k < springs_.start[i + 1]) even += springs_.weight[k] * at(springs_.other[k]);
+    if (k < springs_->start[i + 1]) even += springs_->weight[k] * at(springs_->other[k]);
     const Two force = factor * (even + odd);
     force_x_[i] = force[0];
     force_y_[i] = force[1];
@@ -178,7 +178,7 @@ inline void ForceDirected::push_soft(const Place& place, int first, int last, Pu
 void ForceDirected::repel(float factor) {
   bin_soft();
   const auto strength = static_cast<float>(schedule_.standing_strength);
-  for (int i = 0; i < springs_.count(); ++i) {
+  for (int i = 0; i < springs_->count(); ++i) {
     const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
     const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
     const Place place = {Lanes::all(soft_.x[i] + jitter_[i].first), Lanes::all(soft_.y[i] + jitter_[i].second),
@@ -200,7 +200,7 @@ void ForceDirected::move(const ForceStage& stage) {
   const auto most_x = static_cast<float>(per_step * canvas.width), most_y = static_cast<float>(per_step * canvas.height);
   const auto typical = static_cast<float>(schedule_.typical_force);
   const float scale_x = scale_of(force_x_, most_x, typical), scale_y = scale_of(force_y_, most_y, typical);
-  for (int i = 0; i < springs_.count(); ++i) {
+  for (int i = 0; i < springs_->count(); ++i) {
     const float by_x = std::clamp(scale_x * force_x_[i], -most_x, most_x);
     const float by_y = std::clamp(scale_y * force_y_[i], -most_y, most_y);
     soft_.x[i] = std::clamp(soft_.x[i] + by_x, low_x_[i], high_x_[i]);
@@ -209,7 +209,7 @@ void ForceDirected::move(const ForceStage& stage) {
 }
 
 void ForceDirected::place(double* x, double* y, const std::int8_t* orientation) {
-  if (springs_.count() == 0) return;
+  if (springs_->count() == 0) return;
   prepare(x, y, orientation);
   for (const ForceStage& stage : schedule_.stages) {
     for (int step = 0; step < stage.steps; ++step) {
@@ -218,9 +218,9 @@ void ForceDirected::place(double* x, double* y, const std::int8_t* orientation) 
       move(stage);
     }
   }
-  for (int i = 0; i < springs_.count(); ++i) {
-    x[springs_.node[i]] = soft_.x[i];
-    y[springs_.node[i]] = soft_.y[i];
+  for (int i = 0; i < springs_->count(); ++i) {
+    x[springs_->node[i]] = soft_.x[i];
+    y[springs_->node[i]] = soft_.y[i];
   }
 }
 

@@ -64,7 +64,7 @@ class ForceDirected : public SoftPlacer {
 
   std::shared_ptr<const Design> design_;
   ForceSchedule schedule_;
-  SoftSprings springs_;
+  std::shared_ptr<const SoftSprings> springs_;
   WayOut way_out_;
   std::vector<std::int32_t> standing_nodes_;      // hard macros and fixed soft macros
   std::vector<WayOut::Rectangle> standing_;       // with a margin of about half a soft macro around

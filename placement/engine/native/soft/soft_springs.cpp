@@ -114,4 +114,10 @@ SoftSprings make_soft_springs(const Design& design, SpringModel model, double io
   return result;
 }
 
+std::shared_ptr<const SoftSprings> shared_soft_springs(const Design& design, SpringModel model, double io_factor) {
+  const auto make = [&] { return std::make_shared<const SoftSprings>(make_soft_springs(design, model, io_factor)); };
+  if (io_factor != 1) return make();
+  return (model == SpringModel::star ? design.shared_stars : design.shared_cliques).get(make);
+}
+
 }  // namespace placement

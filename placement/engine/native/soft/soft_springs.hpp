@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/design.hpp"
@@ -30,6 +31,8 @@ enum class SpringModel { star, clique };
 
 // `io_factor` multiplies the weight of every spring that ends in a port.
 SoftSprings make_soft_springs(const Design& design, SpringModel model, double io_factor = 1);
+// The same of the design's own where the factor is 1, made at the first call. The design must be complete by then.
+std::shared_ptr<const SoftSprings> shared_soft_springs(const Design& design, SpringModel model, double io_factor = 1);
 
 // Where pin `pin` stands when its node does at (x, y). Hard macros turn their pins; soft macros do not.
 struct Point {
