@@ -1,12 +1,14 @@
 """How times and memory grow with the design: a table, a plot on logarithmic axes, and the exponents.
 
-    python benchmarks/bench_scale.py OUT [--sizes 60 120 250 500 1000] [--search 10 70] [--cost chip]
+    python benchmarks/bench_scale.py OUT [--sizes 60 120 250 500 1000] [--search 10 70] [--cost chip] [--rounds 5]
 
 Designs of so many hard macros and six times as many soft macros are generated. Of each, in a process of its own and on
 one core, in CPU seconds: reading its files, a full cost, a move of the incremental cost, a step of an environment
 without the episode's end, the soft placers, the legaliser (macros strewn by 60 µm), an episode; then the peak memory
 until then, and the cost that a search has after some CPU seconds. Written to OUT: scale.csv, scale.md, scale.png.
-The exponent of a row is the slope of the line through the logarithms over that of the number of macros.
+The exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared
+machine a size that meets a busy minute bends it: with `--rounds` all sizes are measured so many times in turn, and the
+least time of each figure counts.
 """
 
 from __future__ import annotations
@@ -58,19 +60,25 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="hard macros")
     parser.add_argument("--search", type=float, nargs="*", default=(10.0, 70.0), help="CPU seconds, rising")
     parser.add_argument("--cost", choices=("chip", "proxy"), default="chip")
+    parser.add_argument("--rounds", type=int, default=1, help="times that all sizes are measured; the least counts")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measured(arguments.one, arguments.search, arguments.cost)))
         return
-    rows = []
-    for size in arguments.sizes:
-        words = [str(arguments.out), "--one", str(size), "--cost", arguments.cost]
-        words += ["--search", *map(str, arguments.search)]
-        ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
-        rows.append(json.loads(ran.stdout.splitlines()[-1]))
-        print(" · ".join(f"{name} {value:.3g}" for name, value in rows[-1].items()), flush=True)
-    write(arguments.out, rows)
+    if arguments.rounds < 1:
+        parser.error("--rounds is 1 at least")
+    rows: dict[int, dict[str, float]] = {}
+    for number in range(arguments.rounds):
+        for size in arguments.sizes:
+            words = [str(arguments.out), "--one", str(size), "--cost", arguments.cost, "--search"]
+            words += map(str, arguments.search if number == 0 else [])
+            ran = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+            row = json.loads(ran.stdout.splitlines()[-1])
+            print(" · ".join(f"{name} {value:.3g}" for name, value in row.items()), flush=True)
+            row |= {name: min(row[name], rows[size][name]) for name in TIMES if size in rows}
+            rows[size] = rows.get(size, {}) | row
+    write(arguments.out, list(rows.values()))
 
 
 def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[str, float]:
@@ -100,7 +108,9 @@ def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[s
 
 
 def seconds_of(call: Callable[[], Any], *, least: float = LEAST_SECONDS) -> float:
-    """CPU seconds of one call, the mean of as many as take `least` seconds."""
+    """CPU seconds of one call, the mean of as many as take `least` seconds, after one that makes what is made once."""
+    if least > 0:
+        call()
     begun, calls = time.process_time(), 0
     while not calls or time.process_time() - begun < least:
         call()

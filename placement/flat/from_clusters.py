@@ -102,12 +102,13 @@ def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> 
     return design.initial.moved(there, placement.x[hard] - core.x_low, placement.y[hard] - core.y_low)
 
 
-def clusters_clear_of_straps(design: Design, placement: Placement) -> Placement:
+def clusters_clear_of_straps(design: Design, placement: Placement, *, standing: bool = False) -> Placement:
     """`placement` with its movable soft macros placed as the flat check spreads their cells (`spread_clusters`).
 
     Args:
         design: the clustered one.
         placement: its hard macros are read.
+        standing: as of `spread_clusters`; then soft macros are, too.
 
     Raises:
         DesignError: there are no soft macros, or no room for them.
@@ -116,7 +117,8 @@ def clusters_clear_of_straps(design: Design, placement: Placement) -> Placement:
     halo = np.stack(design.constraints.sides(placement.orientation) * 2, axis=1)  # left, bottom, right, top
     halo[hard] = np.maximum(halo[hard], design.own_straps)
     blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
-    return spread_clusters(design.netlist, placement, Core(canvas.width, canvas.height, blockages=blockages, halo=halo))
+    core = Core(canvas.width, canvas.height, blockages=blockages, halo=halo)
+    return spread_clusters(design.netlist, placement, core, standing=standing)
 
 
 def cells_in_clusters(

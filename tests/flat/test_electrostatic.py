@@ -142,6 +142,18 @@ def test_clusters_spread_around_macros_that_stand(clustered: Design) -> None:
     np.testing.assert_array_equal(placed.x, again.x)  # where soft macros stood is not read
 
 
+def test_clusters_may_begin_as_they_stand(clustered: Design) -> None:
+    netlist, initial = clustered.netlist, clustered.initial
+    soft, width = netlist.soft, clustered.canvas.width
+    anew = spread_clusters(netlist, initial, core_of(clustered))
+    turned = anew.moved(soft, width - anew.x[soft], anew.y[soft])
+    first, second = (spread_clusters(netlist, start, core_of(clustered), standing=True) for start in (initial, turned))
+    assert np.hypot(first.x - second.x, first.y - second.y)[soft].mean() > 1.0
+    for placed, start in ((first, initial), (second, turned)):
+        assert length(clustered, placed.x, placed.y) < 1.2 * length(clustered, anew.x, anew.y)
+        np.testing.assert_array_equal(placed.x[netlist.hard], start.x[netlist.hard])
+
+
 def test_clusters_without_macros_to_place_are_refused(clustered: Design) -> None:
     held = dataclasses.replace(clustered.initial, fixed=np.ones(clustered.netlist.num_nodes, bool))
     with pytest.raises(DesignError):

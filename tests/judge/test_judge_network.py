@@ -113,8 +113,8 @@ def test_only_hard_macros_are_read(design, placements):
 @pytest.mark.parametrize("factor", [0.25, 4.0])
 def test_scale_changes_nothing_but_the_room_for_straps(design, placements, factor, monkeypatch):
     design = dataclasses.replace(design, straps=0.0)
-    for places in ("settled", "spread"):
-        monkeypatch.setattr(Viewer, places, lambda self, placement: placement)
+    monkeypatch.setattr(Viewer, "settled", lambda self, placement: placement)
+    monkeypatch.setattr(Viewer, "spread", lambda self, placement: [placement])
     monkeypatch.setattr(geometry, "route_estimate", route_on_twenty)
     netlist, canvas = design.netlist, design.canvas
     larger = Design(
@@ -279,11 +279,20 @@ def test_halos_turn_with_their_macros(design, placements):
     cores = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            from_clusters, "spread_clusters", lambda netlist, placement, core: cores.append(core) or placement
+            from_clusters, "spread_clusters", lambda netlist, placement, core, standing: cores.append(core) or placement
         )
         for placement in (one, turned):
             Viewer(design).spread(placement)
-    assert [core.halo[hard].tolist() for core in cores] == [[8.0, 0.0, 8.0, 0.0], [0.0, 8.0, 0.0, 8.0]]
+    assert [core.halo[hard].tolist() for core in cores] == 2 * [[8.0, 0.0, 8.0, 0.0]] + 2 * [[0.0, 8.0, 0.0, 8.0]]
+
+
+def test_of_two_ways_to_spread_clusters_the_shorter_routes_count(design, placements):
+    viewer = Viewer(design)
+    spread = viewer.spread(viewer.settled(placements[0]))
+    routed = [route_estimate(viewer._wires, one, viewer._core, viewer._resources).routed_wirelength for one in spread]
+    assert len(set(routed)) == 2
+    seen = viewer.see(placements[:1]).parts[0, PARTS.index("routed wirelength")]
+    assert seen == pytest.approx(np.log(min(routed) / (viewer.scale * viewer._wires.num_nets)), abs=1e-5)
 
 
 def test_a_judge_that_is_cut_is_refused(tmp_path):
