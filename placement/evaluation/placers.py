@@ -61,10 +61,12 @@ class PlacerOutcome(NamedTuple):
 
 
 def _best_of(
-    job: Job, batches: Iterable[list[Placement]], seconds: float, what: str
+    job: Job, batches: Iterable[list[Placement]], seconds: float, what: str, begin: float
 ) -> tuple[PlacerOutcome, list[Placement]]:
-    """The best of all placements that come within the CPU time, at least one batch, and the `REFINED` best of them."""
-    begin = time.process_time()
+    """The best of all placements that come within the CPU time since `begin`, and the `REFINED` best of them.
+
+    At least one batch is looked at.
+    """
     kept: list[tuple[float, int, Placement]] = []
     curve: list[tuple[float, float]] = []
     number = 0
@@ -89,7 +91,7 @@ def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
     """A placer that makes starts until the time is up, and keeps the best."""
 
     def place(job: Job) -> PlacerOutcome:
-        config = dataclasses.replace(job.config.anneal, starts=(kind,))
+        begin, config = time.process_time(), dataclasses.replace(job.config.anneal, starts=(kind,))
         generator = np.random.default_rng(job.seed)
 
         def batches() -> Iterable[list[Placement]]:
@@ -99,7 +101,7 @@ def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
                 except DesignError:  # a dead end: the next one may have more luck
                     yield []
 
-        return _best_of(job, batches(), job.seconds, kind)[0]
+        return _best_of(job, batches(), job.seconds, kind, begin)[0]
 
     return place
 
@@ -158,7 +160,8 @@ def _point(job: Job, placement: Placement, begin: float) -> tuple[float, float]:
 
 
 def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
-    """Placements drawn from the policy within the CPU time; loading and compiling do not count."""
+    """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
+    begin = time.process_time()
     # late: JAX takes seconds to import
     from placement.evaluation.policy_evaluation import load_policy
 
@@ -171,17 +174,18 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
             drawn = policy.evaluate(int(generator.integers(SEEDS)))
             yield [evaluation.placement for evaluation in drawn if evaluation.placement is not None]
 
-    return _best_of(job, batches(), seconds, "the policy")
+    return _best_of(job, batches(), seconds, "the policy", begin)
 
 
 def _policy_and_refine(job: Job) -> PlacerOutcome:
-    """Draws for a part of the time, then anneals the best draws for the rest."""
+    """Draws for a part of the time, then anneals the best draws, made into starts, for the rest."""
+    begin = time.process_time()
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
-    spent = outcome.curve[-1][0]
-    left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
     anneal = job.config.anneal
     samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
     starts = refinement_starts(job.design, samples, anneal, job.seed)
+    spent = time.process_time() - begin
+    left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
     if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
         hot = dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
         job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=hot))

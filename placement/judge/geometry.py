@@ -1,8 +1,8 @@
 """What a judge is shown of placements: maps of a fixed number of cells, and the boxes of the nets.
 
 Soft macros are placed twice: where the chip cost is low, and as charges spread around the macros, clear of straps, as
-the flat check spreads the cells. They spread from there and anew; the nets of both are routed, and as in the check the
-shorter counts.
+the flat check spreads the cells. They spread from there and anew; the nets of both are routed, and the shorter
+routes count.
 
 All of it is free of scale: lengths in half perimeters of the canvas, maps as shares of their cells. Nothing tells left
 from right or up from down.

@@ -149,6 +149,9 @@ def test_clusters_may_begin_as_they_stand(clustered: Design) -> None:
     turned = anew.moved(soft, width - anew.x[soft], anew.y[soft])
     first, second = (spread_clusters(netlist, start, core_of(clustered), standing=True) for start in (initial, turned))
     assert np.hypot(first.x - second.x, first.y - second.y)[soft].mean() > 1.0
+    middle = initial.moved(soft, np.full(len(soft), width / 2), np.full(len(soft), clustered.canvas.height / 2))
+    apart = spread_clusters(netlist, middle, core_of(clustered), standing=True)
+    assert apart.x[soft].std() > 0.8 * anew.x[soft].std()
     for placed, start in ((first, initial), (second, turned)):
         assert length(clustered, placed.x, placed.y) < 1.2 * length(clustered, anew.x, anew.y)
         np.testing.assert_array_equal(placed.x[netlist.hard], start.x[netlist.hard])

@@ -36,3 +36,13 @@ TEST(springs_of_a_large_net_grow_with_its_pins) {
   CHECK(springs.other.size() == 2u * 9'999u);
   for (const float weight : springs.weight) CHECK(weight == 3.0f);
 }
+
+TEST(springs_are_made_once_for_each_design_and_model) {
+  const Design design = one_net(3), copy = design;
+  const auto cliques = shared_soft_springs(design, SpringModel::clique), stars = shared_soft_springs(design, SpringModel::star);
+  CHECK(shared_soft_springs(design, SpringModel::clique) == cliques);
+  CHECK(shared_soft_springs(design, SpringModel::star) == stars);
+  CHECK(cliques->other.size() == 6u && stars->other.size() == 4u);
+  CHECK(shared_soft_springs(copy, SpringModel::clique) != cliques);
+  CHECK(shared_soft_springs(design, SpringModel::star, 2.0) != stars);
+}

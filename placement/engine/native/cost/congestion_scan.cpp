@@ -1,7 +1,6 @@
 #include "cost/congestion_scan.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #if defined(__AVX2__)
@@ -113,10 +112,10 @@ void CongestionScan::take_limit(const MacroCover& cover, double limit) {
 
 void CongestionScan::take_block(Side& side, const double* block, int line, int first, int last) const {
   const GridAxis& axis = side.axis;
-  const double* shares = block + static_cast<std::size_t>(line) * axis.length;
+  const double* covered = block + static_cast<std::size_t>(line) * axis.length;
   const std::size_t start = static_cast<std::size_t>(line) * side.padded;
   for (int i = first; i <= last; ++i) {
-    const double blocked = shares[i] * axis.block_share;
+    const double blocked = covered[i] * axis.block_share;
     side.blocked[start + i] = blocked;
     // Two parts less than it takes, for rounding.
     const double beyond = (limit_ - blocked) / axis.per_part - 2.0;

@@ -1,5 +1,5 @@
 // The busiest gcells of both congestion maps from one look at all routes, without the maps: in whole numbers, eight gcells at
-// a time, and only for those that may count the value itself.
+// a time. The value itself is worked out only for gcells that may count.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class CongestionScan {
   void block_changed(const CellBox& box);
 
   // Writes the values from `limit` on to `to`, the vertical map's first, each map's line by line; returns how many. `to` has
-  // room for all and eight more. The values are GridCost's, bit for bit, where the demands fit.
+  // room for all. The values are GridCost's, bit for bit, where the demands fit.
   int find(const WholeRouteSteps& steps, const MacroCover& cover, double limit, double* to);
   // Writes all values as of the last find(): the vertical map [R, C], then the horizontal one [C, R].
   void write(double* maps) const;
@@ -34,7 +34,7 @@ class CongestionScan {
     GridAxis axis;
     int padded;
     std::vector<std::int32_t> shares;  // [padded]
-    std::vector<std::int32_t> beyond;  // [lines, padded] what a gcell reaches the limit with is more than this, in parts
+    std::vector<std::int32_t> beyond;  // [lines, padded] parts; a gcell whose sum is not more is below the limit
     std::vector<double> blocked;       // [lines, padded] of the capacity
     std::vector<std::int32_t> shared;  // some lines with `reach` empty gcells and more on each side
     std::vector<std::int32_t> sums;    // [lines, padded] demand, smoothed, in parts

@@ -193,9 +193,9 @@ void IncrementalCost::change_nets(const NodeMove* moves, int count) {
   sum_up(maps_changed_);
 }
 
-// The maps and the steps that the proposal did not change follow it.
+// The maps follow the proposal; the steps that it did not change are behind from here on.
 void IncrementalCost::keep_routes() {
-  if (scans_whole_) maps_->draw();
+  maps_->draw();
   is_behind_ = scans_whole_;
   is_whole_behind_ = !scans_whole_;
 }
@@ -288,8 +288,7 @@ CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
 }
 
 void IncrementalCost::refresh_maps() {
-  if (maps_ && pending_ && scans_whole_) maps_->draw();
-  if (maps_) return;
+  if (maps_) return maps_->draw();
   steps_.clear();      // the chip cost's own maps say nothing of rows and columns
   cover_.clear();
   for (int net = 0; net < nets_->nets(); ++net) route(net);

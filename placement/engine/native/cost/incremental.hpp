@@ -35,6 +35,7 @@ class IncrementalCost {
   // The same, unless it is soon sure that the cost would be above `limit`: then false, and nothing is proposed.
   bool propose_within(const NodeMove* moves, int count, double limit);
   void accept() {
+    if (!pending_) return;
     pending_ = false;
     if (maps_ && maps_changed_) keep_routes();
     is_floor_standing_ = false;

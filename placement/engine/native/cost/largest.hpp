@@ -15,7 +15,7 @@ namespace placement {
 class LargestMean {
  public:
   // Of `values` values, the `count` ≥ 1 largest.
-  LargestMean(int values, int count) : values_(values), count_(count), near_(values + 8), ranked_(values + 8) {}
+  LargestMean(int values, int count) : values_(values), count_(count), near_(values + 4), ranked_(values + 4) {}
 
   double operator()(const double* values);
 
@@ -34,7 +34,7 @@ class LargestMean {
   double kept(const double* values);
 
   // The same from a function that finds the values: find(limit, to) writes those from `limit` on to `to`, in their order, and
-  // returns how many; `to` has room for all and eight more. The limit stays the same from call to call while it serves.
+  // returns how many; `to` has room for all and four more. The limit stays the same from call to call while it serves.
   template <typename Find>
   double found_by(Find find) {
     return steadily([&](double limit) { return find(limit, near_.data()); });

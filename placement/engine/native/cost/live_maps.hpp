@@ -35,7 +35,7 @@ class LiveMaps {
   // The same in whole numbers: finds only what counts. The maps follow if draw() is called.
   void update_all(const WholeRouteSteps& steps, const MacroCover& cover);
   void draw();
-  // The demands, which do not follow draw(), as the placement stands.
+  // The demands do not follow draw(): call this with the steps as they stand before a proposal that update() takes in.
   void take_demands(const RouteSteps& steps);
   // Goes back to begin(), but for the cover.
   void undo();

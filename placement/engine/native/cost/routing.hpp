@@ -26,7 +26,7 @@ class RouteSteps : public RouteShapes<RouteSteps> {
   const std::vector<double>& horizontal() const { return horizontal_; }
   const std::vector<double>& vertical() const { return vertical_; }
 
-  // Takes over the changes that are given in whole numbers, in the same order; no longer knows what begin() found.
+  // Becomes these steps, laid out as horizontal() and vertical(); forgets what begin() found.
   void take(const std::vector<std::int32_t>& horizontal, const std::vector<std::int32_t>& vertical) {
     std::copy_n(horizontal.begin(), horizontal_.size(), horizontal_.begin());
     std::copy_n(vertical.begin(), vertical_.size(), vertical_.begin());
