@@ -8,7 +8,7 @@ without the episode's end, the soft placers, the legaliser (macros strewn by 60 
 until then, and the cost that a search has after some CPU seconds. Written to OUT: scale.csv, scale.md, scale.png.
 The exponent of a row is the slope of the line through the logarithms over that of the number of macros. On a shared
 machine a size that meets a busy minute bends it: with `--rounds` all sizes are measured so many times in turn, and the
-least time of each figure counts.
+least time of each figure counts. Searches run in the first round only.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[s
 
 
 def seconds_of(call: Callable[[], Any], *, least: float = LEAST_SECONDS) -> float:
-    """CPU seconds of one call, the mean of as many as take `least` seconds, after one that makes what is made once."""
+    """CPU seconds of a call, the mean of as many as take `least` seconds, after a first one; `least` 0: of that one."""
     if least > 0:
         call()
     begun, calls = time.process_time(), 0

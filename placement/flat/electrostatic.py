@@ -43,7 +43,7 @@ SMOOTHING = 0.6
 BALANCE = 1e-3
 """The density's first force over the wirelength's."""
 HOLDING = 0.1
-"""The same where clusters begin as they stand: enough that they do not all come together first."""
+"""The same where clusters begin as they stand, as `_holding` of the flat check has it for cells."""
 SLOWEST = 0.95
 """The least by which the density's weight changes in one iteration."""
 RISE = 0.01
@@ -106,7 +106,7 @@ def spread_clusters(
     """Places the soft macros that are not fixed around hard macros as they stand: the flat check, coarse and quick.
 
     Over placements of one design the routed wirelength of its result ranks as the flat check's does
-    (docs/experiments/2026-11-judge.md), in about a twentieth of the time.
+    (docs/experiments/2026-11-judge.md), in a small part of the time.
 
     Args:
         netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.
