@@ -24,7 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_file import DAMAGED_NPZ
 
-FORM = 2
+FORM = 3
 
 
 class Member(NamedTuple):

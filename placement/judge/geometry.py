@@ -1,8 +1,7 @@
 """What a judge is shown of placements: maps of a fixed number of cells, and the boxes of the nets.
 
-Soft macros are placed twice: where the chip cost is low, and as charges spread around the macros, clear of straps, as
-the flat check spreads the cells. They spread from there and anew; the nets of both are routed, and the shorter
-routes count.
+Soft macros are placed twice: where the chip cost is low, and from there as charges spread around the macros, clear of
+straps, as the flat check spreads the cells. Of the second the nets are routed, too.
 
 All of it is free of scale: lengths in half perimeters of the canvas, maps as shares of their cells. Nothing tells left
 from right or up from down.
@@ -13,7 +12,6 @@ G cells of a map across and up. Lengths in µm where nothing else is said.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -105,7 +103,8 @@ class Viewer:
             DesignError: a placement is of another number of nodes, or lacks a macro.
         """
         placed = [self.settled(placement) for placement in placements]
-        spread, routes = zip(*(self._shortest(self.spread(placement)) for placement in placed), strict=True)
+        spread = [self.spread(placement) for placement in placed]
+        routes = [route_estimate(self._wires, one, self._core, self._resources) for one in spread]
         orientation = np.stack([placement.orientation for placement in placed])
         offsets = self._pin_offsets(orientation)
         blocked = self._maps_of_macros(*_places(placed), orientation)
@@ -129,21 +128,12 @@ class Viewer:
         self._native.place(x, y, placement.orientation)
         return placement.moved(self._movable, x[self._movable], y[self._movable])
 
-    def spread(self, placement: Placement) -> list[Placement]:
-        """`placement` with its movable soft macros as the check would spread their cells, begun anew and as they stand.
-
-        `placement` alone, if there are none or they find no room.
-        """
-        found = []
-        for standing in (False, True):
-            with contextlib.suppress(DesignError):
-                found.append(clusters_clear_of_straps(self.design, placement, standing=standing))
-        return found or [placement]
-
-    def _shortest(self, placements: list[Placement]) -> tuple[Placement, RoutingEstimate]:
-        """That which is routed shortest, and its routes."""
-        routes = [route_estimate(self._wires, placement, self._core, self._resources) for placement in placements]
-        return min(zip(placements, routes, strict=True), key=lambda one: one[1].routed_wirelength)
+    def spread(self, placement: Placement) -> Placement:
+        """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
+        try:
+            return clusters_clear_of_straps(self.design, placement, standing=True)
+        except DesignError:  # no soft macros, or no room for them
+            return placement
 
     def _maps_of_macros(self, x: np.ndarray, y: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[B, G, G] each: the share of each cell that macros cover, and that they, halos and straps keep clear."""
