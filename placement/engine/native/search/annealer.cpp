@@ -16,7 +16,12 @@ constexpr double kWanted = 0.3;              // target acceptance rate of shifts
 constexpr double kStep = 1.15;               // factor by which one adaptation changes a reach
 constexpr double kEnough = 50;               // proposals of a kind before its reach is adapted
 constexpr double kForget = 0.8;              // decay of the statistics at each adaptation
-constexpr double kLeastShare = 0.2, kMostShare = 5;  // times the base weight
+
+// Of a kind's base weight. The weights are those of the proxy cost's search, so there they hold more closely.
+struct ShareBounds {
+  double least, most;
+};
+constexpr ShareBounds kProxyShares = {0.4, 2.5}, kChipShares = {0.2, 5.0};
 
 bool has_reach(MoveKind kind) { return kind == MoveKind::hard_shift || kind == MoveKind::soft_shift; }
 
@@ -143,9 +148,10 @@ void Annealer::adapt() {
     draws += recent_drawn_[kind];
   }
   if (adaptive_ && worth > 0) {
+    const ShareBounds& shares = cost_.weights().name == CostName::proxy ? kProxyShares : kChipShares;
     for (int kind = 0; kind < kMoveKinds; ++kind) {
       const double per_draw = recent_drawn_[kind] > 0 ? recent_worth_[kind] / recent_drawn_[kind] : 0.0;
-      share_[kind] = base_[kind] * std::clamp(per_draw * draws / worth, kLeastShare, kMostShare);
+      share_[kind] = base_[kind] * std::clamp(per_draw * draws / worth, shares.least, shares.most);
     }
     set_cumulative();
   }
