@@ -26,6 +26,8 @@ MOST_TAKEN_UP = 8
 """Macros at once."""
 COMPARISONS = 10**9
 """Of two boxes, in the search for an order that leaves room: a few seconds."""
+SEARCHES = 4
+"""For an order, each with another seed, until one finds room."""
 MOST_AROUND = 24
 """Macros next to those that make room for them."""
 
@@ -114,10 +116,11 @@ def _packed(boxes: Boxes) -> Centres | None:
     for (at, size), low, high, gap in zip(boxes.axes, boxes.low, boxes.high, needed, strict=True):
         limits += [np.concatenate([low, at[movable:]]).tolist(), np.concatenate([high, at[movable:]]).tolist()]
         apart.append(np.where(concerns, (size + size[:, None]) / 2 + gap, -np.inf).ravel())
-    found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, 0)
-    if found is None:
-        return None
-    return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
+    for seed in range(SEARCHES):
+        found = _native.pack_boxes(*limits, *apart, boxes.x.tolist(), boxes.y.tolist(), COMPARISONS, seed)
+        if found is not None:
+            return tightened(boxes, (np.array(found[0][:movable]), np.array(found[1][:movable])))
+    return None
 
 
 def _improved(boxes: Boxes, centres: Centres) -> Centres:

@@ -158,6 +158,15 @@ def test_a_canvas_that_is_nearly_full_is_filled_again(macros: int, sigma: float,
     assert moved.max() > 1.0, "nothing was to be done"
 
 
+def test_a_search_for_an_order_that_finds_no_room_is_made_again(monkeypatch) -> None:
+    design = dense_design(28, macros=133)
+    begin = strewn(design, 100.0, seed=28)
+    assert fits(design, legalise(design, begin))
+    monkeypatch.setattr(legaliser, "SEARCHES", 1)
+    with pytest.raises(NoRoom):
+        legalise(design, begin)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_fixed_macros_and_halos_are_kept_to_where_it_is_nearly_full(seed: int) -> None:
     design = dense_design(2 * seed + 1, macros=20, utilization=0.8)
