@@ -98,8 +98,9 @@ void check_walk(int columns, int rows, int smoothing, const Weights& weights, st
   }
 }
 
-// Draws proposals with limits near their costs; a second one of the same moves says what they cost.
-void check_limits(const std::shared_ptr<const Design>& design, const Weights& weights) {
+// Draws proposals with limits near their costs; a second one of the same moves says what they cost. Of those that cost more
+// a share above `least_sure` is refused early.
+void check_limits(const std::shared_ptr<const Design>& design, const Weights& weights, double least_sure) {
   const double* x = design->initial_x.data();
   const double* y = design->initial_y.data();
   IncrementalCost cost(design, x, y, design->initial_orientation.data(), weights);
@@ -141,7 +142,7 @@ void check_limits(const std::shared_ptr<const Design>& design, const Weights& we
     }
   }
   CHECK(refused > 500);
-  if (weights.name == CostName::proxy) CHECK(5 * sure > 2 * refused);
+  CHECK(sure > least_sure * refused);
 }
 
 }  // namespace
@@ -149,11 +150,11 @@ void check_limits(const std::shared_ptr<const Design>& design, const Weights& we
 TEST(a_proposal_is_refused_only_where_its_cost_is_above_the_limit) {
   for (const int smoothing : {0, 2}) {
     for (const NetWeights nets : {NetWeights::fractions, NetWeights::whole}) {
-      check_limits(wide_design(70, 9, smoothing, nets), {});
-      check_limits(wide_design(200, 30, smoothing, nets), {});  // some moves are scanned, others are followed
+      check_limits(wide_design(70, 9, smoothing, nets), {}, 0.5);
+      check_limits(wide_design(200, 30, smoothing, nets), {}, 0.4);  // some moves are scanned, others are followed
     }
   }
-  check_limits(wide_design(70, 9, 2, NetWeights::fractions), {1.0, 1.0, 1.0, CostName::chip});
+  check_limits(wide_design(70, 9, 2, NetWeights::fractions), {1.0, 1.0, 1.0, CostName::chip}, -1.0);  // none need be
 }
 
 TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
