@@ -1,0 +1,77 @@
+"""What a comparison's placers do with their time: what is made before a policy's first sample counts in it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from placement.engine.costs import DEFAULT_WEIGHTS
+from placement.evaluation import placers, policy_evaluation
+from placement.evaluation.placers import PLACERS, Job
+from placement.netlist.load import load
+from placement.search.config import AnnealConfig
+from placement.search.search import Watch
+
+LOADING, COMPILING, SAMPLING, STARTING = 3.0, 4.0, 1.0, 2.0
+
+
+class Clock:
+    """A processor's time that goes on when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def process_time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The placers' clock, beside a policy that takes its time to be loaded, to be compiled and to draw."""
+    made = Clock()
+    sample = load("toy6").initial
+    calls = iter([COMPILING])
+
+    def evaluate(_: int) -> list[Any]:
+        made.now += next(calls, SAMPLING)
+        return [SimpleNamespace(placement=sample)]
+
+    def load_policy(_: Any) -> SimpleNamespace:
+        made.now += LOADING
+        return SimpleNamespace(evaluate=evaluate)
+
+    monkeypatch.setattr(placers, "time", made)
+    monkeypatch.setattr(policy_evaluation, "load_policy", load_policy)
+    return made
+
+
+def job(seconds: float) -> Job:
+    config: Any = SimpleNamespace(time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(hot=0.1))
+    return Job(load("toy6"), config, 0, Watch())
+
+
+def test_a_policys_loading_and_compilation_count(clock: Clock) -> None:
+    curve = PLACERS["policy"](job(10.0)).curve
+    assert [seconds for seconds, _ in curve] == [8.0, 9.0, 10.0]
+
+
+def test_annealing_samples_gets_the_time_that_is_left(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def starts(design: Any, samples: list[Any], *_: Any) -> list[Any]:
+        clock.now += STARTING
+        return samples
+
+    def search(_: Job, made: list[Any], seconds: float) -> SimpleNamespace:
+        given.append(seconds)
+        return SimpleNamespace(placement=made[0].placement, start=made[0].name, history=[])
+
+    monkeypatch.setattr(placers, "refinement_starts", starts)
+    monkeypatch.setattr(placers, "_search", search)
+    for seconds in (70.0, 5.0):
+        clock.now = 0.0
+        PLACERS["policy+refine"](job(seconds))
+    # In the second nothing is left but the least share, a tenth.
+    assert given == [70.0 - (LOADING + COMPILING + SAMPLING + STARTING), 0.5]
