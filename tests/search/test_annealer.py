@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from placement.engine.costs import legality, proxy_cost
+from placement.config import CHIP_COST
+from placement.engine.costs import DEFAULT_WEIGHTS, legality, proxy_cost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.search.annealer import Annealer
@@ -14,6 +15,7 @@ from placement.search.legaliser import fits
 from placement.search.starts import make_starts
 
 HOT = 1e-3
+CHIP = CHIP_COST.weights()
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +32,26 @@ def only(*moves: str, **settings) -> AnnealConfig:
     return AnnealConfig(without=tuple(move for move in MOVES if move not in moves), **settings)
 
 
-def test_cost_is_the_full_evaluations_to_the_last_bit(design, start):
-    annealer = Annealer(design, start, config=AnnealConfig(), seed=1)
+@pytest.mark.parametrize("weights", [DEFAULT_WEIGHTS, CHIP], ids=["proxy", "chip"])
+def test_cost_is_the_full_evaluations_to_the_last_bit(design, start, weights):
+    annealer = Annealer(design, start, config=AnnealConfig(), weights=weights, seed=1)
     annealer.run(20_000, HOT)
-    assert annealer.costs == proxy_cost(design, annealer.placement)
-    assert annealer.best_cost == proxy_cost(design, annealer.best).proxy_cost
-    assert annealer.best_cost < proxy_cost(design, start).proxy_cost
+    assert annealer.costs == proxy_cost(design, annealer.placement, weights=weights)
+    assert annealer.best_cost == proxy_cost(design, annealer.best, weights=weights).proxy_cost
+    assert annealer.best_cost < proxy_cost(design, start, weights=weights).proxy_cost
     assert legality(design, annealer.placement) == legality(design, annealer.best) == (0, 0)
 
 
+@pytest.mark.parametrize("weights", [DEFAULT_WEIGHTS, CHIP], ids=["proxy", "chip"])
 @pytest.mark.parametrize("move", MOVES)
-def test_every_kind_moves_what_it_should_and_keeps_it_legal(design, start, move):
-    annealer = Annealer(design, start, config=only(move), seed=2)
+def test_every_kind_moves_what_it_should_and_keeps_it_legal(design, start, move, weights):
+    annealer = Annealer(design, start, config=only(move), weights=weights, seed=2)
     annealer.run(4_000, 10.0)
     moved = annealer.placement
     tally = annealer.tallies[move]
     assert tally.drawn == 4_000
     assert tally.accepted > 20
-    assert annealer.costs == proxy_cost(design, moved)
+    assert annealer.costs == proxy_cost(design, moved, weights=weights)
     assert legality(design, moved) == (0, 0)
     changed = (moved.x != start.x) | (moved.y != start.y) | (moved.orientation != start.orientation)
     hard, soft = changed[design.netlist.hard].any(), changed[design.netlist.soft].any()
@@ -100,12 +104,13 @@ def test_equal_seeds_give_equal_placements_and_others_do_not(design, start):
     assert annealed(6) != annealed(7)
 
 
-def test_goes_on_as_if_it_had_never_stopped(design, start):
-    whole = Annealer(design, start, config=AnnealConfig(), seed=8)
-    first = Annealer(design, start, config=AnnealConfig(), seed=8)
+@pytest.mark.parametrize("weights", [DEFAULT_WEIGHTS, CHIP], ids=["proxy", "chip"])
+def test_goes_on_as_if_it_had_never_stopped(design, start, weights):
+    whole = Annealer(design, start, config=AnnealConfig(), weights=weights, seed=8)
+    first = Annealer(design, start, config=AnnealConfig(), weights=weights, seed=8)
     for annealer in (whole, first):
         annealer.run(6_000, HOT)
-    second = Annealer(design, first.best, config=AnnealConfig(), seed=99)
+    second = Annealer(design, first.best, config=AnnealConfig(), weights=weights, seed=99)
     second.restart(first.placement)
     second.go_on(first.state)
     for annealer in (whole, second):

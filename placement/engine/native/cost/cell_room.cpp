@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/lanes.hpp"
 #include "cost/grid_span.hpp"
 
 namespace placement {
@@ -92,7 +93,9 @@ void CellRoom::add(double x, double y, double width, double height, bool hard, d
 // area in a block is the same when it goes as when it came, so what it takes there spread is, too.
 void CellRoom::change(int first_column, int first_row, int columns, int rows, bool hard) {
   if (columns <= 0 || rows <= 0) return;
-  for (Level& level : levels_) {
+  for (std::size_t size = 0; size < levels_.size(); ++size) {
+    if (columns == 1 && rows == 1) return change_one(size, first_column, first_row, hard);
+    Level& level = levels_[size];
     const int first = first_row * level.columns + first_column, count = columns * rows;
     level.full.add(areas_.data(), first, level.columns, columns, rows);
     if (!level.spread.spare.empty()) {
@@ -102,7 +105,6 @@ void CellRoom::change(int first_column, int first_row, int columns, int rows, bo
       }
       level.spread.add((hard ? areas_ : spread_).data(), first, level.columns, columns, rows);
     }
-    if (&level == &levels_.back()) return;
     const int next_column = first_column / 2, next_row = first_row / 2;
     const int next_columns = (first_column + columns - 1) / 2 - next_column + 1;
     const int next_rows = (first_row + rows - 1) / 2 - next_row + 1;
@@ -117,6 +119,76 @@ void CellRoom::change(int first_column, int first_row, int columns, int rows, bo
     first_row = next_row;
     columns = next_columns;
     rows = next_rows;
+  }
+}
+
+// The blocks in which points lie, of one size after the other.
+struct CellRoom::Points {
+  int lanes, rows;
+  int column_of[kMostPoints], row_of[kMostPoints];
+  int own_column, own_row;  // where the macro stands
+
+  void double_blocks() {
+    for (int i = 0; i < lanes; ++i) column_of[i] /= 2;
+    for (int i = 0; i < rows; ++i) row_of[i] /= 2;
+    own_column /= 2;
+    own_row /= 2;
+  }
+};
+
+void CellRoom::Overfull::price(const Points& points, int row, int stride, float area, float weight, float* line) const {
+  alignas(32) float before[kMostPoints];
+  const double* spares = spare.data() + points.row_of[row] * stride;
+  for (int i = 0; i < points.lanes; ++i) before[i] = static_cast<float>(spares[points.column_of[i]]);
+  if (points.row_of[row] == points.own_row) {
+    for (int i = 0; i < points.lanes; ++i) before[i] -= points.column_of[i] == points.own_column ? area : 0.0F;
+  }
+  const Lanes more = Lanes::all(area), zero = Lanes::all(0), by = Lanes::all(weight);
+  for (int i = 0; i < points.lanes; i += Lanes::kCount) {
+    const Lanes here = Lanes::load(before + i);
+    (Lanes::load(line + i) + by * (max(zero, here + more) - max(zero, here))).store(line + i);
+  }
+}
+
+void CellRoom::price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const {
+  const auto column_of = [this](double x) { return std::clamp(static_cast<int>(x * per_width_), 0, levels_[0].columns - 1); };
+  const auto row_of = [this](double y) { return std::clamp(static_cast<int>(y * per_height_), 0, levels_[0].rows - 1); };
+  Points points;
+  points.lanes = round_up_to_lanes(columns);
+  points.rows = rows;
+  for (int i = 0; i < points.lanes; ++i) points.column_of[i] = column_of(xs[i]);
+  for (int i = 0; i < rows; ++i) points.row_of[i] = row_of(ys[i]);
+  points.own_column = column_of(soft.x);
+  points.own_row = row_of(soft.y);
+  const double area = soft.width * per_width_ * soft.height * per_height_;
+  std::fill_n(prices, static_cast<std::size_t>(rows) * kMostPoints, 0.0F);
+  for (const Level& level : levels_) {
+    alignas(32) float line[kMostPoints];  // of the row before, too, if its blocks are the same
+    const double side = level.side * scale_;
+    for (int r = 0; r < rows; ++r) {
+      if (r == 0 || points.row_of[r] != points.row_of[r - 1]) {
+        std::fill_n(line, points.lanes, 0.0F);
+        level.full.price(points, r, level.columns, static_cast<float>(area), static_cast<float>(kFullWeight * side), line);
+        if (!level.spread.spare.empty()) {
+          level.spread.price(points, r, level.columns, static_cast<float>(area / kTargetDensity), static_cast<float>(side),
+                             line);
+        }
+      }
+      float* to = prices + r * kMostPoints;
+      for (int i = 0; i < points.lanes; i += Lanes::kCount) (Lanes::load(to + i) + Lanes::load(line + i)).store(to + i);
+    }
+    points.double_blocks();
+  }
+}
+
+// The same from the size on at which one block holds the box.
+void CellRoom::change_one(std::size_t size, int column, int row, bool hard) {
+  const double area = areas_[0], spread = hard ? area : rounder_(area / kTargetDensity);
+  for (; size < levels_.size(); ++size, column /= 2, row /= 2) {
+    Level& level = levels_[size];
+    const int block = row * level.columns + column;
+    level.full.add(area, block);
+    if (!level.spread.spare.empty()) level.spread.add(spread, block);
   }
 }
 

@@ -1,6 +1,8 @@
 // Whether the clusters' cells have room beside the hard macros, and how far they must go where they have none.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "common/design.hpp"
@@ -25,13 +27,33 @@ class CellRoom {
   // µm³: area beyond the free room times its way.
   double way() const;
 
+  // A macro that is to go elsewhere: µm, its centre and size.
+  struct Mover {
+    double x, y, width, height;
+  };
+  static constexpr int kMostPoints = 16;
+  // What way() would rise by, µm³, were a soft macro taken away and its area put into the bin of a point: of the points
+  // xs [columns] × ys [rows], at most kMostPoints each, whole lanes of both given. Writes prices [rows, kMostPoints], of
+  // columns in whole lanes. It is exact where the macro stands within one bin and would there; most macros meet several.
+  void price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const;
+
  private:
+  struct Points;
   struct Overfull {  // in bins
     double area = 0;            // beyond the room, summed over the blocks that have too much
     std::vector<double> spare;  // [blocks] area that is too much, or too little (below 0)
     void clear();
     // Adds `areas` [rows, columns] to the blocks from `first` on, of lines of `stride`.
     void add(const double* areas, int first, int stride, int columns, int rows);
+    void add(double more, int block) {
+      double& here = spare[block];
+      const double before = std::max(0.0, here);
+      here += more;
+      area += std::max(0.0, here) - before;
+    }
+    // Adds to `line` what `area` bins more in the blocks of the points' row would add to the area beyond the room, times
+    // `weight`, after as much is taken from the block where it is now.
+    void price(const Points& points, int row, int stride, float area, float weight, float* line) const;
   };
   struct Level {  // blocks of one size
     int columns, rows;
@@ -40,6 +62,7 @@ class CellRoom {
     Overfull spread;   // where they fill it to the target density; of large blocks only
   };
   void change(int first_column, int first_row, int columns, int rows, bool hard);
+  void change_one(std::size_t size, int column, int row, bool hard);
 
   double per_width_, per_height_;  // bins per µm
   double scale_;                   // µm³ for a bin that goes a bin's side

@@ -37,6 +37,15 @@ class ChipCost {
   // Wire beyond the usable tracks.
   double congestion_cost() { return wires_.excess() * per_wirelength_; }
 
+  // What the density cost would rise by were a soft macro that stands at x, y taken to a point: see CellRoom::price. In µm³;
+  // times density_per_way() it is a cost.
+  void price_room(const Design& design, int node, double x, double y, const float* xs, int columns, const float* ys,
+                  int rows, float* prices) const {
+    room_.price({x, y, soft_side_ * design.node_width[node], soft_side_ * design.node_height[node]}, xs, columns, ys, rows,
+                prices);
+  }
+  double density_per_way() const { return per_way_; }
+
   // Congestion cost of so much wire beyond the tracks, µm.
   double congestion_of(double excess) const { return excess * per_wirelength_; }
 

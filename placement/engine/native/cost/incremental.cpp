@@ -36,7 +36,6 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
       net_records_(nets_->nets()),
       steps_(design_->canvas),
       cover_(design_->canvas),
-      grid_(design_->canvas),
       distinct_(design_->canvas, nets_->points()),
       new_places_(nets_->points()),
       moved_(nets_->points(), 0),
@@ -48,6 +47,7 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const dou
   if (weights.name == CostName::chip) {
     chip_ = std::make_unique<ChipCost>(*design_, *nets_);
     spreads_.resize(nets_->nets());
+    beyond_.resize(2 * static_cast<std::size_t>(design_->canvas.cells()));
   } else {
     maps_ = std::make_unique<LiveMaps>(design_->canvas);
     if (maps_->scans_whole(most_demand(*nets_))) whole_steps_ = std::make_unique<WholeRouteSteps>(design_->canvas);
@@ -172,7 +172,7 @@ void IncrementalCost::begin(const NodeMove* moves, int count) {
   if (density_changed_) costs_.density_cost = chip_ ? chip_->density_cost() : maps_->density_cost(cover_);
   if (!chip_) return;
   floor_rise_ = chip_->wires().take_blocked();
-  find_spreads(moves, count);
+  find_boxes(moves, count);
 }
 
 // The rest of the proposal.
@@ -289,15 +289,7 @@ CellBox IncrementalCost::add_cover(const NodeMove& at, double sign) {
 
 void IncrementalCost::refresh_maps() {
   if (maps_) return maps_->draw();
-  steps_.clear();      // the chip cost's own maps say nothing of rows and columns
-  cover_.clear();
-  for (int net = 0; net < nets_->nets(); ++net) route(net);
-  for (int node = 0; node < design_->nodes(); ++node) {
-    if (design_->kind_of(node) != Kind::hard) continue;
-    const std::int8_t turn = orientation_[node];
-    cover_.add(x_[node], y_[node], design_->width_of(node, turn), design_->height_of(node, turn), true, 1.0);
-  }
-  grid_.congestion_cost(steps_, cover_);
+  chip_->wires().write_beyond(beyond_.data(), beyond_.data() + design_->canvas.cells());
 }
 
 void IncrementalCost::sum_up(bool congestion) {

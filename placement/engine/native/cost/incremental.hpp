@@ -61,10 +61,13 @@ class IncrementalCost {
   // Merged nets of a node: node_nets()[node_net_start()[node]] and on, each once.
   const std::vector<std::int32_t>& node_net_start() const { return node_net_start_; }
   const std::vector<std::int32_t>& node_nets() const { return node_nets_; }
-  // Demand over capacity of the routes: vertical [R, C], horizontal [C, R]. Call refresh_maps() first.
-  const double* vertical_map() const { return chip_ ? grid_.vertical() : maps_->vertical(); }
-  const double* horizontal_map() const { return chip_ ? grid_.horizontal() : maps_->horizontal(); }
+  // How busy gcells are: vertical [R, C], horizontal [C, R]. The routes' demand over the capacity; of the chip cost, µm of
+  // wire beyond the usable tracks. Call refresh_maps() first.
+  const double* vertical_map() const { return chip_ ? beyond_.data() + design_->canvas.cells() : maps_->vertical(); }
+  const double* horizontal_map() const { return chip_ ? beyond_.data() : maps_->horizontal(); }
   void refresh_maps();
+  // Of the chip cost only: nothing otherwise.
+  const ChipCost* chip() const { return chip_.get(); }
   // Share of each gcell under macros, [R, C]; of the proxy cost only.
   const double* density_map() const { return cover_.density().data(); }
 
@@ -86,7 +89,12 @@ class IncrementalCost {
   void renew_net(int net, bool routed, Steps& steps);
   void keep_routes();
   bool propose_routes(const NodeMove* moves, int count);
-  void find_spreads(const NodeMove* moves, int count);
+  void find_boxes(const NodeMove* moves, int count);
+  template <int kPoints>
+  void find_box(int net);
+  double wire_in_full_gcells() const;
+  void find_spreads();
+  bool is_chip_floor_above(double limit) const;
   void propose_spreads();
   void put_back();
   bool is_chip_sure_above(double limit);
@@ -143,11 +151,12 @@ class IncrementalCost {
   bool is_floor_standing_ = false;    // standing_floor_ is up to date
   std::int64_t accepted_ = 0, wasted_ = 0;  // proposals since the floor's gcells were taken; wasted: undone
   Costs costs_;
-  // Of the chip cost only; then steps_ and cover_ are as of the last refresh_maps(), which fills grid_.
-  std::unique_ptr<ChipCost> chip_;
-  GridCost grid_;
+  std::unique_ptr<ChipCost> chip_;      // of the chip cost only; then steps_ and cover_ are not used
+  std::vector<double> beyond_;          // [2, R·C] as of the last refresh_maps(), of the chip cost only
   std::vector<NetSpread> spreads_;      // [M]
-  std::vector<NetSpread> new_spreads_;  // of the touched nets
+  std::vector<NetBox> new_boxes_;       // of the touched nets
+  std::vector<NetSpread> new_spreads_;  // the same, once they are asked for
+  double new_wirelength_ = 0;           // of the proposal
   double floor_rise_ = 0;               // of the bound of the excess, by the proposal, µm
 
   // How it stood before the pending proposal.

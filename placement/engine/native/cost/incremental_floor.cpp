@@ -103,43 +103,4 @@ double IncrementalCost::floor_of_net(int net, bool routed) {
   return longer;
 }
 
-// The same of the chip cost: density and wirelength are exact, and a net's wire beyond the tracks of full gcells follows from
-// its box.
-bool IncrementalCost::is_chip_sure_above(double limit) {
-  if (!(weights_.congestion >= 0)) return false;
-  double length = costs_.wirelength;
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    const NetRecord& record = net_records_[touched_[i]];
-    length += nets_->length_rounder(record.wire_weight * (new_spreads_[i].width + new_spreads_[i].height)) - record.length;
-  }
-  const double floor = weights_.wirelength * (length * nets_->per_wirelength) + weights_.density * costs_.density_cost +
-                       weights_.congestion * chip_->congestion_of(standing_excess_ + floor_rise_);
-  return floor > limit + kRounding * (std::abs(limit) + std::abs(costs_.proxy_cost));
-}
-
-// Moves the macros and their points; the wire in the boxes of their nets, which is not counted yet.
-void IncrementalCost::find_spreads(const NodeMove* moves, int count) {
-  const WireSpread& wires = chip_->wires();
-  for (int i = 0; i < count; ++i) put(moves[i]);
-  new_spreads_.clear();
-  for (const std::int32_t net : touched_) {
-    new_spreads_.push_back(wires.spread(*nets_, net, places_.data()));
-    floor_rise_ += wires.floor_of(new_spreads_.back()) - wires.floor_of(spreads_[net]);
-  }
-}
-
-// The nets' lengths and the wire in their boxes follow.
-void IncrementalCost::propose_spreads() {
-  WireSpread& wires = chip_->wires();
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    const std::int32_t net = touched_[i];
-    NetSpread& spread = spreads_[net];
-    old_spreads_.push_back(spread);
-    wires.add(spread, -1.0);
-    spread = new_spreads_[i];
-    wires.add(spread, 1.0);
-    set_length(net, nets_->weighted_length(net, spread.width + spread.height));
-  }
-}
-
 }  // namespace placement

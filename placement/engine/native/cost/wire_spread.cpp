@@ -92,22 +92,15 @@ void WireSpread::block(double x, double y, double width, double height, double s
   }
 }
 
-NetSpread WireSpread::spread(const CompactNets& nets, int net, const PointPlace* places) const {
-  const int begin = nets.net_start[net], end = nets.net_start[net + 1];
-  Pair low = Pair::load(&places[nets.net_points[begin]].x), high = low;
-  for (int i = begin + 1; i < end; ++i) {
-    const Pair at = Pair::load(&places[nets.net_points[i]].x);
-    low = least(low, at);
-    high = largest(high, at);
-  }
+NetSpread WireSpread::spread(int net, const NetBox& box) const {
   const Pair size = Pair::load(cell_size_), last = Pair::load(last_cell_), zero = Pair::of(0.0, 0.0);
   std::int32_t low_column, low_row, high_column, high_row;
-  largest(zero, least(low / size, last)).truncate(low_column, low_row);
-  largest(zero, least(high / size, last)).truncate(high_column, high_row);
+  largest(zero, least(box.low / size, last)).truncate(low_column, low_row);
+  largest(zero, least(box.high / size, last)).truncate(high_column, high_row);
   ++high_column;
   ++high_row;
   NetSpread result;
-  (high - low).store(&result.width);
+  box.size().store(&result.width);
   const double each = tree_[net] / ((high_column - low_column) * (high_row - low_row));
   result.across = rounder_(each * result.width);
   result.up = rounder_(each * result.height);
@@ -152,7 +145,27 @@ double WireSpread::excess() {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
 }
 
+void WireSpread::write_beyond(double* horizontal, double* vertical) {
+  std::fill(running_.begin(), running_.end(), 0.0);
+  const double* change = changes_.data();
+  for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
+    double along[2] = {0, 0};
+    for (int column = 0; column < columns_; ++column, change += 2) {
+      const int cell = row * columns_ + column;
+      double beyond[2];
+      for (int i = 0; i < 2; ++i) {
+        along[i] += change[i];
+        running_[2 * column + i] += along[i];
+        beyond[i] = running_[2 * column + i] - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * cell + i]));
+      }
+      horizontal[column * rows_ + row] = beyond[0];
+      vertical[cell] = beyond[1];
+    }
+  }
+}
+
 double WireSpread::renew_floor() {
+  has_full_ = false;
   std::fill(running_.begin(), running_.end(), 0.0);
   blocked_more_ = 0;
   const int line = 2 * (columns_ + 1);
@@ -167,6 +180,7 @@ double WireSpread::renew_floor() {
         if (over > 0) {
           sum += over;
           count[i] += 1;
+          has_full_ = true;
         }
         full_[(row + 1) * line + 2 * (column + 1) + i] = full_[row * line + 2 * (column + 1) + i] + count[i];
       }

@@ -13,6 +13,12 @@
 
 namespace placement {
 
+// The box around a net's points, µm.
+struct NetBox {
+  Pair low, high;
+  Pair size() const { return high - low; }
+};
+
 // A net's bounding box and the wire that it needs in each of its gcells.
 struct NetSpread {
   double width = 0, height = 0;     // µm, of the box
@@ -20,11 +26,28 @@ struct NetSpread {
   std::int32_t corners[4] = {0, 0, 0, 0};  // of the differences' map: low, right, top, high
 };
 
+// Of `count` points; kPoints 0: of any number.
+template <int kPoints = 0>
+inline NetBox box_of(const PointPlace* places, const std::int32_t* points, int count) {
+  if (kPoints > 0) count = kPoints;
+  Pair low = Pair::load(&places[points[0]].x), high = low;
+#pragma GCC unroll 8
+  for (int i = 1; i < count; ++i) {
+    const Pair at = Pair::load(&places[points[i]].x);
+    low = least(low, at);
+    high = largest(high, at);
+  }
+  return {low, high};
+}
+
 class WireSpread {
  public:
   WireSpread(const Canvas& canvas, const CompactNets& nets);
 
-  NetSpread spread(const CompactNets& nets, int net, const PointPlace* places) const;
+  NetSpread spread(const CompactNets& nets, int net, const PointPlace* places) const {
+    return spread(net, box_of(places, nets.net_points.data() + nets.net_start[net], nets.net_start[net + 1] - nets.net_start[net]));
+  }
+  NetSpread spread(int net, const NetBox& box) const;
   void clear();
   // Adds (sign 1) or takes away (sign −1) a net.
   void add(const NetSpread& net, double sign) {
@@ -39,9 +62,14 @@ class WireSpread {
   // µm of wire beyond the usable tracks, both directions.
   double excess();
 
+  // µm of wire beyond the usable tracks of each gcell, below 0 where there are more tracks: horizontal [C, R], vertical [R, C].
+  void write_beyond(double* horizontal, double* vertical);
+
   // A bound of the excess, linear in what changes: of the gcells that are full at renew_floor(), what is beyond their tracks
   // whether it is or not. No excess is below it. Returns the bound as things stand, which is the excess.
   double renew_floor();
+  // Whether any gcell was full then; otherwise the bound is 0 and stays so.
+  bool has_full() const { return has_full_; }
   // How much the bound rises with a net's wire, µm.
   double floor_of(const NetSpread& net) const {
     const auto at = [&](int corner) { return Pair::load(full_.data() + 2 * net.corners[corner]); };
@@ -69,6 +97,7 @@ class WireSpread {
   std::vector<double> changes_;   // [R+1, C+1, 2] horizontal and vertical
   std::vector<double> running_;   // [C, 2]
   std::vector<double> full_;      // [R+1, C+1, 2] full gcells in the rows and columns below
+  bool has_full_ = false;
   double blocked_more_ = 0;
 };
 

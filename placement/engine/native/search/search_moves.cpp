@@ -42,7 +42,6 @@ MoveDrawer::MoveDrawer(const IncrementalCost& cost, const MoveOptions& options)
 }
 
 bool MoveDrawer::possible(MoveKind kind) const {
-  if (kind == MoveKind::soft_draw && cost_.weights().name != CostName::proxy) return false;
   if (kind >= MoveKind::soft_shift) return soft_.size() > (kind == MoveKind::soft_swap);
   if (kind == MoveKind::hard_swap || kind == MoveKind::hard_abut) return hard_.size() > 1;
   if (kind == MoveKind::hard_permute || kind == MoveKind::hard_roll) return hard_.size() > 3;
@@ -60,7 +59,7 @@ void MoveDrawer::accepted(int count) {
 }
 
 void MoveDrawer::price(bool whole) {
-  if (!targets_) targets_ = std::make_unique<TargetDrawer>(cost_, soft_);
+  if (!targets_) targets_ = make_target_drawer(cost_, soft_);
   if (whole) targets_->reset();
   else targets_->refresh();
 }

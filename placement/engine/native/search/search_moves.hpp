@@ -34,7 +34,7 @@ enum class MoveKind : int {
   soft_pull,     // near another pin of one of its nets
   soft_swap,     // exchanges two positions
   soft_hot,      // out of a congested gcell row or column
-  soft_draw,     // to a gcell drawn by what all near it would cost; on the proxy cost only
+  soft_draw,     // to a place drawn by what those all around would cost
 };
 inline constexpr int kMoveKinds = 18;
 const std::array<const char*, kMoveKinds>& move_names();
@@ -62,10 +62,10 @@ class MoveDrawer {
   void reset();
   // Finds the congested rows and columns. Call cost.refresh_maps() first.
   void find_hot();
-  // Takes in what gcells cost as the maps stand. `whole`: and where everything stands.
+  // For soft_draw: takes in what gcells cost as the maps stand. `whole`: and where everything stands.
   void price(bool whole);
 
-  double temperature = 0;  // of soft_draw, in units of proxy cost
+  double temperature = 0;  // of soft_draw, in units of the cost
 
   // Range of shifts in gcell sides; the annealer adapts it.
   std::array<double, kMoveKinds> reach;

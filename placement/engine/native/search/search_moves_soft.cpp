@@ -141,14 +141,10 @@ bool MoveDrawer::soft_hot(Random& random) {
   return false;
 }
 
-// Anywhere in the gcell that was drawn.
 bool MoveDrawer::soft_draw(Random& random) {
   const int number = static_cast<int>(random.below(static_cast<std::uint32_t>(soft_.size())));
   NodeMove to = cost_.at(soft_[number]);
-  int column, row;
-  if (!targets_->draw(number, temperature, random, &column, &row)) return false;
-  to.x = (column + 0.5 + 0.5 * random.both_ways()) * cell_width_;
-  to.y = (row + 0.5 + 0.5 * random.both_ways()) * cell_height_;
+  if (!targets_->draw(number, temperature, random, &to.x, &to.y)) return false;
   clamp(to);
   moves_.push_back(to);
   return true;

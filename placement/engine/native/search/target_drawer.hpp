@@ -1,47 +1,55 @@
-// Draws where a soft macro goes: every gcell of a window around it is priced at once, and a gcell is drawn with its
-// Boltzmann weight at the annealing temperature. The prices are those of the proxy cost, some proposals old and without the
-// steps of small nets' routes, so that a target is to be confirmed by the exact cost.
+// Draws where a soft macro goes: places all over a window around it are priced at once, and one is drawn with its
+// Boltzmann weight at the annealing temperature. Prices leave parts of the cost out, so that a target is to be confirmed
+// by the exact cost.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/random.hpp"
 #include "cost/incremental.hpp"
-#include "soft/analytic_maps.hpp"
 #include "soft/analytic_nets.hpp"
-#include "soft/analytic_window.hpp"
 
 namespace placement {
 
 class TargetDrawer {
  public:
+  TargetDrawer(const TargetDrawer&) = delete;
+  TargetDrawer& operator=(const TargetDrawer&) = delete;
+  virtual ~TargetDrawer() = default;
+
+  // Takes in the whole placement.
+  virtual void reset();
+  // Takes in what gcells cost as they stand; call it every some hundred moves.
+  virtual void refresh() {}
+  // A macro has moved.
+  virtual void moved(const NodeMove& to);
+
+  // Draws a place in µm for soft macro number `soft` at a temperature in units of the cost; returns whether it is another
+  // than where the macro stands.
+  virtual bool draw(int soft, double temperature, Random& random, double* x, double* y) = 0;
+
+ protected:
   // `soft`: the movable soft macros. The placement is that in `cost`.
   TargetDrawer(const IncrementalCost& cost, std::vector<std::int32_t> soft);
 
-  // Takes in the whole placement.
-  void reset();
-  // Takes in the maps as they stand. Between two calls, density follows moves and routes do not.
-  void refresh();
-  // A macro has moved.
-  void moved(const NodeMove& to);
-
-  // Draws a gcell for soft macro number `soft` at a temperature in proxy cost; returns whether it is another than the one
-  // where it stands, and then its column and row.
-  bool draw(int soft, double temperature, Random& random, int* column, int* row);
-
- private:
-  SoftBox box_of(const NodeMove& at) const;
+  // Draws one of prices [rows, stride], in their first `columns`, by its Boltzmann weight.
+  std::pair<int, int> draw_column_and_row(const float* prices, int stride, int columns, int rows, double temperature,
+                                          Random& random);
 
   const IncrementalCost& cost_;
   const Design& design_;
   std::vector<std::int32_t> soft_;       // [S]
   std::vector<std::int32_t> number_of_;  // [N] of a movable soft macro, or −1
-  std::vector<SoftBox> boxes_;           // [N] of macros
-  PriceMaps maps_;
   SoftNets nets_;
-  PricedWindow window_;
-  std::vector<std::pair<double, std::int32_t>> likely_;  // workspace: sums of weights, gcells of the window
+
+ private:
+  std::vector<std::pair<double, std::int32_t>> likely_;  // workspace: sums of weights, places
 };
+
+// Of the cost that `cost` is of.
+std::unique_ptr<TargetDrawer> make_target_drawer(const IncrementalCost& cost, std::vector<std::int32_t> soft);
 
 }  // namespace placement

@@ -80,14 +80,6 @@ PricedWindow::Gcell PricedWindow::best(int soft, const SoftBox& box, SoftNets& n
   return cheapest(box);
 }
 
-float PricedWindow::least() const {
-  float least = total_[0][0];
-  for (int r = 0; r < rows_; ++r) {
-    for (int c = 0; c < columns_; ++c) least = std::min(least, total_[r][c]);
-  }
-  return least;
-}
-
 // Lays the window over the gcells around the macro that it may go to.
 void PricedWindow::lay(const SoftBox& box) {
   const Canvas& canvas = design_->canvas;

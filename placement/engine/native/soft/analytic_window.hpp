@@ -47,7 +47,6 @@ class PricedWindow {
   int rows() const { return rows_; }
   // Proxy cost in the window's columns of one of its rows, but for a constant.
   const float* prices(int row) const { return total_[row]; }
-  float least() const;
 
   // The best gcell for a soft macro whose own area is not in `maps`.
   Gcell best(int soft, const SoftBox& box, SoftNets& nets, const PriceMaps& maps, const Softness& softness);

@@ -1,0 +1,149 @@
+#include "search/target_drawer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "common/random.hpp"
+#include "cost/cell_room.hpp"
+
+using namespace placement;
+
+namespace {
+
+constexpr int kPoints = CellRoom::kMostPoints;
+const Canvas kBins = {200.0, 120.0, 20, 12, 1.0, 1.0, 1.0, 1.0, 1, 0.0};  // of 10 × 10 µm
+
+// Hard macros and clusters at chance places, so that some blocks are too full and others are not.
+void fill(CellRoom& room, Random& random) {
+  for (int i = 0; i < 12; ++i) {
+    room.add(200 * random.fraction(), 120 * random.fraction(), 10 + 40 * random.fraction(), 10 + 30 * random.fraction(),
+             i % 2 == 0, 1);
+  }
+}
+
+// Two ports at opposite corners and soft macros that have next to no area, each on a net to a port or to both, or to another.
+std::shared_ptr<const Design> pulled_design() {
+  auto design = std::make_shared<Design>();
+  design->canvas = {80.0, 60.0, 8, 6, 50.0, 50.0, 1.0, 1.0, 1, 0.0};
+  const auto add = [&](Kind kind, double x, double y, double size) {
+    design->kind.push_back(static_cast<std::int8_t>(kind));
+    design->node_width.push_back(size);
+    design->node_height.push_back(size);
+    design->initial_x.push_back(x);
+    design->initial_y.push_back(y);
+    design->initial_orientation.push_back(0);
+    design->placed.push_back(1);
+    design->fixed.push_back(kind == Kind::port);
+    design->pin_node.push_back(static_cast<std::int32_t>(design->kind.size()) - 1);
+    design->pin_dx.push_back(0);
+    design->pin_dy.push_back(0);
+  };
+  add(Kind::port, 0, 0, 0);
+  add(Kind::port, 80, 60, 0);
+  for (int i = 0; i < 4; ++i) add(Kind::soft, 40, 30, 1e-3);
+  design->net_start = {0, 2, 5, 7, 9};
+  design->net_pins = {0, 2, 0, 1, 3, 1, 4, 4, 5};
+  design->net_weight = {1.0, 1.0, 2.0, 1.0};
+  return design;
+}
+
+// Draws one of four columns by prices that are given.
+class FixedPrices : public TargetDrawer {
+ public:
+  FixedPrices(const IncrementalCost& cost, std::vector<float> prices) : TargetDrawer(cost, {2}), prices_(std::move(prices)) {}
+  bool draw(int, double temperature, Random& random, double* x, double* y) override {
+    const auto [column, row] = draw_column_and_row(prices_.data(), 5, 4, 1, temperature, random);
+    *x = column;
+    *y = row;
+    return true;
+  }
+
+ private:
+  std::vector<float> prices_;
+};
+
+}  // namespace
+
+TEST(a_price_of_room_is_what_the_way_rises_by) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CellRoom room(kBins, 400);
+    Random random(seed);
+    fill(room, random);
+    const double here_x = 10 * random.below(20) + 5.0, here_y = 10 * random.below(12) + 5.0;
+    const double width = 2 + 8 * random.fraction(), height = 2 + 8 * random.fraction();
+    room.add(here_x, here_y, width, height, false, 1);
+    float xs[kPoints], ys[kPoints], prices[kPoints * kPoints];
+    for (float& x : xs) x = 10.0F * static_cast<float>(random.below(20)) + 5;
+    for (float& y : ys) y = 10.0F * static_cast<float>(random.below(12)) + 5;
+    const int columns = 1 + static_cast<int>(random.below(kPoints)), rows = 1 + static_cast<int>(random.below(kPoints));
+    room.price({here_x, here_y, width, height}, xs, columns, ys, rows, prices);
+    room.add(here_x, here_y, width, height, false, -1);
+    const double without = room.way();
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        room.add(xs[c], ys[r], width, height, false, 1);
+        const double rise = room.way() - without;
+        room.add(xs[c], ys[r], width, height, false, -1);
+        CHECK(std::abs(prices[r * kPoints + c] - rise) <= 1e-4 * std::max(1000.0, rise));
+      }
+    }
+  }
+}
+
+TEST(targets_at_no_temperature_are_never_dearer) {
+  for (const CostName name : {CostName::proxy, CostName::chip}) {
+    const auto design = pulled_design();
+    Weights weights;
+    weights.name = name;
+    weights.congestion = 0;  // prices are without it, or some moves old
+    IncrementalCost cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
+                         weights);
+    const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
+    targets->reset();
+    Random random(1);
+    int drawn = 0;
+    for (int i = 0; i < 400; ++i) {
+      NodeMove to = cost.at(2 + i % 4);
+      if (!targets->draw(i % 4, 0, random, &to.x, &to.y)) continue;
+      ++drawn;
+      CHECK(to.x >= 0 && to.x <= 80 && to.y >= 0 && to.y <= 60);
+      const double before = cost.costs().proxy_cost;
+      cost.propose(&to, 1);
+      if (name == CostName::chip) CHECK(cost.costs().proxy_cost <= before + 1e-6);
+      if (cost.costs().proxy_cost > before) {
+        cost.undo();
+        continue;
+      }
+      cost.accept();
+      targets->moved(to);
+    }
+    CHECK(drawn > 20);
+    const double step = name == CostName::chip ? 2.5 : 10;  // targets are no finer
+    CHECK(cost.x()[2] <= step && cost.y()[2] <= step);
+    CHECK(cost.x()[4] >= 80 - step && cost.y()[4] >= 60 - step);
+    CHECK(std::abs(cost.x()[5] - cost.x()[4]) <= step && std::abs(cost.y()[5] - cost.y()[4]) <= step);
+  }
+}
+
+TEST(warm_targets_are_drawn_by_their_boltzmann_weights) {
+  const auto design = pulled_design();
+  const IncrementalCost cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  constexpr float kTemperature = 0.25F;
+  FixedPrices targets(cost, {1.0F, 1.0F + kTemperature, 1.0F + 2 * kTemperature, 1.0F + 20 * kTemperature, 0.0F});
+  Random random(5);
+  std::vector<double> drawn(5, 0.0);
+  constexpr int kDraws = 50'000;
+  for (int i = 0; i < kDraws; ++i) {
+    double column, row;
+    targets.draw(0, kTemperature, random, &column, &row);
+    CHECK(row == 0);
+    drawn[static_cast<int>(column)] += 1.0 / kDraws;
+  }
+  const double sum = 1 + std::exp(-1) + std::exp(-2);
+  for (int i = 0; i < 3; ++i) CHECK(std::abs(drawn[i] - std::exp(-i) / sum) < 0.01);
+  CHECK(drawn[3] == 0 && drawn[4] == 0);  // not worth a weight, and not one of the columns
+}
