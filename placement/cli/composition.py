@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hydra.errors import MissingConfigException, OverrideParseException
 
-from placement.cli.help import setting_keys
+from placement.cli.help import options_with, setting_keys
 from placement.config import RENAMED, one_of
 
 LIKENESS = 0.75
@@ -36,6 +36,12 @@ def composition_message(error: Exception, title: str, config: str, arguments: Se
     first = str(error).splitlines()[0]
     unknown = re.fullmatch(r"Could not override '([\w.]+)'\.", first)
     known = setting_keys(config, arguments)
+    is_of_group = unknown is not None and unknown[1] not in known and unknown[1].partition(".")[0] in known
+    elsewhere = options_with(unknown[1]) if unknown and is_of_group else []
+    if unknown and elsewhere:
+        return (
+            f"{unknown[1]}: is a setting of {' and '.join(elsewhere)} alone ({title} {elsewhere[0]} --help tells more)"
+        )
     near = nearest(unknown[1], known) if unknown and unknown[1] not in known else None
     suggestion = f" Did you mean {near!r}?" if near is not None else ""
     return f"{first}{suggestion} ({title} --help lists the settings)"

@@ -23,7 +23,7 @@ from placement.netlist.formats.def_file import read_def
 from placement.netlist.formats.export import MacroLocation
 from placement.netlist.formats.plc import placement_text, read_placement
 from placement.netlist.formats.protobuf_writer import netlist_text
-from placement.netlist.load import find, load
+from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import is_def, read_imported_flat
 
 # What makes a text of the macros' locations and the database units per µm.
@@ -80,7 +80,8 @@ def export(config: ExportConfig, console: Console) -> None:
     write_whole(out, gzip.compress(data, 6, mtime=0) if out.name.endswith(".gz") else data)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"macros as {config.format}: {out}", markup=False, soft_wrap=True)
+    count = len(design.netlist.hard)
+    console.print(f"{count} macros as {config.format}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def user_data(form: str, folder: Path, design: Design, placement: Placement) -> tuple[bytes, list[str]]:
@@ -111,8 +112,7 @@ def _placement(config: ExportConfig, design: Design) -> Placement:
         if not has_macro_places(design):
             raise DesignError(f"placement: the macros of {design.name} have no places yet; give a .plc or .def file")
         return design.initial
-    if not Path(config.placement).is_file():
-        raise DesignError(f"placement={config.placement}: there is no such file")
+    check_placement_file("placement", config.placement)
     if is_def(config.placement):
         return placed_by_def(config.placement, config.design, design)
     return read_placement(config.placement, design.netlist, located=design.initial)[1]

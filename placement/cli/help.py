@@ -35,6 +35,17 @@ def setting_keys(config: str, arguments: Sequence[str] = ()) -> list[str]:
     return list(_keys(values))
 
 
+def options_with(key: str) -> list[str]:
+    """The options `group=name` of a dotted key's group whose files have the key."""
+    group, _, name = key.partition(".")
+    found = []
+    for path in sorted((data_folder("configs") / group).glob("*.yaml")):
+        values: Any = OmegaConf.to_container(OmegaConf.create(_read(f"{group}/{path.stem}")))
+        if name in _keys(values):
+            found.append(f"{group}={path.stem}")
+    return found
+
+
 def _keys(values: Mapping[str, Any], at: str = "") -> Iterator[str]:
     for key, value in values.items():
         yield f"{at}{key}"

@@ -122,10 +122,11 @@ class PlantedConfig(ShippedConfig):
 def describe(config: DescribeConfig, console: Console) -> None:
     """Prints a design's statistics, and draws them where that is asked for."""
     # late: Matplotlib takes a second to import
-    from placement.report.describe import plot, print_description
+    from placement.report.describe import check_plot, plot, print_description
 
     if config.plot:
         check_output_file("plot", config.plot)
+        check_plot(config.plot)
     design = load(config.design, config.initial)
     print_description(design)
     if config.plot:

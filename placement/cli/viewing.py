@@ -23,7 +23,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file
 from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import find
+from placement.netlist.load import check_placement_file, find
 from placement.netlist.user_placement import is_def
 from placement.report.view.cells import Cells
 from placement.report.view.recovery import Recovery
@@ -126,8 +126,7 @@ def shown_cost(config: ViewConfig) -> CostConfig:
 def _other(config: ViewConfig, design: Design, path: str) -> Placement:
     """A placement beside the first one, on the same canvas."""
     assert config.design is not None
-    if not Path(path).is_file():
-        raise DesignError(f"placement={path}: there is no such file")
+    check_placement_file("placement", path)
     if is_def(path):
         return placed_by_def(path, config.design, design)
     return read_placement(path, design.netlist, located=design.initial)[1]

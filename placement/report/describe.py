@@ -121,6 +121,17 @@ def _named(figures: Statistics) -> Table:
     return table
 
 
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Raises DesignError where the file's suffix names no image format."""
+    known = FigureCanvasAgg.get_supported_filetypes()
+    if _suffix(path) not in known:
+        raise DesignError(f"plot={path}: must end in one of {', '.join('.' + name for name in sorted(known))}")
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.removeprefix(".").lower()
+
+
 def plot(design: Design, path: str | os.PathLike[str]) -> None:
     """Draws the distributions of net degrees, graph degrees and macro areas to an image file.
 
@@ -128,19 +139,16 @@ def plot(design: Design, path: str | os.PathLike[str]) -> None:
         DesignError: the file's suffix names no image format.
         OSError: the folder does not exist or cannot be written.
     """
+    check_plot(path)
     figure = Figure(figsize=(13, 4), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    suffix = Path(path).suffix.removeprefix(".").lower()
-    known = canvas.get_supported_filetypes()
-    if suffix not in known:
-        raise DesignError(f"{path}: must end in one of {', '.join('.' + name for name in sorted(known))}")
+    FigureCanvasAgg(figure)
     figure.suptitle(design.name)
     net_degrees, graph_degrees, areas = figure.subplots(1, 3)
     _draw_net_degrees(net_degrees, design)
     _draw_graph_degrees(graph_degrees, design)
     _draw_areas(areas, design)
     content = io.BytesIO()
-    figure.savefig(content, format=suffix, dpi=120)
+    figure.savefig(content, format=_suffix(path), dpi=120)
     write_whole(path, content.getvalue())
 
 

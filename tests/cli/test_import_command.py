@@ -398,6 +398,7 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
     [
         (["{folder}", "--out", "x"], "the macros of chip have no places yet"),
         (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
+        (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
         (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: is there already"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
