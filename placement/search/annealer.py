@@ -38,8 +38,8 @@ WEIGHTS = {
     "soft_hot": 1.0,
     "soft_draw": 6.0,
 }
-# The adaptive mix pays kinds for what they save per draw. With the weight above, on the chip cost, drawn targets took the
-# time of hard macros' moves where the canvas is full (docs/experiments/2026-11-search.md).
+# The adaptive mix pays kinds for what they save per draw. With the weight above, on the chip cost, drawn targets took
+# the time of hard macros' moves where the canvas is full (docs/experiments/2026-11-search.md).
 _WEIGHTS_OF_COST: dict[str, dict[str, float]] = {"proxy": {}, "chip": {"soft_draw": 2.0}}
 
 
