@@ -12,6 +12,7 @@ from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.into_arrays import ArraySetting
 
+_ORDERS = ("places", "names")
 _SNAPS = ("manufacturing", "tracks", "none")
 
 
@@ -29,6 +30,8 @@ class ConstraintOptions:
         any_orientation: whatever the LEF file says.
         array: `NAME:PATTERN[,PATTERN…][:COLUMNS[:GAP_X,GAP_Y]]`, macros that stand as one block.
         banks: macros of one master whose names differ in their last number alone stand as one block, too.
+        array_order: of a block's macros: names, or places, where the files have them or where they would be by
+            themselves.
     """
 
     halo: tuple[str, ...] = ()
@@ -40,6 +43,14 @@ class ConstraintOptions:
     any_orientation: bool = False
     array: tuple[str, ...] = ()
     banks: bool = False
+    array_order: str = "places"
+
+    @property
+    def order_by_places(self) -> bool:
+        """Whether a block's macros are ordered so; raises ConfigError for another order."""
+        if self.array_order not in _ORDERS:
+            raise ConfigError(f"array_order={self.array_order!r}: must be one of {', '.join(_ORDERS)}")
+        return self.array_order == "places"
 
     @property
     def arrays(self) -> tuple[ArraySetting, ...]:

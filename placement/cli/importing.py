@@ -87,7 +87,7 @@ class ImportConfig(ConstraintOptions, SourceOptions):
                 f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
                 "macros, across and up"
             )
-        _ = self.clustering, self.constraints, self.arrays  # raise where one is wrong
+        _ = self.clustering, self.constraints, self.arrays, self.order_by_places  # raise where one is wrong
 
     @property
     def clustering(self) -> ClusteringSettings:
@@ -126,6 +126,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     imported = import_design(
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
         settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
+        order_by_places=config.order_by_places,
         canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
     )  # fmt: skip
     with phases("picture"):

@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def import_design(  # noqa: PLR0913  all but the first have a default
     constraints: ConstraintSettings | None = None,
     arrays: Sequence[ArraySetting] = (),
     banks: bool = False,
+    order_by_places: bool = False,
     canvas: Canvas | None = None,
     tracks: Sequence[float] = (),
     place: Place | None = None,
@@ -94,6 +96,8 @@ def import_design(  # noqa: PLR0913  all but the first have a default
         constraints: what macros must keep to beside what the files say.
         arrays: macros that stand as one (`with_arrays`). The grid is that of the macros by themselves.
         banks: whether macros whose names differ in their last number alone do so, too.
+        order_by_places: whether the macros of an array are ordered by where they would be by themselves, as the files
+            have them or as `place` finds it; otherwise by their names.
         canvas: taken as it is, but for columns, rows and tracks that are given; None: from the floorplan and the rule.
         tracks: four numbers of tracks per µm in the place of the canvas's: across, up, and of these taken by macros,
             across and up; none: as they are.
@@ -125,7 +129,11 @@ def import_design(  # noqa: PLR0913  all but the first have a default
                 macro_routes_vertical=macros_up,
             )
             capacity = capacity_of(canvas)
-    flat, kept, strewn = with_arrays(flat, kept, arrays, banks=banks)
+    places, unordered = None, tuple[str, ...]()
+    if order_by_places and (arrays or banks):
+        join = partial(with_arrays, flat, kept, arrays, banks=banks)
+        places, unordered = _macro_places(flat, join, _flat_on(canvas, flat, kept), place, phase)
+    flat, kept, strewn = with_arrays(flat, kept, arrays, banks=banks, places=places)
     check_macro_names(flat.netlist)
     on_canvas = _flat_on(canvas, flat, kept)
     broken = check_constraints(on_canvas)
@@ -141,7 +149,7 @@ def import_design(  # noqa: PLR0913  all but the first have a default
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *strewn, *broken, *capacity.notices)
+    notices = (*flat.notices, *left_out, *own, *unordered, *strewn, *broken, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
@@ -155,6 +163,32 @@ def _with_places(flat: FlatDesign, on_canvas: Design, place: Place, phase: Phase
             return dataclasses.replace(flat, placement=place(flat, on_canvas)), ()
         except DesignError as error:
             return flat, (f"cells and macros could not be placed together for the clustering: {error}",)
+
+
+def _macro_places(
+    flat: FlatDesign, join: Callable[..., tuple[FlatDesign, Constraints, tuple[str, ...]]], on_canvas: Design,
+    place: Place | None, phase: Phase,
+) -> tuple[Placement | None, tuple[str, ...]]:  # fmt: skip
+    """Where macros would be by themselves, for the order in their arrays; None, and a notice, where nothing says it.
+
+    The files' places count where macros stand as arrays already, or where all cells have places, too.
+    """
+    joined, _, notices = join()  # raises where an array is wrong, before the work
+    if not joined.arrays:
+        return None, ()
+    macros_placed = flat.placement.placed[flat.netlist.hard].all()
+    if macros_placed and (not notices or not join(places=flat.placement)[2]):
+        return flat.placement, ()
+    if flat.placement.placed[flat.netlist.kind != NodeKind.PORT].all():
+        return flat.placement, ()
+    why = "nothing places them"
+    if place is not None:
+        with phase("placing cells and macros, for the order in arrays"):
+            try:
+                return place(flat, on_canvas), ()
+            except DesignError as error:
+                why = str(error)
+    return None, (f"the macros of arrays are in the order of their names: {why}",)
 
 
 def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Design:

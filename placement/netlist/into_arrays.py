@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
@@ -34,7 +35,7 @@ class ArraySetting:
 
     Attributes:
         name: of the macro that stands for it.
-        macros: patterns (`*`) of its macros' names; they stand in the order of their names, numbers by their value.
+        macros: patterns (`*`) of its macros' names.
         columns: 0: the block of least half perimeter without an empty place.
         gap: µm between its macros, across and up; None: what their halos ask for.
 
@@ -68,7 +69,12 @@ class _Group(NamedTuple):
 
 
 def with_arrays(
-    flat: FlatDesign, constraints: Constraints, settings: Sequence[ArraySetting], *, banks: bool = False
+    flat: FlatDesign,
+    constraints: Constraints,
+    settings: Sequence[ArraySetting],
+    *,
+    banks: bool = False,
+    places: Placement | None = None,
 ) -> tuple[FlatDesign, Constraints, tuple[str, ...]]:
     """The design with arrays in the place of their macros, its constraints, and notices.
 
@@ -80,6 +86,8 @@ def with_arrays(
         constraints: of its nodes.
         settings: the arrays.
         banks: whether macros of one size, whose names differ in their last number alone, become arrays, too.
+        places: where the macros would be by themselves. Within its array each macro is then as near as it can be to
+            there; None: they are in the order of their names, numbers by their value.
 
     Raises:
         DesignError: a pattern means no macro, an array has fewer than two, a macro is in two arrays, is fixed or has
@@ -91,7 +99,27 @@ def with_arrays(
     if not groups:
         return flat, constraints, ("--banks: no macros of one size have names that differ in a number",) * banks
     _check(flat, constraints, groups)
+    if places is not None:
+        groups = [_by_places(flat, constraints, group, places) for group in groups]
     return _joined(flat, constraints, groups)
+
+
+def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
+    """The group with its macros ordered so that their squared distances to `places` are least, mirrored as is best.
+
+    Both are taken about their own middles: the array may stand anywhere.
+    """
+    array = _array(flat, constraints, group, 0)
+    at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
+    at = at - at.mean(axis=0)
+    allowed, found = _allowed(constraints, group), list[tuple[float, np.ndarray]]()
+    for orientation in Orientation:
+        if allowed >> orientation & 1:
+            slots = np.stack(array.members_at(0.0, 0.0, orientation), axis=1)
+            distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
+            of_slot = linear_sum_assignment(distances)[1]
+            found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
+    return group._replace(nodes=group.nodes[min(found, key=lambda one: one[0])[1]])
 
 
 def _given(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:

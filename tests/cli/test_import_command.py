@@ -153,6 +153,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
+        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be one of places, names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "no option '--dfe'; there are --lef, --def,"),
         (["chip.def"], "'chip.def': is no option"),
@@ -367,9 +368,9 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     components = read_def(tmp_path / "placed.def").components
     at = {name: (components.x[number], components.y[number]) for number, name in enumerate(components.names)}
     bank = np.array([at[f"bank[{number}]"] for number in range(4)])
-    # In one row, 11 µm apart, whichever way it was turned.
-    steps = np.diff(bank, axis=0)
-    assert (steps == steps[0]).all() and sorted(np.abs(steps[0]).tolist()) == [0, 11000]
+    # In one row, 11 µm apart, in whatever order and whichever way it was turned.
+    across, up = (np.sort(bank[:, axis]) - bank[:, axis].min() for axis in (0, 1))
+    assert sorted((across.tolist(), up.tolist())) == [[0, 0, 0, 0], [0, 11000, 22000, 33000]]
     capsys.readouterr()
     assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "flat=true", "json=true",
                f"out={tmp_path / 'checked'}") == 0  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -284,6 +285,89 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
     (tmp_path / "none.def").write_text(array_def())
     found = read_def_placement(tmp_path / "none.def", design)
     assert not found.placed[design.netlist.hard].any()
+
+
+def standing(flat: FlatDesign, array: MacroArray, orientation: int, order: list[int], shaken: float = 0.0) -> Placement:
+    """The files' macros where the array's slots are in an orientation, in another order, each shaken by so many µm."""
+    there = strewn(flat, turned=False)
+    x, y = there.x.copy(), there.y.copy()
+    of = {name: node for node, name in enumerate(flat.netlist.names)}
+    slots = np.stack(array.members_at(50.0, 40.0, orientation), axis=1)
+    slots += shaken * np.random.default_rng(1).uniform(-1, 1, slots.shape)
+    for slot, member in enumerate(order):
+        x[of[array.names[member]]], y[of[array.names[member]]] = slots[slot]
+    return dataclasses.replace(there, x=x, y=y)
+
+
+@pytest.mark.parametrize("orientation", [Orientation.N, Orientation.FN, Orientation.S])
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_macros_are_ordered_as_they_would_stand_by_themselves(flat: FlatDesign, columns: int, orientation: int) -> None:
+    setting, kept = ArraySetting("block", ("bank*",), columns), constraints_of(flat)[0]
+    array = with_arrays(flat, kept, (setting,))[0].arrays[0]
+    order = [2, 0, 3, 1]
+    places = standing(flat, array, orientation, order, shaken=2.0)
+    found = with_arrays(flat, kept, (setting,), places=places)[0].arrays[0]
+    assert sorted(found.names) == sorted(array.names)
+    # The array may be mirrored afterwards: so some orientation puts every macro near where it would stand.
+    of = {name: node for node, name in enumerate(flat.netlist.names)}
+    at = np.array([[places.x[of[name]], places.y[of[name]]] for name in found.names])
+    at -= at.mean(axis=0)
+    strays = [
+        np.abs(np.stack(found.members_at(0.0, 0.0, turn), axis=1) - at).max()
+        for turn in (Orientation.N, Orientation.FN, Orientation.FS, Orientation.S)
+    ]
+    assert min(strays) < 4.0
+    assert found.names != array.names
+    assert (found.dx == array.dx).all() and (found.dy == array.dy).all()
+
+
+def test_the_order_is_no_worse_than_any_other(flat: FlatDesign) -> None:
+    setting, kept = ArraySetting("block", ("bank*",), 2), constraints_of(flat)[0]
+    places, of = strewn(flat, turned=False, seed=3), {name: node for node, name in enumerate(flat.netlist.names)}
+    found = with_arrays(flat, kept, (setting,), places=places)[0].arrays[0]
+
+    def distance(names: tuple[str, ...]) -> float:
+        at = np.array([[places.x[of[name]], places.y[of[name]]] for name in names])
+        at -= at.mean(axis=0)
+        turns = (Orientation.N, Orientation.FN, Orientation.FS, Orientation.S)
+        return min(float(((np.stack(found.members_at(0, 0, turn), axis=1) - at) ** 2).sum()) for turn in turns)
+
+    assert distance(found.names) <= min(map(distance, itertools.permutations(found.names))) + 1e-9
+
+
+def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None:
+    array = import_design(flat, banks=True).flat.arrays[0]
+    order = [2, 0, 3, 1]
+    asked = []
+
+    def place(given: FlatDesign, on_canvas: object) -> Placement:
+        asked.append(given.netlist.num_nodes)
+        return standing(flat, array, Orientation.N, order) if len(asked) == 1 else strewn(given)
+
+    found = import_design(flat, banks=True, order_by_places=True, place=place)
+    assert asked[0] == flat.netlist.num_nodes, "the macros by themselves"
+    assert found.flat.arrays[0].names in {
+        tuple(array.names[member] for member in names)
+        for names in (order, order[1::-1] + order[:1:-1], order[2:] + order[:2], order[::-1])
+    }
+    assert not [notice for notice in found.notices if "order of their names" in notice]
+
+
+def test_an_order_that_nothing_says_is_that_of_the_names(flat: FlatDesign) -> None:
+    def place(given: FlatDesign, on_canvas: object) -> Placement:
+        raise DesignError("no room")
+
+    for put, why in ((None, "nothing places them"), (place, "no room")):
+        found = import_design(flat, banks=True, order_by_places=True, place=put)
+        assert found.flat.arrays[0].names == import_design(flat, banks=True).flat.arrays[0].names
+        assert f"the macros of arrays are in the order of their names: {why}" in found.notices
+
+
+def test_macros_that_the_files_place_are_ordered_as_there(flat: FlatDesign) -> None:
+    array = import_design(flat, banks=True).flat.arrays[0]
+    placed = dataclasses.replace(flat, placement=standing(flat, array, Orientation.N, [0, 1, 2, 3]))
+    found = import_design(placed, banks=True, order_by_places=True)
+    assert found.flat.arrays[0].names == array.names
 
 
 def test_the_grid_is_that_of_the_macros_by_themselves(flat: FlatDesign) -> None:
