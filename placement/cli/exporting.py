@@ -73,19 +73,18 @@ def export(config: ExportConfig, console: Console) -> None:
         text = placement_text(out.name, design, placement) if config.format == "plc" else netlist_text(
             design.netlist, placement
         )  # fmt: skip
-        data = text.encode()
+        data, count = text.encode(), len(design.netlist.hard)
     else:
-        data, off_grid = user_data(config.format, folder, design, placement)
+        data, off_grid, count = user_data(config.format, folder, design, placement)
         notes += off_grid
     write_whole(out, gzip.compress(data, 6, mtime=0) if out.name.endswith(".gz") else data)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
-    count = len(design.netlist.hard)
     console.print(f"{count} macros as {config.format}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
-def user_data(form: str, folder: Path, design: Design, placement: Placement) -> tuple[bytes, list[str]]:
-    """The bytes of a format that holds the macros in the user's coordinates, and notes on them.
+def user_data(form: str, folder: Path, design: Design, placement: Placement) -> tuple[bytes, list[str], int]:
+    """The bytes of a format that holds the macros in the user's coordinates, notes on them, and how many it holds.
 
     Args:
         form: one of `FORMATS`, but plc and protobuf.
@@ -104,7 +103,7 @@ def user_data(form: str, folder: Path, design: Design, placement: Placement) -> 
         stays = len(locations) - len(moved)
         notes += [f"{stays} of {len(locations)} macros are fixed, and stay as your files have them"] if stays else []
         locations = moved
-    return _data(form, folder, flat, locations), notes
+    return _data(form, folder, flat, locations), notes, len(locations)
 
 
 def _placement(config: ExportConfig, design: Design) -> Placement:

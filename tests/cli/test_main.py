@@ -81,7 +81,7 @@ def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
         (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'. ("),
         (["evaluate", "design=toy6", "placment=x"], "Could not override 'placment'. Did you mean 'placement'?"),
         (["train", "design=toy6", "runtime.shards=3"], "runtime.shards: is a setting of runtime=ray alone"),
-        (["describe", "toy6", "--plot", "x.doc"], "plot=x.doc: must end in one of .avif"),
+        (["describe", "toy6", "--plot", "x.doc"], "plot=x.doc: must end in one of ."),
         (["search", "design=toy6", "env.cost=proxy"], "Could not override 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),

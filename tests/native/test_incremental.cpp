@@ -1,11 +1,14 @@
 #include "cost/incremental.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
 #include "check.hpp"
 #include "common/random.hpp"
 #include "cost/random_walk.hpp"
+#include "toy_design.hpp"
 
 using namespace placement;
 
@@ -154,7 +157,12 @@ TEST(a_proposal_is_refused_only_where_its_cost_is_above_the_limit) {
       check_limits(wide_design(200, 30, smoothing, nets), {}, 0.4);  // some moves are scanned, others are followed
     }
   }
-  check_limits(wide_design(70, 9, 2, NetWeights::fractions), {1.0, 1.0, 1.0, CostName::chip}, -1.0);  // none need be
+  for (const double tracks : {1.0, 0.3, 0.03}) {  // with few of them gcells are full
+    const auto design = std::make_shared<Design>(*wide_design(70, 9, 2, NetWeights::fractions));
+    design->canvas.routes_horizontal *= tracks;
+    design->canvas.routes_vertical *= tracks;
+    check_limits(design, {1.0, 1.0, 1.0, CostName::chip}, 0.5);
+  }
 }
 
 TEST(moves_and_undos_leave_the_proxy_cost_of_a_full_evaluation) {
@@ -178,4 +186,30 @@ TEST(maps_are_those_of_a_pending_proposal_and_of_what_stands_after_it) {
 
 TEST(moves_and_undos_leave_the_chip_cost_of_a_full_evaluation) {
   check_walk(70, 9, 2, {1.0, 1.0, 1.0, CostName::chip});
+}
+
+TEST(busy_gcells_on_the_chip_cost_are_those_beyond_their_tracks) {
+  // One net, two macros side by side in the fourth row: only horizontal wire, and only there.
+  auto design = std::make_shared<Design>(*toy_design());
+  design->net_start = {0, 2};
+  design->net_pins = {3, 4};
+  design->net_weight = {100.0};
+  design->pin_dx.assign(design->pin_dx.size(), 0.0);
+  design->pin_dy.assign(design->pin_dy.size(), 0.0);
+  design->canvas.macro_routes_horizontal = design->canvas.macro_routes_vertical = 0;
+  std::vector<double> x = design->initial_x, y = design->initial_y;
+  x[3] = 15, x[4] = 55, y[3] = y[4] = 35;
+  IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), {1.0, 1.0, 1.0, CostName::chip});
+  cost.refresh_maps();
+  double beyond = 0;
+  for (int column = 0; column < 8; ++column) {
+    for (int row = 0; row < 6; ++row) {
+      const double across = cost.horizontal_map()[column * 6 + row], up = cost.vertical_map()[row * 8 + column];
+      CHECK((across > 0) == (row == 3 && column >= 1 && column <= 5));
+      CHECK(up < 0);
+      beyond += std::max(0.0, across);
+    }
+  }
+  // As the congestion cost says: over the half perimeter of the canvas times the weight.
+  CHECK(std::abs(beyond / ((80 + 60) * 100.0) - cost.costs().congestion_cost) < 1e-9);
 }

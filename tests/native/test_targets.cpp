@@ -94,12 +94,12 @@ TEST(a_price_of_room_is_what_the_way_rises_by) {
   }
 }
 
-TEST(targets_at_no_temperature_are_never_dearer) {
+TEST(targets_at_no_temperature_draw_macros_to_their_nets) {
   for (const CostName name : {CostName::proxy, CostName::chip}) {
     const auto design = pulled_design();
     Weights weights;
     weights.name = name;
-    weights.congestion = 0;  // prices are without it, or some moves old
+    weights.congestion = 0;  // the chip cost's prices are without it; the proxy cost's are some moves old
     IncrementalCost cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
                          weights);
     const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
@@ -127,6 +127,39 @@ TEST(targets_at_no_temperature_are_never_dearer) {
     CHECK(cost.x()[4] >= 80 - step && cost.y()[4] >= 60 - step);
     CHECK(std::abs(cost.x()[5] - cost.x()[4]) <= step && std::abs(cost.y()[5] - cost.y()[4]) <= step);
   }
+}
+
+TEST(clusters_upon_each_other_are_drawn_apart) {
+  auto design = std::make_shared<Design>(*pulled_design());
+  for (int node = 2; node < 6; ++node) design->node_width[node] = design->node_height[node] = 14;  // half a bin's side each way
+  Weights weights;
+  weights.name = CostName::chip;
+  weights.wirelength = weights.congestion = 0;
+  weights.density = 1;
+  // All within one bin of 10 µm, of which each needs nearly all.
+  std::vector<double> x = design->initial_x, y = design->initial_y;
+  for (int node = 2; node < 6; ++node) x[node] = 35, y[node] = 35;
+  IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), weights);
+  CHECK(cost.costs().proxy_cost > 0);
+  const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
+  targets->reset();
+  Random random(1);
+  int drawn = 0;
+  for (int i = 0; i < 40; ++i) {
+    NodeMove to = cost.at(2 + i % 4);
+    if (!targets->draw(i % 4, 0, random, &to.x, &to.y)) continue;
+    ++drawn;
+    const double before = cost.costs().proxy_cost;
+    cost.propose(&to, 1);
+    if (cost.costs().proxy_cost > before) {
+      cost.undo();
+      continue;
+    }
+    cost.accept();
+    targets->moved(to);
+  }
+  CHECK(drawn > 2);
+  CHECK(cost.costs().proxy_cost < 1e-3);
 }
 
 TEST(warm_targets_are_drawn_by_their_boltzmann_weights) {

@@ -33,8 +33,9 @@ class CellRoom {
   };
   static constexpr int kMostPoints = 16;
   // What way() would rise by, µm³, were a soft macro taken away and its area put into the bin of a point: of the points
-  // xs [columns] × ys [rows], at most kMostPoints each, whole lanes of both given. Writes prices [rows, kMostPoints], of
-  // columns in whole lanes. It is exact where the macro stands within one bin and would there; most macros meet several.
+  // xs [columns] × ys [rows], at most kMostPoints each. Writes prices [rows, kMostPoints]. Columns are read and written in
+  // whole lanes: those beyond `columns` are of no use. Exact, but for rounding, where the macro lies within one bin before and
+  // after; most macros meet several.
   void price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const;
 
  private:

@@ -3,6 +3,7 @@
 // that it is exact (Rounder), so nothing drifts.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -102,6 +103,10 @@ class IncrementalCost {
   void change_nets(const NodeMove* moves, int count);
   void take_covers_back(const NodeMove* moves);
   bool is_sure_above(const NodeMove* moves, int count, double limit);
+  // Whether a bound of the cost is above a limit by more than all rounding errors of the bound and the cost together.
+  bool is_surely_above(double floor, double limit) const {
+    return floor > limit + 1e-11 * (std::abs(limit) + std::abs(costs_.proxy_cost));
+  }
   void renew_floor();
   double floor_of_nets();
   double floor_of_block(const NodeMove& macro) const;

@@ -7,7 +7,6 @@
 namespace placement {
 namespace {
 
-constexpr double kRounding = 1e-11;  // of the cost: more than all rounding errors of the floor and the cost together
 constexpr int kAhead = 6;            // nets whose records are fetched meanwhile
 // Proposals evaluated in vain before the floor's gcells are taken anew, and one more for so many gcells: about what that costs.
 constexpr int kLeastWasted = 2, kGcellsPerWasted = 1000;
@@ -35,7 +34,7 @@ bool IncrementalCost::is_sure_above(const NodeMove* moves, int count, double lim
   for (int i = 0; i < count; ++i) mark_points(moves[i].node, 1);
   floor += floor_of_nets();
   for (int i = 0; i < count; ++i) mark_points(moves[i].node, 0);
-  return floor > limit + kRounding * (std::abs(limit) + std::abs(costs_.proxy_cost));
+  return is_surely_above(floor, limit);
 }
 
 double IncrementalCost::floor_of_block(const NodeMove& macro) const {

@@ -7,8 +7,7 @@
 namespace placement {
 namespace {
 
-constexpr double kRounding = 1e-11;  // of the cost: more than all rounding errors of the bound and the cost together
-constexpr int kAhead = 6;            // nets whose records are fetched meanwhile
+constexpr int kAhead = 6;  // nets whose records are fetched meanwhile
 
 }  // namespace
 
@@ -46,6 +45,7 @@ double IncrementalCost::wire_in_full_gcells() const {
   return sum;
 }
 
+// Adds to floor_rise_ what the nets bring into full gcells; what they leave there is taken off before.
 void IncrementalCost::find_spreads() {
   const WireSpread& wires = chip_->wires();
   for (std::size_t i = 0; i < touched_.size(); ++i) {
@@ -58,7 +58,7 @@ void IncrementalCost::find_spreads() {
 bool IncrementalCost::is_chip_floor_above(double limit) const {
   const double floor = weights_.wirelength * (new_wirelength_ * nets_->per_wirelength) + weights_.density * costs_.density_cost +
                        weights_.congestion * chip_->congestion_of(standing_excess_ + floor_rise_);
-  return floor > limit + kRounding * (std::abs(limit) + std::abs(costs_.proxy_cost));
+  return is_surely_above(floor, limit);
 }
 
 // Whether the proposal is sure to cost more than a limit. Where gcells are full, first by what the nets leave in them, then

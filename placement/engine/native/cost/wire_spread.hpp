@@ -62,7 +62,7 @@ class WireSpread {
   // µm of wire beyond the usable tracks, both directions.
   double excess();
 
-  // µm of wire beyond the usable tracks of each gcell, below 0 where there are more tracks: horizontal [C, R], vertical [R, C].
+  // µm of wire beyond the usable tracks of each gcell, below 0 where tracks are left: horizontal [C, R], vertical [R, C].
   void write_beyond(double* horizontal, double* vertical);
 
   // A bound of the excess, linear in what changes: of the gcells that are full at renew_floor(), what is beyond their tracks

@@ -47,8 +47,8 @@ bool ChipTargets::draw(int soft, double temperature, Random& random, double* x, 
   const NodeMove here = cost_.at(soft_[soft]);
   const Canvas& canvas = design_.canvas;
   const double gcells = std::exp2(kFinest + (kCoarsest - kFinest) * random.fraction());
-  lay(here.x, design_.node_width[here.node], canvas.width, gcells * canvas.cell_width(), random, across_);
-  lay(here.y, design_.node_height[here.node], canvas.height, gcells * canvas.cell_height(), random, up_);
+  lay(here.x, design_.width_of(here.node, here.orientation), canvas.width, gcells * canvas.cell_width(), random, across_);
+  lay(here.y, design_.height_of(here.node, here.orientation), canvas.height, gcells * canvas.cell_height(), random, up_);
   price_wires(soft);
   const ChipCost& chip = *cost_.chip();
   chip.price_room(design_, here.node, here.x, here.y, across_.at, across_.count, up_.at, up_.count, total_[0]);
@@ -61,8 +61,8 @@ bool ChipTargets::draw(int soft, double temperature, Random& random, double* x, 
   }
   const auto [column, row] = draw_column_and_row(total_[0], kPoints, across_.count, up_.count, temperature, random);
   if (column == across_.own && row == up_.own) return false;
-  *x = across_.at[column];
-  *y = up_.at[row];
+  *x = column == across_.own ? here.x : across_.at[column];
+  *y = row == up_.own ? here.y : up_.at[row];
   return true;
 }
 

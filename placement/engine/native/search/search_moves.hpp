@@ -62,7 +62,7 @@ class MoveDrawer {
   void reset();
   // Finds the congested rows and columns. Call cost.refresh_maps() first.
   void find_hot();
-  // For soft_draw: takes in what gcells cost as the maps stand. `whole`: and where everything stands.
+  // For soft_draw, every some hundred moves: brings its prices up to date. `whole`: and where everything stands.
   void price(bool whole);
 
   double temperature = 0;  // of soft_draw, in units of the cost

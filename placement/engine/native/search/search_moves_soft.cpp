@@ -123,7 +123,8 @@ bool MoveDrawer::soft_swap(Random& random) {
   return true;
 }
 
-// A net is routed along its driver's row and its sinks' columns, so a soft macro leaves the congested one.
+// Rows are busy with horizontal wires, columns with vertical ones, so a soft macro leaves the one that it is in. On the proxy
+// cost a net is routed along its driver's row and its sinks' columns.
 bool MoveDrawer::soft_hot(Random& random) {
   const bool of_row = random.below(static_cast<std::uint32_t>(hot_rows_.size() + hot_columns_.size())) < hot_rows_.size();
   const auto& hot = of_row ? hot_rows_ : hot_columns_;
