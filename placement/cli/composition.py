@@ -36,13 +36,11 @@ def composition_message(error: Exception, title: str, config: str, arguments: Se
     first = str(error).splitlines()[0]
     unknown = re.fullmatch(r"Could not override '([\w.]+)'\.", first)
     known = setting_keys(config, arguments)
-    is_of_group = unknown is not None and unknown[1] not in known and unknown[1].partition(".")[0] in known
-    elsewhere = options_with(unknown[1]) if unknown and is_of_group else []
-    if unknown and elsewhere:
-        return (
-            f"{unknown[1]}: is a setting of {' and '.join(elsewhere)} alone ({title} {elsewhere[0]} --help tells more)"
-        )
-    near = nearest(unknown[1], known) if unknown and unknown[1] not in known else None
+    wrong = unknown[1] if unknown and unknown[1] not in known else None
+    elsewhere = options_with(wrong) if wrong and wrong.partition(".")[0] in known else []
+    if elsewhere:
+        return f"{wrong}: is a setting of {' and '.join(elsewhere)} alone ({title} {elsewhere[0]} --help tells more)"
+    near = nearest(wrong, known) if wrong else None
     suggestion = f" Did you mean {near!r}?" if near is not None else ""
     return f"{first}{suggestion} ({title} --help lists the settings)"
 

@@ -66,6 +66,24 @@ class FixedPrices : public TargetDrawer {
   std::vector<float> prices_;
 };
 
+// Draws a place for soft macro `number`, node 2 + number, at no temperature, and takes the macro there unless that is dearer.
+// Returns whether there is one; then `rise` is what it costs more.
+bool follow(IncrementalCost& cost, TargetDrawer& targets, int number, Random& random, double& rise) {
+  NodeMove to = cost.at(2 + number);
+  if (!targets.draw(number, 0, random, &to.x, &to.y)) return false;
+  CHECK(to.x >= 0 && to.x <= 80 && to.y >= 0 && to.y <= 60);
+  const double before = cost.costs().proxy_cost;
+  cost.propose(&to, 1);
+  rise = cost.costs().proxy_cost - before;
+  if (rise > 0) {
+    cost.undo();
+  } else {
+    cost.accept();
+    targets.moved(to);
+  }
+  return true;
+}
+
 }  // namespace
 
 TEST(a_price_of_room_is_what_the_way_rises_by) {
@@ -107,19 +125,10 @@ TEST(targets_at_no_temperature_draw_macros_to_their_nets) {
     Random random(1);
     int drawn = 0;
     for (int i = 0; i < 400; ++i) {
-      NodeMove to = cost.at(2 + i % 4);
-      if (!targets->draw(i % 4, 0, random, &to.x, &to.y)) continue;
+      double rise;
+      if (!follow(cost, *targets, i % 4, random, rise)) continue;
       ++drawn;
-      CHECK(to.x >= 0 && to.x <= 80 && to.y >= 0 && to.y <= 60);
-      const double before = cost.costs().proxy_cost;
-      cost.propose(&to, 1);
-      if (name == CostName::chip) CHECK(cost.costs().proxy_cost <= before + 1e-6);
-      if (cost.costs().proxy_cost > before) {
-        cost.undo();
-        continue;
-      }
-      cost.accept();
-      targets->moved(to);
+      if (name == CostName::chip) CHECK(rise <= 1e-6);
     }
     CHECK(drawn > 20);
     const double step = name == CostName::chip ? 2.5 : 10;  // targets are no finer
@@ -131,12 +140,12 @@ TEST(targets_at_no_temperature_draw_macros_to_their_nets) {
 
 TEST(clusters_upon_each_other_are_drawn_apart) {
   auto design = std::make_shared<Design>(*pulled_design());
-  for (int node = 2; node < 6; ++node) design->node_width[node] = design->node_height[node] = 14;  // half a bin's side each way
+  for (int node = 2; node < 6; ++node) design->node_width[node] = design->node_height[node] = 14;  // their cells need 9.9 µm each way
   Weights weights;
   weights.name = CostName::chip;
   weights.wirelength = weights.congestion = 0;
   weights.density = 1;
-  // All within one bin of 10 µm, of which each needs nearly all.
+  // All in the middle of one bin of 10 µm.
   std::vector<double> x = design->initial_x, y = design->initial_y;
   for (int node = 2; node < 6; ++node) x[node] = 35, y[node] = 35;
   IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), weights);
@@ -145,19 +154,8 @@ TEST(clusters_upon_each_other_are_drawn_apart) {
   targets->reset();
   Random random(1);
   int drawn = 0;
-  for (int i = 0; i < 40; ++i) {
-    NodeMove to = cost.at(2 + i % 4);
-    if (!targets->draw(i % 4, 0, random, &to.x, &to.y)) continue;
-    ++drawn;
-    const double before = cost.costs().proxy_cost;
-    cost.propose(&to, 1);
-    if (cost.costs().proxy_cost > before) {
-      cost.undo();
-      continue;
-    }
-    cost.accept();
-    targets->moved(to);
-  }
+  double rise;
+  for (int i = 0; i < 40; ++i) drawn += follow(cost, *targets, i % 4, random, rise);
   CHECK(drawn > 2);
   CHECK(cost.costs().proxy_cost < 1e-3);
 }

@@ -1,6 +1,5 @@
 // How the nets follow a proposal on the chip cost: their lengths, and the wire in their boxes.
 #include <algorithm>
-#include <cmath>
 
 #include "cost/incremental.hpp"
 

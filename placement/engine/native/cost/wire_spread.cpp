@@ -145,47 +145,44 @@ double WireSpread::excess() {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
 }
 
-void WireSpread::write_beyond(double* horizontal, double* vertical) {
+// Calls visit(row, column, axis, µm of wire beyond the usable tracks) for every gcell, row by row, and both axes.
+template <typename Visit>
+void WireSpread::visit_beyond(const Visit& visit) {
   std::fill(running_.begin(), running_.end(), 0.0);
   const double* change = changes_.data();
   for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
     double along[2] = {0, 0};
     for (int column = 0; column < columns_; ++column, change += 2) {
-      const int cell = row * columns_ + column;
-      double beyond[2];
       for (int i = 0; i < 2; ++i) {
         along[i] += change[i];
-        running_[2 * column + i] += along[i];
-        beyond[i] = running_[2 * column + i] - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * cell + i]));
+        const double demand = running_[2 * column + i] += along[i];
+        visit(row, column, i, demand - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * (row * columns_ + column) + i])));
       }
-      horizontal[column * rows_ + row] = beyond[0];
-      vertical[cell] = beyond[1];
     }
   }
 }
 
+void WireSpread::write_beyond(double* horizontal, double* vertical) {
+  visit_beyond([&](int row, int column, int axis, double beyond) {
+    if (axis == 0) horizontal[column * rows_ + row] = beyond;
+    else vertical[row * columns_ + column] = beyond;
+  });
+}
+
 double WireSpread::renew_floor() {
   has_full_ = false;
-  std::fill(running_.begin(), running_.end(), 0.0);
   blocked_more_ = 0;
   const int line = 2 * (columns_ + 1);
-  double sum = 0;
-  for (int row = 0; row < rows_; ++row) {
-    double along[2] = {0, 0}, count[2] = {0, 0};
-    for (int column = 0; column < columns_; ++column) {
-      for (int i = 0; i < 2; ++i) {
-        along[i] += changes_[row * line + 2 * column + i];
-        const double demand = running_[2 * column + i] += along[i];
-        const double over = demand - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * (row * columns_ + column) + i]));
-        if (over > 0) {
-          sum += over;
-          count[i] += 1;
-          has_full_ = true;
-        }
-        full_[(row + 1) * line + 2 * (column + 1) + i] = full_[row * line + 2 * (column + 1) + i] + count[i];
-      }
+  double sum = 0, count[2] = {0, 0};
+  visit_beyond([&](int row, int column, int axis, double beyond) {
+    if (column == 0) count[axis] = 0;
+    if (beyond > 0) {
+      sum += beyond;
+      count[axis] += 1;
+      has_full_ = true;
     }
-  }
+    full_[(row + 1) * line + 2 * (column + 1) + axis] = full_[row * line + 2 * (column + 1) + axis] + count[axis];
+  });
   return sum;
 }
 

@@ -83,6 +83,8 @@ class WireSpread {
   }
 
  private:
+  template <typename Visit>
+  void visit_beyond(const Visit& visit);
   void change(std::int32_t corner, Pair wire) {
     double* at = changes_.data() + 2 * corner;
     (Pair::load(at) + wire).store(at);
