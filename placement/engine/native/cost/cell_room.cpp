@@ -4,6 +4,7 @@
 
 #include "common/lanes.hpp"
 #include "cost/grid_span.hpp"
+#include "cost/pair.hpp"
 
 namespace placement {
 namespace {
@@ -26,6 +27,7 @@ CellRoom::CellRoom(const Canvas& bins, double most)
       scale_(bins.cell_width() * bins.cell_height() * (bins.cell_width() + bins.cell_height()) / 2),
       rounder_(2.0 / kTargetDensity * (most + bins.cells())),
       hard_(bins.cells()),
+      across_(bins.columns),
       areas_(bins.cells()),
       folded_(bins.cells()),
       spread_(bins.cells()) {
@@ -57,36 +59,44 @@ void CellRoom::Overfull::clear() {
 }
 
 void CellRoom::Overfull::add(const double* areas, int first, int stride, int columns, int rows) {
+  const Pair none = Pair::of(0.0, 0.0);
+  const TwoPairs zero = TwoPairs::of(none, none);
+  TwoPairs rises = zero;
   double rise = 0;
-  for (int row = 0; row < rows; ++row) {
+  for (int row = 0; row < rows; ++row, areas += columns) {
     double* line = spare.data() + first + row * stride;
-    for (int column = 0; column < columns; ++column, ++areas) {
-      rise -= std::max(0.0, line[column]);
-      line[column] += *areas;
-      rise += std::max(0.0, line[column]);
+    int column = 0;
+    for (; column + 4 <= columns; column += 4) {
+      const TwoPairs before = TwoPairs::load(line + column), after = before + TwoPairs::load(areas + column);
+      after.store(line + column);
+      rises = rises + (largest(zero, after) - largest(zero, before));
+    }
+    for (; column < columns; ++column) {
+      const double before = line[column];
+      line[column] += areas[column];
+      rise += std::max(0.0, line[column]) - std::max(0.0, before);
     }
   }
-  area += rise;
+  area += rise + (rises.low() + rises.high()).sum();
 }
 
 void CellRoom::add(double x, double y, double width, double height, bool hard, double sign) {
   const GridSpan columns(x, width, per_width_, levels_[0].columns), rows(y, height, per_height_, levels_[0].rows);
+  const int count = columns.last - columns.first + 1;
+  for (int i = 0; i < count; ++i) across_[i] = columns.share(columns.first + i);
   double* added = areas_.data();
-  for (int row = rows.first; row <= rows.last; ++row) {
+  for (int row = rows.first; row <= rows.last; ++row, added += count) {
     const double up = rows.share(row);
-    for (int column = columns.first; column <= columns.last; ++column) {
-      const double area = sign * rounder_(up * columns.share(column));
-      if (!hard) {
-        *added++ = area;
-        continue;
-      }
-      double& covered = hard_[row * levels_[0].columns + column];
-      const double free = std::max(0.0, 1.0 - covered);
-      covered += area;
-      *added++ = free - std::max(0.0, 1.0 - covered);
+    for (int i = 0; i < count; ++i) added[i] = sign * rounder_(up * across_[i]);
+    if (!hard) continue;
+    double* covered = hard_.data() + row * levels_[0].columns + columns.first;
+    for (int i = 0; i < count; ++i) {
+      const double free = std::max(0.0, 1.0 - covered[i]);
+      covered[i] += added[i];
+      added[i] = free - std::max(0.0, 1.0 - covered[i]);
     }
   }
-  change(columns.first, rows.first, columns.last - columns.first + 1, rows.last - rows.first + 1, hard);
+  change(columns.first, rows.first, count, rows.last - rows.first + 1, hard);
 }
 
 // Adds areas_ to the bins of a box, and to the blocks that hold them: each block once, for sums are exact. A macro's

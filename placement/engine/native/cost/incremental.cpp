@@ -122,13 +122,13 @@ void IncrementalCost::reset_nets() {
 }
 
 const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
-  begin(moves, count);
+  begin(moves, count, false);
   change_nets(moves, count);
   return costs_;
 }
 
 bool IncrementalCost::propose_within(const NodeMove* moves, int count, double limit) {
-  begin(moves, count);
+  begin(moves, count, true);
   const bool sure = chip_ ? is_chip_sure_above(limit) : is_sure_above(moves, count, limit);
   if (sure) {
     pending_ = false;
@@ -142,8 +142,8 @@ bool IncrementalCost::propose_within(const NodeMove* moves, int count, double li
   return true;
 }
 
-// Begins a proposal: what the macros cover, and its cost.
-void IncrementalCost::begin(const NodeMove* moves, int count) {
+// Begins a proposal: what the macros cover, and its cost. `bounded`: it has a limit.
+void IncrementalCost::begin(const NodeMove* moves, int count, bool bounded) {
   if (pending_) accept();
   old_moves_.clear();
   old_places_.clear();
@@ -152,7 +152,8 @@ void IncrementalCost::begin(const NodeMove* moves, int count) {
   boxes_.clear();
   old_costs_ = costs_;
   floor_rise_ = 0;
-  if (chip_ && accepted_ > 0 && wasted_ > kMostWasted) renew_floor();
+  is_bounded_ = bounded;
+  if (chip_ && bounded && (is_excess_behind_ || (accepted_ > 0 && wasted_ > kMostWasted))) renew_floor();
   pending_ = true;
   gather_nets(moves, count);
   if (maps_) gather_routed(moves, count);

@@ -41,6 +41,7 @@ class IncrementalCost {
     if (maps_ && maps_changed_) keep_routes();
     is_floor_standing_ = false;
     standing_excess_ += floor_rise_;
+    is_excess_behind_ |= !is_bounded_;
     ++accepted_;
   }
   // Takes the pending proposal back; nothing happens when there is none.
@@ -99,7 +100,7 @@ class IncrementalCost {
   void propose_spreads();
   void put_back();
   bool is_chip_sure_above(double limit);
-  void begin(const NodeMove* moves, int count);
+  void begin(const NodeMove* moves, int count, bool bounded);
   void change_nets(const NodeMove* moves, int count);
   void take_covers_back(const NodeMove* moves);
   bool is_sure_above(const NodeMove* moves, int count, double limit);
@@ -152,6 +153,7 @@ class IncrementalCost {
   std::unique_ptr<WholeRouteSteps> whole_steps_;  // the same, where they fit; for proposals that change many gcells
   bool is_behind_ = false, is_whole_behind_ = true;  // steps_, whole_steps_ are not as the placement stands
   double standing_excess_ = 0;        // bound of the excess as the placement stands, µm; of the chip cost only
+  bool is_excess_behind_ = false;     // it is not, since a proposal without a limit was accepted
   double standing_floor_ = 0;         // of the placement as it stands
   bool is_floor_standing_ = false;    // standing_floor_ is up to date
   std::int64_t accepted_ = 0, wasted_ = 0;  // proposals since the floor's gcells were taken; wasted: undone
@@ -166,6 +168,7 @@ class IncrementalCost {
 
   // How it stood before the pending proposal.
   bool pending_ = false;
+  bool is_bounded_ = false;  // it has a limit
   std::vector<NodeMove> old_moves_;
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
   std::vector<OldLength> old_lengths_;  // [M], of the touched nets

@@ -17,6 +17,7 @@ void IncrementalCost::renew_floor() {
   if (floor_) floor_->renew(*maps_);
   if (chip_) standing_excess_ = chip_->wires().renew_floor();
   accepted_ = wasted_ = 0;
+  is_excess_behind_ = false;
   is_floor_standing_ = false;
 }
 

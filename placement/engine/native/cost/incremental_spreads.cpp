@@ -19,6 +19,7 @@ void IncrementalCost::find_boxes(const NodeMove* moves, int count) {
   const int last = static_cast<int>(touched_.size()) - 1;
   for (int i = 0; i <= last; ++i) {
     __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, last)]]);
+    __builtin_prefetch(nets_->net_points.data() + net_records_[touched_[std::min(i + kAhead / 2, last)]].start);
     const std::int32_t net = touched_[i];
     switch (net_records_[net].count) {
       case 2: find_box<2>(net); break;
@@ -44,12 +45,13 @@ double IncrementalCost::wire_in_full_gcells() const {
   return sum;
 }
 
-// Adds to floor_rise_ what the nets bring into full gcells; what they leave there is taken off before.
+// The nets' wire; where there is a limit, adds to floor_rise_ what they bring into full gcells. What they leave there is
+// taken off before.
 void IncrementalCost::find_spreads() {
   const WireSpread& wires = chip_->wires();
   for (std::size_t i = 0; i < touched_.size(); ++i) {
     new_spreads_.push_back(wires.spread(touched_[i], new_boxes_[i]));
-    if (wires.has_full()) floor_rise_ += wires.floor_of(new_spreads_.back());
+    if (is_bounded_ && wires.has_full()) floor_rise_ += wires.floor_of(new_spreads_.back());
   }
 }
 
@@ -74,11 +76,12 @@ bool IncrementalCost::is_chip_sure_above(double limit) {
 // The wire in the nets' boxes follows.
 void IncrementalCost::propose_spreads() {
   WireSpread& wires = chip_->wires();
-  if (new_spreads_.empty()) {  // nothing was asked of full gcells yet
-    if (wires.has_full()) floor_rise_ -= wire_in_full_gcells();
+  if (new_spreads_.empty()) {  // no bound took them
+    if (is_bounded_ && wires.has_full()) floor_rise_ -= wire_in_full_gcells();
     find_spreads();
   }
   for (std::size_t i = 0; i < touched_.size(); ++i) {
+    __builtin_prefetch(&spreads_[touched_[std::min(i + kAhead, touched_.size() - 1)]], 1);
     const std::int32_t net = touched_[i];
     NetSpread& spread = spreads_[net];
     old_spreads_.push_back(spread);

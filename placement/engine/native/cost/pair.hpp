@@ -1,4 +1,4 @@
-// A pair of doubles, mostly an (x, y), worked on at once where the processor can.
+// A pair of doubles, mostly an (x, y), worked on at once where the processor can; and two pairs, the same.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +50,36 @@ inline Pair operator*(Pair a, Pair b) { return {a.first * b.first, a.second * b.
 inline Pair operator/(Pair a, Pair b) { return {a.first / b.first, a.second / b.second}; }
 inline Pair least(Pair a, Pair b) { return {std::min(a.first, b.first), std::min(a.second, b.second)}; }
 inline Pair largest(Pair a, Pair b) { return {std::max(a.first, b.first), std::max(a.second, b.second)}; }
+
+#endif
+
+#if defined(__AVX__)
+
+struct TwoPairs {
+  __m256d v;
+  static TwoPairs load(const double* from) { return {_mm256_loadu_pd(from)}; }
+  static TwoPairs of(Pair low, Pair high) { return {_mm256_set_m128d(high.v, low.v)}; }
+  void store(double* to) const { _mm256_storeu_pd(to, v); }
+  Pair low() const { return {_mm256_castpd256_pd128(v)}; }
+  Pair high() const { return {_mm256_extractf128_pd(v, 1)}; }
+};
+inline TwoPairs operator+(TwoPairs a, TwoPairs b) { return {_mm256_add_pd(a.v, b.v)}; }
+inline TwoPairs operator-(TwoPairs a, TwoPairs b) { return {_mm256_sub_pd(a.v, b.v)}; }
+inline TwoPairs largest(TwoPairs a, TwoPairs b) { return {_mm256_max_pd(a.v, b.v)}; }
+
+#else
+
+struct TwoPairs {
+  Pair first, second;
+  static TwoPairs load(const double* from) { return {Pair::load(from), Pair::load(from + 2)}; }
+  static TwoPairs of(Pair low, Pair high) { return {low, high}; }
+  void store(double* to) const { first.store(to), second.store(to + 2); }
+  Pair low() const { return first; }
+  Pair high() const { return second; }
+};
+inline TwoPairs operator+(TwoPairs a, TwoPairs b) { return {a.first + b.first, a.second + b.second}; }
+inline TwoPairs operator-(TwoPairs a, TwoPairs b) { return {a.first - b.first, a.second - b.second}; }
+inline TwoPairs largest(TwoPairs a, TwoPairs b) { return {largest(a.first, b.first), largest(a.second, b.second)}; }
 
 #endif
 

@@ -54,6 +54,7 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
       rounder_(most_wire(canvas, nets)),
       share_rounder_(kMostShare),
       shut_(2 * static_cast<std::size_t>(columns_) * rows_, 0.0),
+      left_(shut_.size()),
       changes_(2 * static_cast<std::size_t>(columns_ + 1) * (rows_ + 1), 0.0),
       running_(2 * columns_, 0.0),
       full_(changes_.size(), 0.0) {
@@ -65,10 +66,12 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
   for (int net = 0; net < nets.nets(); ++net) {
     tree_.push_back(nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]));
   }
+  clear();
 }
 
 void WireSpread::clear() {
   std::fill(shut_.begin(), shut_.end(), 0.0);
+  for (std::size_t i = 0; i < left_.size(); ++i) left_[i] = room_[i % 2];
   std::fill(changes_.begin(), changes_.end(), 0.0);
 }
 
@@ -78,15 +81,16 @@ void WireSpread::block(double x, double y, double width, double height, double s
     const double up = rows.share(row);
     for (int column = columns.first; column <= columns.last; ++column) {
       const double across = columns.share(column);
-      double* shut = shut_.data() + 2 * (row * columns_ + column);
+      const int at = 2 * (row * columns_ + column);
       const double* full = full_.data() + 2 * (row * (columns_ + 1) + column);
-      const double before[2] = {std::min(1.0, shut[0]), std::min(1.0, shut[1])};
-      shut[0] += sign * share_rounder_(cut(across, up));
-      shut[1] += sign * share_rounder_(cut(up, across));
       const double* above = full + 2 * (columns_ + 1);
+      const double cuts[2] = {cut(across, up), cut(up, across)};
       for (int i = 0; i < 2; ++i) {
         const double here = (above[i + 2] - above[i]) - (full[i + 2] - full[i]);  // 1 in a full gcell
-        blocked_more_ += here * blocked_[i] * (std::min(1.0, shut[i]) - before[i]);
+        shut_[at + i] += sign * share_rounder_(cuts[i]);
+        const double left = room_[i] - blocked_[i] * std::min(1.0, shut_[at + i]);
+        blocked_more_ += here * (left_[at + i] - left);
+        left_[at + i] = left;
       }
     }
   }
@@ -115,34 +119,33 @@ NetSpread WireSpread::spread(int net, const NetBox& box) const {
 // Demand is exact, in whatever order it is summed; so four gcells at a time wait for one sum.
 double WireSpread::excess() {
   std::fill(running_.begin(), running_.end(), 0.0);
-  const Pair zero = Pair::of(0.0, 0.0), one = Pair::of(1.0, 1.0), room = Pair::load(room_), blocked = Pair::load(blocked_);
-  Pair sums[4] = {zero, zero, zero, zero};
-  const double* shut = shut_.data();
-  const double* change = changes_.data();
+  const Pair none = Pair::of(0.0, 0.0);
+  const TwoPairs zero = TwoPairs::of(none, none);
+  TwoPairs sums[2] = {zero, zero};
+  const double *left = left_.data(), *change = changes_.data();
   for (int row = 0; row < rows_; ++row, change += 2) {  // the last column's changes lie beyond the canvas
-    Pair along = zero;
+    Pair along = none;
     double* running = running_.data();
-    const auto add = [&](int at, Pair more) {
-      const Pair demand = Pair::load(running + 2 * at) + more;
-      demand.store(running + 2 * at);
-      sums[at] = sums[at] + largest(zero, demand - (room - blocked * least(one, Pair::load(shut + 2 * at))));
-    };
     int column = 0;
-    for (; column + 4 <= columns_; column += 4, shut += 8, change += 8, running += 8) {
+    for (; column + 4 <= columns_; column += 4, left += 8, change += 8, running += 8) {
       const Pair first = Pair::load(change), two = first + Pair::load(change + 2);
       const Pair third = Pair::load(change + 4), four = two + (third + Pair::load(change + 6));
-      add(0, along + first);
-      add(1, along + two);
-      add(2, along + (two + third));
+      const TwoPairs before = TwoPairs::of(along, along), rises[2] = {TwoPairs::of(first, two), TwoPairs::of(two + third, four)};
+      for (int i = 0; i < 2; ++i) {
+        const TwoPairs demand = TwoPairs::load(running + 4 * i) + (before + rises[i]);
+        demand.store(running + 4 * i);
+        sums[i] = sums[i] + largest(zero, demand - TwoPairs::load(left + 4 * i));
+      }
       along = along + four;
-      add(3, along);
     }
-    for (; column < columns_; ++column, shut += 2, change += 2, running += 2) {
+    for (; column < columns_; ++column, left += 2, change += 2, running += 2) {
       along = along + Pair::load(change);
-      add(0, along);
+      const Pair demand = Pair::load(running) + along;
+      demand.store(running);
+      sums[0] = sums[0] + TwoPairs::of(largest(none, demand - Pair::load(left)), none);
     }
   }
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
+  return ((sums[0].low() + sums[0].high()) + (sums[1].low() + sums[1].high())).sum();
 }
 
 // Calls visit(row, column, axis, µm of wire beyond the usable tracks) for every gcell, row by row, and both axes.
@@ -156,7 +159,7 @@ void WireSpread::visit_beyond(const Visit& visit) {
       for (int i = 0; i < 2; ++i) {
         along[i] += change[i];
         const double demand = running_[2 * column + i] += along[i];
-        visit(row, column, i, demand - (room_[i] - blocked_[i] * std::min(1.0, shut_[2 * (row * columns_ + column) + i])));
+        visit(row, column, i, demand - left_[2 * (row * columns_ + column) + i]);
       }
     }
   }

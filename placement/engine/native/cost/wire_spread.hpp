@@ -96,6 +96,7 @@ class WireSpread {
   Rounder rounder_, share_rounder_;
   std::vector<double> tree_;      // [M] weight · length of a tree over the half perimeter
   std::vector<double> shut_;      // [R, C, 2] share of a gcell's tracks that hard macros cut, horizontal and vertical
+  std::vector<double> left_;      // the same, µm of wire that it takes beside them
   std::vector<double> changes_;   // [R+1, C+1, 2] horizontal and vertical
   std::vector<double> running_;   // [C, 2]
   std::vector<double> full_;      // [R+1, C+1, 2] full gcells in the rows and columns below
