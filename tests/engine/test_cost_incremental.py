@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -108,6 +109,19 @@ def test_undone_moves_change_nothing() -> None:
     assert cost._native.random_walk(500, 9, 0.0) == 0
     assert cost.costs == costs
     assert cost.placement == design.initial
+
+
+@pytest.mark.parametrize("name", ["proxy", "chip"])
+@pytest.mark.parametrize("away", [-1e9, -1e6, 1e6, 1e9])
+def test_a_macro_far_off_the_canvas_covers_nothing(name: Literal["proxy", "chip"], away: float) -> None:
+    design = load("clustered40")
+    weights = CostWeights(1.0, 0.7, 0.3, name)
+    cost = IncrementalCost(design, random_placement(design, 0), weights=weights)
+    node = movable(design, NodeKind.HARD)[0]
+    # Where it stands along the other axis matters to wires alone.
+    assert cost.move(node, away, 10.0).density_cost == cost.move(node, away, design.canvas.height / 2).density_cost
+    cost.undo()
+    assert cost.move(node, 10.0, away).density_cost == cost.move(node, design.canvas.width / 2, away).density_cost
 
 
 def test_a_walk_is_the_same_for_the_same_seed() -> None:

@@ -62,7 +62,6 @@ void CellRoom::Overfull::add(const double* areas, int first, int stride, int col
   const Pair none = Pair::of(0.0, 0.0);
   const TwoPairs zero = TwoPairs::of(none, none);
   TwoPairs rises = zero;
-  double rise = 0;
   for (int row = 0; row < rows; ++row, areas += columns) {
     double* line = spare.data() + first + row * stride;
     int column = 0;
@@ -71,13 +70,9 @@ void CellRoom::Overfull::add(const double* areas, int first, int stride, int col
       after.store(line + column);
       rises = rises + (largest(zero, after) - largest(zero, before));
     }
-    for (; column < columns; ++column) {
-      const double before = line[column];
-      line[column] += areas[column];
-      rise += std::max(0.0, line[column]) - std::max(0.0, before);
-    }
+    for (; column < columns; ++column) add(areas[column], first + row * stride + column);
   }
-  area += rise + (rises.low() + rises.high()).sum();
+  area += (rises.low() + rises.high()).sum();
 }
 
 void CellRoom::add(double x, double y, double width, double height, bool hard, double sign) {

@@ -70,7 +70,7 @@ class CellRoom {
   Rounder rounder_;
   std::vector<double> hard_;  // [bins] share under hard macros
   std::vector<Level> levels_;
-  std::vector<double> across_;          // [columns] a macro's shares of the bins' columns
+  std::vector<double> across_;          // [columns] share of a macro's bins that it covers across, its first one first
   std::vector<double> areas_, folded_;  // [rows, columns] of a box of bins, what is added; of the blocks one size larger
   std::vector<double> spread_;          // [rows, columns] areas_, spread to the target density
 };

@@ -13,7 +13,7 @@ struct GridSpan {
   GridSpan(double centre, double size, double per_side, int count)
       : low(std::max(0.0, (centre - size / 2) * per_side)),
         high(std::min(static_cast<double>(count), (centre + size / 2) * per_side)) {
-    first = std::min(static_cast<int>(low), count - 1);
+    first = static_cast<int>(std::min(low, count - 1.0));  // an interval may lie farther off than whole numbers go
     last = low < high ? std::min(static_cast<int>(high), count - 1) : first - 1;
   }
   // Of a column in [first, last], the share that is covered.

@@ -8,7 +8,8 @@
 namespace placement {
 namespace {
 
-constexpr std::int64_t kMostWasted = 4;  // proposals evaluated in vain before the chip cost's full gcells are taken anew
+// Proposals evaluated in vain before the chip cost's full gcells are taken anew, where one was accepted.
+constexpr std::int64_t kMostWasted = 4;
 
 // A bound of a gcell's demand; NaN where a net's is not a whole number. A net of n points has n − 1 branches.
 double most_demand(const CompactNets& nets) {

@@ -164,7 +164,7 @@ class IncrementalCost {
   std::vector<NetBox> new_boxes_;       // of the touched nets
   std::vector<NetSpread> new_spreads_;  // the same, once they are asked for
   double new_wirelength_ = 0;           // of the proposal
-  double floor_rise_ = 0;               // of the bound of the excess, by the proposal, µm
+  double floor_rise_ = 0;               // of the bound of the excess, by the proposal, µm; where it has a limit
 
   // How it stood before the pending proposal.
   bool pending_ = false;

@@ -148,7 +148,8 @@ double WireSpread::excess() {
   return ((sums[0].low() + sums[0].high()) + (sums[1].low() + sums[1].high())).sum();
 }
 
-// Calls visit(row, column, axis, µm of wire beyond the usable tracks) for every gcell, row by row, and both axes.
+// Calls visit(row, column, axis, µm of wire beyond the usable tracks, below 0 where tracks are left) for every
+// gcell, row by row, and both axes.
 template <typename Visit>
 void WireSpread::visit_beyond(const Visit& visit) {
   std::fill(running_.begin(), running_.end(), 0.0);
