@@ -3,6 +3,7 @@
 // that it is exact (Rounder), so nothing drifts.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -74,10 +75,18 @@ class IncrementalCost {
   const double* density_map() const { return cover_.density().data(); }
 
  private:
+  static constexpr int kAhead = 6;  // touched nets that are fetched before their turn
+
   void index_nets();
   // The nets of the moved nodes, each once; and of those nodes only that have a point which leaves its gcell.
   void gather_nets(const NodeMove* moves, int count);
   void gather_routed(const NodeMove* moves, int count);
+  // Fetches into the cache what the touched nets some way after number i need.
+  void fetch_nets_after(int i) const {
+    const int last = static_cast<int>(touched_.size()) - 1;
+    __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, last)]]);
+    __builtin_prefetch(nets_->net_points.data() + net_records_[touched_[std::min(i + kAhead / 2, last)]].start);
+  }
   void next_epoch();
   void add_nets_of(int node, std::vector<std::int32_t>& nets);
   bool leaves(const NodeMove& move);
@@ -164,11 +173,11 @@ class IncrementalCost {
   std::vector<NetBox> new_boxes_;       // of the touched nets
   std::vector<NetSpread> new_spreads_;  // the same, once they are asked for
   double new_wirelength_ = 0;           // of the proposal
+  bool is_bounded_ = false;             // the proposal has a limit
   double floor_rise_ = 0;               // of the bound of the excess, by the proposal, µm; where it has a limit
 
   // How it stood before the pending proposal.
   bool pending_ = false;
-  bool is_bounded_ = false;  // it has a limit
   std::vector<NodeMove> old_moves_;
   std::vector<PointPlace> old_places_;  // of the moved nodes, one after the other
   std::vector<OldLength> old_lengths_;  // [M], of the touched nets
