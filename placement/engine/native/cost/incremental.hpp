@@ -3,7 +3,6 @@
 // that it is exact (Rounder), so nothing drifts.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -75,18 +74,10 @@ class IncrementalCost {
   const double* density_map() const { return cover_.density().data(); }
 
  private:
-  static constexpr int kAhead = 6;  // touched nets that are fetched before their turn
-
   void index_nets();
   // The nets of the moved nodes, each once; and of those nodes only that have a point which leaves its gcell.
   void gather_nets(const NodeMove* moves, int count);
   void gather_routed(const NodeMove* moves, int count);
-  // Fetches into the cache what the touched nets some way after number i need.
-  void fetch_nets_after(int i) const {
-    const int last = static_cast<int>(touched_.size()) - 1;
-    __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, last)]]);
-    __builtin_prefetch(nets_->net_points.data() + net_records_[touched_[std::min(i + kAhead / 2, last)]].start);
-  }
   void next_epoch();
   void add_nets_of(int node, std::vector<std::int32_t>& nets);
   bool leaves(const NodeMove& move);

@@ -7,6 +7,7 @@
 namespace placement {
 namespace {
 
+constexpr int kAhead = 6;            // nets whose records are fetched meanwhile
 // Proposals evaluated in vain before the floor's gcells are taken anew, and one more for so many gcells: about what that costs.
 constexpr int kLeastWasted = 2, kGcellsPerWasted = 1000;
 
@@ -48,7 +49,7 @@ double IncrementalCost::floor_of_nets() {
   const bool some_routed = !all_routed_ && !routed_.empty();  // then they are stamped with this epoch
   double length = 0;
   for (int i = 0; i < count; ++i) {
-    fetch_nets_after(i);
+    __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, count - 1)]]);
     const std::int32_t net = touched_[i];
     const bool routed = all_routed_ || (some_routed && net_stamp_[net] == epoch_);
     switch (net_records_[net].count) {

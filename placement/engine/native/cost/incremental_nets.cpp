@@ -8,6 +8,7 @@ namespace placement {
 namespace {
 
 constexpr int kGcellsPerPoint = 48;  // gcells of a scan that take as long as a point that moves; measured
+constexpr int kAhead = 6;  // nets whose records are fetched meanwhile
 
 }  // namespace
 
@@ -55,7 +56,8 @@ void IncrementalCost::renew_nets(Steps& steps) {
   const int count = static_cast<int>(touched_.size());
   const bool some_routed = !all_routed_ && !routed_.empty();  // then they are stamped with this epoch
   for (int i = 0; i < count; ++i) {
-    fetch_nets_after(i);
+    __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, count - 1)]]);
+    __builtin_prefetch(nets_->net_points.data() + net_records_[touched_[std::min(i + kAhead / 2, count - 1)]].start);
     const std::int32_t net = touched_[i];
     const bool routed = all_routed_ || (some_routed && net_stamp_[net] == epoch_);
     switch (net_records_[net].count) {

@@ -4,6 +4,11 @@
 #include "cost/incremental.hpp"
 
 namespace placement {
+namespace {
+
+constexpr int kAhead = 6;  // nets whose records are fetched meanwhile
+
+}  // namespace
 
 // Moves the macros and their points; the boxes of their nets, and what those make of the wirelength.
 void IncrementalCost::find_boxes(const NodeMove* moves, int count) {
@@ -11,9 +16,10 @@ void IncrementalCost::find_boxes(const NodeMove* moves, int count) {
   new_boxes_.clear();
   new_spreads_.clear();
   new_wirelength_ = costs_.wirelength;
-  const int nets = static_cast<int>(touched_.size());
-  for (int i = 0; i < nets; ++i) {
-    fetch_nets_after(i);
+  const int last = static_cast<int>(touched_.size()) - 1;
+  for (int i = 0; i <= last; ++i) {
+    __builtin_prefetch(&net_records_[touched_[std::min(i + kAhead, last)]]);
+    __builtin_prefetch(nets_->net_points.data() + net_records_[touched_[std::min(i + kAhead / 2, last)]].start);
     const std::int32_t net = touched_[i];
     switch (net_records_[net].count) {
       case 2: find_box<2>(net); break;
