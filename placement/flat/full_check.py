@@ -42,12 +42,15 @@ class FullCheck(NamedTuple):
         spread: the cells as a flow leaves them (`spread_cells`); the shortest of up to three beginnings.
         route: the routing estimate of the spread cells.
         cell_utilization: cells' area over the room clear of macros and straps.
+        annealed: the clustered design's placement, soft macros annealed as the spread cells begin; None where they do
+            not.
     """
 
     dense: FlatResult
     spread: FlatResult
     route: RoutingEstimate
     cell_utilization: float
+    annealed: Placement | None
 
 
 class FlatChecker:
@@ -138,8 +141,13 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
-        annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed_start(placement)
-        held = [] if annealed is None else [(dense[0]._replace(placement=annealed), _holding(settings))]
+        begun = time.process_time()
+        annealed = None if stopped and stopped() else self._annealed(placement)
+        held = []
+        if annealed is not None:
+            start = cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
+            held.append((dense[0]._replace(placement=start), _holding(settings)))
+        seconds = time.process_time() - begun
         attempts = (
             functools.partial(
                 spread_cells,
@@ -161,23 +169,21 @@ class FlatChecker:
             spread,
             route_estimate(netlist, spread.placement, self._core, RoutingResources.of(self._design.canvas)),
             cell_utilization(netlist, spread.placement, self._core, straps=straps),
+            annealed,
         )
 
-    def _annealed_start(self, placement: Placement) -> tuple[Placement | None, float]:
-        """The cells in their clusters, these annealed around the macros, and the seconds that took.
+    def _annealed(self, placement: Placement) -> Placement | None:
+        """The clustered placement with its soft macros annealed around the hard ones.
 
         None where nothing anneals them or the cost's annealer refuses, as it does where macros overlap: then the cells
         begin elsewhere alone.
         """
         if self._anneal is None or not (self.cluster >= 0).any():
-            return None, 0.0
-        begun = time.process_time()
+            return None
         try:
-            annealed = self._anneal(self._design, placement)
+            return self._anneal(self._design, placement)
         except DesignError:
-            return None, time.process_time() - begun
-        start = cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
-        return start, time.process_time() - begun
+            return None
 
     def _dense(
         self,

@@ -1,7 +1,7 @@
 """The data set on disk: a folder per design, in it the design as an import writes it, and a file per checked placement.
 
     OUT/<design>/netlist.pb.txt.gz, initial.plc, flat.npz, …    the design
-    OUT/<design>/samples/<recipe>.npz                           a placement of its macros, and what the check said
+    OUT/<design>/samples/<recipe>.npz                           a placement, its soft macros annealed, and what the check said
 
 Every file is written whole or not at all, so whoever was stopped goes on with the file that is missing. Nothing is
 pickled.
@@ -26,13 +26,13 @@ from placement.netlist.load import NETLIST_NAMES, load
 
 SAMPLES_NAME = "samples"
 TABLE_NAME = "checks.csv"
-FORM = 1
+FORM = 2
 _MAPS = ("horizontal", "vertical")
 _SCALARS = tuple(field for field in Truth._fields if field not in _MAPS)
 
 
 class Sample(NamedTuple):
-    """A placement and what the flat check said of it."""
+    """A placement, soft macros annealed as the flat check begins its cells, and what the check said of it."""
 
     name: str
     placement: Placement

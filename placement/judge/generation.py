@@ -118,13 +118,13 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
                 show(f"{task.folder.name} {name}: left out: its macros are placed as those of {known[places]}")
                 continue
             truth = truth or FlatTruth(task.folder, design)
-            found = truth.check(placement, stopped=stopped)
+            found, annealed = truth.check(placement, stopped=stopped)
         except DesignError as error:
             show(f"{task.folder.name} {name}: left out: {error}")
             continue
         if stopped():
             return made
-        write_sample(task.folder, Sample(name, placement, found))
+        write_sample(task.folder, Sample(name, annealed, found))
         made += 1
         known[places] = name
         show(

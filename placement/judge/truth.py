@@ -62,19 +62,25 @@ class FlatTruth:
         flat = read_flat(folder / FLAT_NAME)
         self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design, anneal=settle_for_check)
 
-    def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> Truth:
-        """What a placement is worth.
+    def check(
+        self, placement: Placement, *, stopped: Callable[[], bool] | None = None
+    ) -> tuple[Truth, Placement]:
+        """What a placement is worth, and the placement with its soft macros annealed as the check begins its cells.
 
         Args:
             placement: of the clustered design; its hard macros are read.
             stopped: is asked meanwhile; once it says True, the result is what was reached, and to be thrown away.
 
+        Returns:
+            Soft macros are as `placement` has them where nothing could anneal them (macros that overlap).
+
         Raises:
             DesignError: the cells do not fit around the macros, or flew apart.
         """
         begun = time.process_time()
-        dense, spread, route, _ = self._checker.check(placement, middle=False, stopped=stopped)
-        return Truth(
+        found = self._checker.check(placement, middle=False, stopped=stopped)
+        dense, spread, route = found.dense, found.spread, found.route
+        truth = Truth(
             flat_wirelength=dense.wirelength,
             spread_wirelength=spread.wirelength,
             routed_wirelength=route.routed_wirelength,
@@ -86,3 +92,4 @@ class FlatTruth:
             horizontal=route.horizontal.astype(np.float32),
             vertical=route.vertical.astype(np.float32),
         )
+        return truth, placement if found.annealed is None else found.annealed

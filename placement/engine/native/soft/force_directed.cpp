@@ -52,6 +52,7 @@ ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule
   soft_.resize(count);
   sorted_.resize(count + Lanes::kCount);
   bin_of_.resize(count);
+  sorted_index_.resize(count);
   centres_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto [across, up] = direction(static_cast<int>(i));
@@ -131,6 +132,7 @@ void ForceDirected::bin_soft() {
   std::copy(bin_start_.begin(), bin_start_.end() - 1, bin_next_.begin());
   for (int i = 0; i < count; ++i) {
     const int slot = bin_next_[bin_of_[i]]++;
+    sorted_index_[slot] = i;
     const auto [across, up] = jitter_[i];
     sorted_.x[slot] = soft_.x[i] + across;
     sorted_.y[slot] = soft_.y[i] + up;
@@ -175,21 +177,28 @@ inline void ForceDirected::push_soft(const Place& place, int first, int last, Pu
   }
 }
 
+// Bin by bin: what is near on the canvas is near in memory.
 void ForceDirected::repel(float factor) {
   bin_soft();
   const auto strength = static_cast<float>(schedule_.standing_strength);
-  for (int i = 0; i < springs_->count(); ++i) {
-    const int column = bin_of_[i] % bin_columns_, row = bin_of_[i] / bin_columns_;
-    const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
-    const Place place = {Lanes::all(soft_.x[i] + jitter_[i].first), Lanes::all(soft_.y[i] + jitter_[i].second),
-                         Lanes::all(soft_.half_width[i]), Lanes::all(soft_.half_height[i])};
-    Push push = {};
-    for (int r = std::max(row - 1, 0); r <= std::min(row + 1, bin_rows_ - 1); ++r) {
-      push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
+  for (int row = 0; row < bin_rows_; ++row) {
+    const int low = std::max(row - 1, 0), high = std::min(row + 1, bin_rows_ - 1);
+    for (int column = 0; column < bin_columns_; ++column) {
+      const int bin = row * bin_columns_ + column;
+      const int left = std::max(column - 1, 0), right = std::min(column + 1, bin_columns_ - 1);
+      for (int slot = bin_start_[bin]; slot < bin_start_[bin + 1]; ++slot) {
+        const int i = sorted_index_[slot];
+        const Place place = {Lanes::all(sorted_.x[slot]), Lanes::all(sorted_.y[slot]),
+                             Lanes::all(sorted_.half_width[slot]), Lanes::all(sorted_.half_height[slot])};
+        Push push = {};
+        for (int r = low; r <= high; ++r) {
+          push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
+        }
+        const WayOut::Direction out = way_out_.at(soft_.x[i], soft_.y[i]);
+        force_x_[i] += factor * (sum(push.x) + strength * out.x);
+        force_y_[i] += factor * (sum(push.y) + strength * out.y);
+      }
     }
-    const WayOut::Direction out = way_out_.at(soft_.x[i], soft_.y[i]);
-    force_x_[i] += factor * (sum(push.x) + strength * out.x);
-    force_y_[i] += factor * (sum(push.y) + strength * out.y);
   }
 }
 

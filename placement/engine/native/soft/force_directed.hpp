@@ -73,6 +73,7 @@ class ForceDirected : public SoftPlacer {
   float bin_width_ = 1, bin_height_ = 1;
   Boxes soft_, sorted_;
   std::vector<std::int32_t> bin_of_, bin_start_, bin_next_;
+  std::vector<std::int32_t> sorted_index_;  // [S] which movable soft macro is at that place of `sorted_`
   std::vector<std::pair<float, float>> jitter_;  // [S] µm, gives nodes at one point a direction to leave in
   struct Centre {
     float x, y;
