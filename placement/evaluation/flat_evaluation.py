@@ -147,9 +147,10 @@ class FlatJudge:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        dense, spread, route, utilization = self._checker.check(
+        found = self._checker.check(
             placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
+        dense, spread, route = found.dense, found.spread, found.route
         metrics = FlatMetrics(
             flat_wirelength=dense.wirelength,
             density_overflow=max(dense.density_overflow, spread.density_overflow),
@@ -158,7 +159,7 @@ class FlatJudge:
             hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
             flat_seconds=dense.seconds + spread.seconds + route.seconds,
             flat_converged=dense.converged and spread.converged,
-            cell_utilization=utilization,
+            cell_utilization=found.cell_utilization,
         )
         return FlatFound(metrics, self._placed(dense), route)
 

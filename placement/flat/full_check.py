@@ -141,13 +141,11 @@ class FlatChecker:
         netlist, straps = self.flat.netlist, self._design.own_straps
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
-        begun = time.process_time()
-        annealed = None if stopped and stopped() else self._annealed(placement)
+        annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed(placement)
         held = []
         if annealed is not None:
             start = cells_in_clusters(self.flat, self.cluster, self._design.netlist, annealed)
             held.append((dense[0]._replace(placement=start), _holding(settings)))
-        seconds = time.process_time() - begun
         attempts = (
             functools.partial(
                 spread_cells,
@@ -172,18 +170,20 @@ class FlatChecker:
             annealed,
         )
 
-    def _annealed(self, placement: Placement) -> Placement | None:
-        """The clustered placement with its soft macros annealed around the hard ones.
+    def _annealed(self, placement: Placement) -> tuple[Placement | None, float]:
+        """The clustered placement with its soft macros annealed around the hard ones, and the seconds that took.
 
         None where nothing anneals them or the cost's annealer refuses, as it does where macros overlap: then the cells
         begin elsewhere alone.
         """
         if self._anneal is None or not (self.cluster >= 0).any():
-            return None
+            return None, 0.0
+        begun = time.process_time()
         try:
-            return self._anneal(self._design, placement)
+            annealed = self._anneal(self._design, placement)
         except DesignError:
-            return None
+            annealed = None
+        return annealed, time.process_time() - begun
 
     def _dense(
         self,

@@ -1,7 +1,7 @@
 """The data set on disk: a folder per design, in it the design as an import writes it, and a file per checked placement.
 
-    OUT/<design>/netlist.pb.txt.gz, initial.plc, flat.npz, …    the design
-    OUT/<design>/samples/<recipe>.npz                           a placement, its soft macros annealed, and what the check said
+    OUT/<design>/netlist.pb.txt.gz, …       the design as an import writes it
+    OUT/<design>/samples/<recipe>.npz       a placement, soft macros annealed, and what the check said of it
 
 Every file is written whole or not at all, so whoever was stopped goes on with the file that is missing. Nothing is
 pickled.
@@ -83,9 +83,17 @@ def read_sample(path: Path, design: Design) -> Sample:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        if int(arrays["form"]) != FORM:
-            raise DesignError(f"is of form {arrays['form']}; this version reads form {FORM}: make it again")
-        initial = design.initial
+        form = int(arrays["form"])
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except DAMAGED_NPZ as error:
+        raise _damaged(path, error) from None
+    if form != FORM:
+        raise DesignError(
+            f"{path}: is of form {form}; this version reads form {FORM}: remove it, and judge data makes it again"
+        )
+    initial = design.initial
+    try:
         placement = Placement(
             x=arrays["x"],
             y=arrays["y"],
@@ -95,14 +103,14 @@ def read_sample(path: Path, design: Design) -> Sample:
         )
         scalars = dict(zip(_SCALARS, arrays["scalars"].tolist(), strict=True))
         return Sample(path.stem, placement, Truth(**scalars, **{name: arrays[name] for name in _MAPS}))
-    except OSError as error:
-        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
     except DAMAGED_NPZ as error:
         if isinstance(error, DesignError):
             raise DesignError(f"{path}: {error}; is it of another design?") from None
-        raise DesignError(
-            f"{path}: no sample, or a damaged one: {error}; remove it, and judge data makes it again"
-        ) from None
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DesignError:
+    return DesignError(f"{path}: no sample, or a damaged one: {error}; remove it, and judge data makes it again")
 
 
 def read_samples(folder: Path) -> tuple[Design, list[Sample]]:

@@ -24,7 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.flat_file import DAMAGED_NPZ
 
-FORM = 3
+FORM = 4
 
 
 class Member(NamedTuple):
@@ -86,7 +86,7 @@ class Ensemble(NamedTuple):
         ).hexdigest()
 
     def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
-        """What it says of the hard macros' places in placements of the viewer's design.
+        """What it says of placements of the viewer's design, their soft macros annealed.
 
         Raises:
             DesignError: a placement is of another number of nodes, or lacks a macro.

@@ -13,6 +13,7 @@ from placement.judge.geometry import Viewer
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder
+from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 
 SHIPPED = "base"
@@ -37,13 +38,14 @@ class Estimator:
         self._unit = self._viewer.scale * float(design.netlist.net_weight.sum())
 
     def routed_wirelength(self, placement: Placement) -> float:
-        """µm; only the hard macros' places are read.
+        """µm; hard macros are read only: soft macros are annealed around them, as in what the judge learned from.
 
         Raises:
-            DesignError: the placement is of another number of nodes, or lacks a macro.
+            DesignError: the placement is of another number of nodes, or lacks a macro; or macros overlap.
         """
+        settled = settle_for_check(self._viewer.design, placement)
         with self._lock:
-            (level,) = self._ensemble.levels(self._viewer, [placement])
+            (level,) = self._ensemble.levels(self._viewer, [settled])
         return self._unit * float(np.exp(level))
 
 

@@ -1,7 +1,8 @@
 """What a judge is shown of placements: maps of a fixed number of cells, and the boxes of the nets.
 
-Soft macros are placed twice: where the chip cost is low, and from there as charges spread around the macros, clear of
-straps, as the flat check spreads the cells. Of the second the nets are routed, too.
+Soft macros stand in two places: where they were annealed for the chip cost, as the placement has them, and from there
+spread as charges around the macros, clear of straps, as the flat check spreads the cells. Of the second the nets are
+routed, too.
 
 All of it is free of scale: lengths in half perimeters of the canvas, maps as shares of their cells. Nothing tells left
 from right or up from down.
@@ -19,10 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine import _native
-from placement.engine.costs import CostWeights, proxy_cost
-from placement.engine.native_design import native_design
-from placement.engine.soft import ANNEALED
+from placement.engine.costs import CostWeights, checked_placement, proxy_cost
 from placement.flat.core import Core
 from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.flat.routable import FULLEST
@@ -71,7 +69,6 @@ class Viewer:
     def __init__(self, design: Design) -> None:
         netlist, canvas = design.netlist, design.canvas
         self.design = design
-        self._native = _native.SoftPlacer(ANNEALED, native_design(design), tuple(self.CHIP))
         self._resources = dataclasses.replace(RoutingResources.of(canvas), rounds=ROUNDS)
         self._wires = _one_net_each(netlist)
         self.size = np.array([canvas.width, canvas.height])
@@ -83,7 +80,6 @@ class Viewer:
         self._node = netlist.pin_node[pins]
         self._offset = np.stack([netlist.pin_dx[pins], netlist.pin_dy[pins]])
         self._hard, self._soft = netlist.hard, netlist.soft
-        self._movable = netlist.soft[~design.initial.fixed[netlist.soft]]
         self.weight = netlist.net_weight[self._nets] / netlist.net_weight[self._nets].sum()
         self.degree = degree[self._nets]
         self._clear = np.maximum(design.own_straps, design.constraints.halo[netlist.hard]).T  # [2, H], orientation N
@@ -97,12 +93,12 @@ class Viewer:
         return float(CELL_SHARE * (self.design.netlist.width[soft] * self.design.netlist.height[soft]).sum())
 
     def see(self, placements: Sequence[Placement]) -> Geometry:
-        """The placements, whose hard macros are read only.
+        """The placements, soft macros annealed for the chip cost (`settle_soft_macros`).
 
         Raises:
             DesignError: a placement is of another number of nodes, or lacks a macro.
         """
-        placed = [self.settled(placement) for placement in placements]
+        placed = [checked_placement(self.design, placement) for placement in placements]
         spread = [self.spread(placement) for placement in placed]
         routes = [route_estimate(self._wires, one, self._core, self._resources) for one in spread]
         orientation = np.stack([placement.orientation for placement in placed])
@@ -121,12 +117,6 @@ class Viewer:
             lengths=(lengths[0] / self.scale).astype(np.float32),
             parts=parts.astype(np.float32),
         )
-
-    def settled(self, placement: Placement) -> Placement:
-        """`placement` with its movable soft macros where they cost little (`ANNEALED`, the chip cost)."""
-        x, y = placement.x.copy(), placement.y.copy()
-        self._native.place(x, y, placement.orientation)
-        return placement.moved(self._movable, x[self._movable], y[self._movable])
 
     def spread(self, placement: Placement) -> Placement:
         """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
@@ -193,7 +183,7 @@ class Viewer:
         routes: Sequence[RoutingEstimate],
         excess: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """[B, 10]: `PARTS`; lengths and excess first of the settled soft macros, then of the spread ones."""
+        """[B, 10]: `PARTS`; lengths and excess first of the annealed soft macros, then of the spread ones."""
         chip = [proxy_cost(self.design, placement, weights=self.CHIP) for placement in placed]
         proxy = [proxy_cost(self.design, placement, weights=self.PROXY) for placement in placed]
         columns = [

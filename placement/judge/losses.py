@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from placement.judge.network import Prediction
+from placement.judge.network import Array, Prediction
 
 TEMPERATURE = 0.02
 """Difference of two log wirelengths that counts as one."""
@@ -35,7 +35,7 @@ def pair_loss(predicted: jax.Array, actual: jax.Array) -> jax.Array:
     return jnp.sum(weight * wrong) / jnp.maximum(jnp.sum(weight), 1e-6)
 
 
-def judge_loss(prediction: Prediction, wirelength: jax.Array, overflow: jax.Array, maps: jax.Array) -> jax.Array:
+def judge_loss(prediction: Prediction, wirelength: Array, overflow: Array, maps: Array) -> jax.Array:
     """Of a design's placements; `wirelength`, `overflow` [B] and `maps` [B, G, G, 2] as `Targets` has them."""
     deviation = jnp.maximum(jnp.std(wirelength), TEMPERATURE)
     error = prediction.wirelength - wirelength

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Judgement, centred, read
-from placement.judge.examples import Example, read_example, view_of
+from placement.judge.examples import Example, read_examples, view_of
 from placement.judge.geometry import PARTS
 from placement.judge.settings import RankConfig
 from placement.report.tables import make_table
@@ -21,7 +21,7 @@ from placement.training.compilation import keep_compilations
 LEAST = 4
 """Placements of the best quarter, at least."""
 WHO = ("judge", "ridge", "clusters", "chip", "proxy", "flat")
-"""The clusters routed, as the judge sees them; the costs, soft macros annealed; the flat wirelength of the check."""
+"""The clusters routed, as the judge sees them; the costs; the flat wirelength of the check."""
 
 
 def rank(config: RankConfig, console: Console) -> None:
@@ -39,10 +39,7 @@ def rank(config: RankConfig, console: Console) -> None:
     if not folders:
         raise ConfigError(f"data={config.data}: the judge was trained on all of its designs; all=true ranks them, too")
     rows, errors, deviations, spent, overflow = [], [], [], [], []
-    for folder in folders:
-        example = read_example(folder)
-        if example is None:
-            continue
+    for example in read_examples(folders, config.workers):
         said = ensemble.judge_view(view_of(example.viewer, example.geometry, ensemble.scaling))
         rows.append(taus(example, said, ensemble))
         errors.append(said.wirelength - centred(example.targets.wirelength))
@@ -50,13 +47,13 @@ def rank(config: RankConfig, console: Console) -> None:
         overflow.append(_tau(said.overflow, example.targets.overflow))
         spent.append(_seconds(ensemble, example))
         console.print(
-            f"{folder.name}: " + ", ".join(f"{who} {tau:.2f}" for who, tau in zip(WHO, rows[-1][0], strict=True))
+            f"{example.name}: " + ", ".join(f"{who} {tau:.2f}" for who, tau in zip(WHO, rows[-1][0], strict=True))
         )
     _tell(console, np.array(rows), np.concatenate(errors), np.concatenate(deviations))
     ranked = [tau for tau in overflow if np.isfinite(tau)]
     console.print(
         f"overflow: τ {np.mean(ranked) if ranked else np.nan:.2f} on the {len(ranked)} designs that have any; "
-        f"{1e3 * np.median(spent):.1f} CPU-ms a placement, of which most is soft macros and maps",
+        f"{1e3 * np.median(spent):.1f} CPU-ms a placement with annealed soft macros, most of it to spread clusters",
         soft_wrap=True,
     )
 

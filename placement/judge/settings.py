@@ -50,6 +50,7 @@ class JudgeTrainConfig(Settings):
     learning_rate: Positive = 3e-3
     weight_decay: Amount = 1e-3
     holdout: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.2
+    workers: Count = 1
     verbose: bool = False
     seed: Seed = 0
 
@@ -60,4 +61,5 @@ class RankConfig(Settings):
 
     data: str
     judge: str = "judge.npz"
+    workers: Count = 1
     all: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Member, centred, save
-from placement.judge.examples import Example, Scaling, read_example, scaling_of, view_of
+from placement.judge.examples import Example, Scaling, Targets, read_examples, scaling_of, view_of
 from placement.judge.geometry import MAPS
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, View, parameters_of
@@ -24,6 +25,9 @@ from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import check_output_file
 from placement.training.compilation import keep_compilations
 from placement.training.interruption import Interruption
+
+ROWS = 4
+"""A step's placements are a multiple of it."""
 
 
 def train_judge(config: JudgeTrainConfig, console: Console) -> None:
@@ -39,11 +43,10 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     """
     check_output_file("out", config.out, makes_folder=True)
     keep_compilations()
-    begun = time.process_time()
+    begun = _processor_seconds()
     folders = design_folders(Path(config.data))
     kept = [folder for number, folder in enumerate(folders) if not held_out(number, config.holdout)]
-    found = [read_example(folder) for folder in kept]
-    examples = [example for example in found if example is not None]
+    examples = read_examples(kept, config.workers)
     if len(examples) < config.members:
         raise ConfigError(
             f"data={config.data}: {len(examples)} designs to train on, fewer than members={config.members}, each of "
@@ -52,7 +55,7 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     count = sum(len(example.chip) for example in examples)
     console.print(
         f"{len(examples)} designs, {count} placements; {len(folders) - len(kept)} designs held out; "
-        f"read in {time.process_time() - begun:.0f} CPU-s",
+        f"read in {_processor_seconds() - begun:.0f} CPU-s",
         soft_wrap=True,
     )
     scaling = scaling_of(examples)
@@ -61,16 +64,26 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         for number in range(config.members):
             with interruption.breakable():
                 members.append(_train_member(number, examples, scaling, config, console))
+    error, spread = _errors(members, examples, scaling)
+    console.print(
+        f"error of log wirelength within a design, of the network that did not see it: {error:.4f}", soft_wrap=True
+    )
     ensemble = Ensemble(
         members=tuple(members),
         scaling=scaling,
         ridge=fit_ridge(examples),
-        factor=_factor(members, examples, scaling),
+        factor=error / max(spread, 1e-6),
         designs=tuple(example.name for example in examples),
         seed=config.seed,
     )
     save(Path(config.out), ensemble)
-    console.print(f"{config.out}: {time.process_time() - begun:.0f} CPU-s in all", soft_wrap=True)
+    console.print(f"{config.out}: {_processor_seconds() - begun:.0f} CPU-s in all", soft_wrap=True)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that ended beneath it."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def held_out(number: int, share: float) -> bool:
@@ -95,11 +108,11 @@ def _train_member(
     for epoch in range(config.epochs):
         total = 0.0
         for at in generator.permutation(len(own)):
-            view, maps = views[at], own[at].targets.maps
+            view, targets = some_of(views[at], own[at].targets, generator)
             if generator.integers(2):
-                view, maps = turned(view), maps.swapaxes(1, 2)[..., ::-1]
-            targets = own[at].targets
-            total += float(_step(network, optimizer, view, (targets.wirelength, targets.overflow, maps)))
+                view = turned(view)
+                targets = targets._replace(maps=targets.maps.swapaxes(1, 2)[..., ::-1])
+            total += float(_step(network, optimizer, view, targets))
         losses.append(total / len(own))
         if config.verbose and (epoch + 1) % 5 == 0:
             console.print(f"member {number + 1}, epoch {epoch + 1}: loss {losses[-1]:.4f}")
@@ -111,19 +124,33 @@ def _train_member(
     return Member(parameters_of(network), config.width)
 
 
+def some_of(view: View, targets: Targets, generator: np.random.Generator) -> tuple[View, Targets]:
+    """A design's placements in random order, as many as `ROWS` divides: few sizes are few compilations.
+
+    Args:
+        view: of the placements; fewer than `ROWS` are all taken.
+        targets: of the same.
+        generator: consumed.
+    """
+    count = len(view.parts)
+    rows = generator.permutation(count)[: count // ROWS * ROWS or count]
+    seen = view._replace(**{name: getattr(view, name)[rows] for name in ("maps", "boxes", "lengths", "parts")})
+    return seen, Targets(*(array[rows] for array in targets))
+
+
 @nnx.jit
 def _step(
     network: JudgeNetwork,
     optimizer: nnx.Optimizer[JudgeNetwork],
     view: View,
-    targets: tuple[jax.Array, jax.Array, jax.Array],
+    targets: Targets,
 ) -> jax.Array:
     loss, gradients = nnx.value_and_grad(_loss)(network, view, targets)
     optimizer.update(network, gradients)
     return loss
 
 
-def _loss(network: JudgeNetwork, view: View, targets: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+def _loss(network: JudgeNetwork, view: View, targets: Targets) -> jax.Array:
     return judge_loss(network(view), *targets)
 
 
@@ -138,13 +165,13 @@ def turned(view: View) -> View:
     )
 
 
-def _factor(members: Sequence[Member], examples: list[Example], scaling: Scaling) -> float:
-    """By how much the members differ less than they err: on each design, the error of the member kept from it."""
+def _errors(members: Sequence[Member], examples: list[Example], scaling: Scaling) -> tuple[float, float]:
+    """On each design, the error of the member kept from it, and what the members differ by; root mean squares."""
     errors, spreads = [], []
     for at, example in enumerate(examples):
         view = view_of(example.viewer, example.geometry, scaling)
         said = np.stack([centred(member.predict(view)[0]) for member in members])
         errors.append(said[at % len(members)] - centred(example.targets.wirelength))
         spreads.append(said.std(axis=0))
-    error, spread = np.concatenate(errors), np.concatenate(spreads)
-    return float(np.sqrt((error**2).mean() / max((spread**2).mean(), 1e-12)))
+    error, spread = (float(np.sqrt((np.concatenate(one) ** 2).mean())) for one in (errors, spreads))
+    return error, spread

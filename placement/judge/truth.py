@@ -62,9 +62,7 @@ class FlatTruth:
         flat = read_flat(folder / FLAT_NAME)
         self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design, anneal=settle_for_check)
 
-    def check(
-        self, placement: Placement, *, stopped: Callable[[], bool] | None = None
-    ) -> tuple[Truth, Placement]:
+    def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> tuple[Truth, Placement]:
         """What a placement is worth, and the placement with its soft macros annealed as the check begins its cells.
 
         Args:

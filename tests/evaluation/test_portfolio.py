@@ -129,7 +129,7 @@ def test_a_judge_that_cannot_be_used_is_refused(
 def test_a_folder_of_that_name_is_no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "base").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert len(read_judge("base").members) == 4
+    assert len(read_judge("base").members) == 5
 
 
 def test_a_candidate_whose_cells_cannot_be_placed_gives_way_to_the_next(

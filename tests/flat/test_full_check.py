@@ -195,6 +195,7 @@ def test_spread_cells_begin_in_annealed_clusters_as_well_and_more_slowly(
     monkeypatch.setattr(full_check, "spread_cells", spread)
     found = checker(imported, anneal=lambda *_: placed).check(design.initial, middle=False)
     assert found.spread.wirelength == 2.0 and found.spread.seconds >= 3.0
+    assert found.annealed is placed
     (packed, fast), (annealed, slow), (middle, _) = begins
     assert packed is not None and annealed is not None and middle is None
     assert annealed.wirelength == packed.wirelength and 1 < slow < fast
@@ -215,4 +216,5 @@ def test_where_clusters_cannot_be_annealed_cells_begin_elsewhere(imported: Impor
     found, without = (
         checker(imported, anneal=anneal).check(imported.design.initial, middle=False) for anneal in (refuse, None)
     )
+    assert found.annealed is None and without.annealed is None
     assert found.spread.wirelength == without.spread.wirelength

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from placement.config import ConfigError
 from placement.engine.costs import legality
-from placement.judge import generation
+from placement.judge import dataset, generation
 from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, design_folders, read_sample, read_samples
 from placement.judge.generation import make_data, tasks, work
 from placement.judge.made_designs import make_design
@@ -19,6 +19,7 @@ from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import write_placement
 from placement.search import legaliser
+from placement.search.settle import settle_for_check
 
 SMALL = {"count": 1, "placements": 3, "moves": 1000, "least_cells": 300, "most_cells": 400} | {
     "least_macros": 4,
@@ -55,6 +56,25 @@ def test_a_design_has_its_samples_and_a_table(made):
         assert truth.horizontal.shape == truth.vertical.shape
         assert (truth.horizontal > 0).any()
     assert len({sample.truth.routed_wirelength for sample in samples}) == 3
+
+
+def test_soft_macros_are_kept_as_the_check_annealed_them(made):
+    (folder,) = design_folders(made)
+    design, samples = read_samples(folder)
+    for sample in samples:
+        annealed = settle_for_check(design, sample.placement)
+        assert np.array_equal(sample.placement.x, annealed.x) and np.array_equal(sample.placement.y, annealed.y)
+
+
+def test_a_sample_of_another_form_is_refused(made, tmp_path, monkeypatch):
+    (folder,) = design_folders(made)
+    design, samples = read_samples(folder)
+    with monkeypatch.context() as before:
+        before.setattr(dataset, "FORM", 1)
+        dataset.write_sample(tmp_path, samples[0])
+    path = tmp_path / SAMPLES_NAME / f"{samples[0].name}.npz"
+    with pytest.raises(DesignError, match=r"npz: is of form 1; this version reads form 2: remove it"):
+        read_sample(path, design)
 
 
 def test_what_is_missing_is_made_again_and_the_same(made):

@@ -7,7 +7,7 @@ from flax import nnx
 from placement.cli.main import main
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import read
-from placement.judge.examples import read_example, view_of
+from placement.judge.examples import read_examples, view_of
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, with_parameters
 from placement.judge.ridge import fit_ridge
@@ -26,12 +26,12 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     judge = tmp_path / "judge.npz"
     words = ["--out", str(judge), "--members", "2", "--epochs", "12", "--width", "4", "--holdout", "0.34"]
     assert main(["judge", "train", str(data), *words]) == 0
-    said = capsys.readouterr().out
-    assert "2 designs, 6 placements; 1 designs held out" in said
+    said_in_training = capsys.readouterr().out
+    assert "2 designs, 6 placements; 1 designs held out" in said_in_training
     ensemble = read(judge)
     folders = design_folders(data)
     assert list(ensemble.designs) == [folder.name for folder in folders[:2]]
-    example = read_example(folders[1])
+    (example,) = read_examples(folders[1:2])
     view, targets = view_of(example.viewer, example.geometry, ensemble.scaling), example.targets
     first = JudgeNetwork(4, rngs=nnx.Rngs(0))
     trained = with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), ensemble.members[0].parameters)
@@ -39,10 +39,21 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     assert after < 0.9 * before
     assert main(["judge", "rank", str(data), "--judge", str(judge)]) == 0
     said = capsys.readouterr().out
+    assert "of the network that did not see it" in said_in_training
     assert f"{folders[2].name}: judge" in said and f"{folders[0].name}: judge" not in said
     assert "mean τ of 1 designs" in said
     assert main(["judge", "rank", str(data), "--judge", str(judge), "--all", "true"]) == 0
     assert f"{folders[0].name}: judge" in capsys.readouterr().out
+
+
+def test_processes_read_what_one_reads(data):
+    folders = design_folders(data)
+    for one, other in zip(read_examples(folders), read_examples(folders, workers=2), strict=True):
+        assert one.name == other.name
+        for own, theirs in zip((*one.geometry, *one.targets), (*other.geometry, *other.targets), strict=True):
+            np.testing.assert_allclose(own, theirs, atol=1e-5)
+        assert np.array_equal(one.chip, other.chip) and np.array_equal(one.flat, other.flat)
+        assert one.viewer.design.name == other.viewer.design.name
 
 
 def test_too_few_designs_are_refused(data, capsys):
@@ -58,7 +69,7 @@ def test_nothing_left_to_rank_is_said(data, tmp_path, capsys):
 
 
 def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
-    examples = [read_example(folder) for folder in design_folders(data)]
+    examples = read_examples(design_folders(data))
     made = []
     for number, example in enumerate(examples):
         level = number  # of its own

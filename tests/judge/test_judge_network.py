@@ -13,16 +13,18 @@ from placement.flat import from_clusters
 from placement.flat.routing import route_estimate
 from placement.judge import geometry
 from placement.judge.ensemble import Ensemble, Member, read, save
-from placement.judge.examples import Scaling, resized, view_of
+from placement.judge.estimate import Estimator
+from placement.judge.examples import Scaling, Targets, resized, view_of
 from placement.judge.geometry import CELLS, PARTS, Viewer
 from placement.judge.losses import TEMPERATURE, pair_loss
 from placement.judge.made_designs import make_design
 from placement.judge.network import JudgeNetwork, box_means, parameters_of, with_parameters
 from placement.judge.recipes import make_placement, recipes
-from placement.judge.training import held_out, turned
+from placement.judge.training import ROWS, held_out, some_of, turned
 from placement.netlist.design import Canvas, Design
 from placement.netlist.errors import DesignError
 from placement.netlist.mirrored import mirrored
+from placement.search.settle import settle_soft_macros
 
 SCALING = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
 
@@ -34,7 +36,8 @@ def design():
 
 @pytest.fixture(scope="module")
 def placements(design):
-    return [make_placement(design, recipe, moves=1000) for recipe in recipes(4, seed=1)]
+    made = [make_placement(design, recipe, moves=1000) for recipe in recipes(4, seed=1)]
+    return [settle_soft_macros(design, one, weights=Viewer.CHIP, moves=20_000) for one in made]
 
 
 def network(seed=0):
@@ -66,11 +69,10 @@ def test_maps_hold_what_macros_cover(design, placements):
 
 def test_boxes_hold_their_pins(design, placements):
     viewer = Viewer(design)
-    settled = viewer.settled(placements[0])
     lengths = viewer.see(placements[:1]).lengths[0].sum(-1) * viewer.scale
     weight = design.netlist.net_weight
     assert (lengths * viewer.weight).sum() * weight[viewer._nets].sum() == pytest.approx(
-        proxy_cost(design, settled).wirelength, rel=1e-4
+        proxy_cost(design, placements[0]).wirelength, rel=1e-4
     )
 
 
@@ -102,18 +104,25 @@ def test_a_level_does_not_depend_on_the_others(design, placements):
     assert np.argsort(together).tolist() == np.argsort(ensemble.judge(viewer, placements).wirelength).tolist()
 
 
-def test_only_hard_macros_are_read(design, placements):
+def test_an_estimate_reads_hard_macros_alone(design, placements):
     soft = design.netlist.soft
-    one = placements[0]
+    estimator = Estimator(design, ensemble())
+    one, other = placements[:2]
     moved = one.moved(soft, np.full(len(soft), 1.0), np.full(len(soft), 2.0))
-    first, second = Viewer(design).see([one]), Viewer(design).see([moved])
-    assert all(np.array_equal(left, right) for left, right in zip(first, second, strict=True))
+    assert estimator.routed_wirelength(one) == estimator.routed_wirelength(moved)
+    assert estimator.routed_wirelength(one) != estimator.routed_wirelength(other)
+
+
+def test_a_placement_that_lacks_a_macro_is_refused(design, placements):
+    placed = placements[0].placed.copy()
+    placed[design.netlist.hard[0]] = False
+    with pytest.raises(DesignError, match="is not placed; all must be"):
+        Viewer(design).see([dataclasses.replace(placements[0], placed=placed)])
 
 
 @pytest.mark.parametrize("factor", [0.25, 4.0])
 def test_scale_changes_nothing_but_the_room_for_straps(design, placements, factor, monkeypatch):
     design = dataclasses.replace(design, straps=0.0)
-    monkeypatch.setattr(Viewer, "settled", lambda self, placement: placement)
     monkeypatch.setattr(Viewer, "spread", lambda self, placement: placement)
     monkeypatch.setattr(geometry, "route_estimate", route_on_twenty)
     netlist, canvas = design.netlist, design.canvas
@@ -198,6 +207,20 @@ def test_turned_twice_is_as_before(design, placements):
     assert not np.array_equal(turned(view).maps, view.maps)
 
 
+@pytest.mark.parametrize(("count", "taken"), [(4, 4), (3, 3), (11, 8)])
+def test_a_step_takes_a_multiple_of_rows_in_random_order(design, placements, count, taken):
+    view = seen(design, [placements[number % 4] for number in range(count)])
+    targets = Targets(*(np.arange(count * width).reshape(count, width) for width in (1, 2, 3)))
+    own, said = some_of(view, targets, np.random.default_rng(2))
+    rows = said.wirelength[:, 0]
+    assert len(set(rows)) == taken and (taken % ROWS == 0 or taken == count)
+    assert rows.tolist() != sorted(rows)
+    assert np.array_equal(said.maps, targets.maps[rows])
+    for name in ("maps", "boxes", "lengths", "parts"):
+        assert np.array_equal(getattr(own, name), getattr(view, name)[rows])
+    assert own.weight is view.weight
+
+
 def test_padding_counts_for_nothing(design, placements, monkeypatch):
     own = network()(seen(design, placements))
     monkeypatch.setattr("placement.judge.examples.NET_BUCKET", 4096)
@@ -260,9 +283,9 @@ def test_a_judge_is_written_and_read(design, placements, tmp_path):
 def test_a_judge_of_another_form_is_told_apart(tmp_path, monkeypatch):
     path = tmp_path / "old.npz"
     with monkeypatch.context() as before:
-        before.setattr("placement.judge.ensemble.FORM", 2)
+        before.setattr("placement.judge.ensemble.FORM", 3)
         save(path, ensemble())
-    with pytest.raises(DesignError, match=r"old.npz: is of form 2; this version reads form 3: train it again"):
+    with pytest.raises(DesignError, match=r"old.npz: is of form 3; this version reads form 4: train it again"):
         read(path)
 
 
@@ -288,7 +311,7 @@ def test_halos_turn_with_their_macros(design, placements):
 
 def test_clusters_spread_from_where_they_are_annealed(design, placements):
     viewer = Viewer(design)
-    settled, soft = viewer.settled(placements[0]), design.netlist.soft
+    settled, soft = placements[0], design.netlist.soft
     elsewhere = settled.moved(soft, *np.random.default_rng(0).permuted([settled.x[soft], settled.y[soft]], axis=1))
     one, other = viewer.spread(settled), viewer.spread(elsewhere)
     assert np.hypot(one.x - other.x, one.y - other.y)[soft].mean() > 1.0
