@@ -1,4 +1,4 @@
-"""The trained judge: several networks, what they say together, and how sure they are; and its file.
+"""The trained judge: several networks and a linear function, what they say together, how sure they are; and its file.
 
 Axis legend: B placements of one design, Q parts.
 """
@@ -64,7 +64,8 @@ class Ensemble(NamedTuple):
     Attributes:
         members: the networks.
         scaling: of the parts.
-        ridge: float64 [Q], the weights of the linear judge of the same data.
+        ridge: float64 [Q], the weights of the linear judge of the same data, which counts for half.
+        level: of the linear judge, which is fitted to differences within designs.
         factor: the deviation of a prediction over that between the members.
         designs: that it was trained on.
         seed: of the training.
@@ -73,6 +74,7 @@ class Ensemble(NamedTuple):
     members: tuple[Member, ...]
     scaling: Scaling
     ridge: np.ndarray
+    level: float
     factor: float
     designs: tuple[str, ...]
     seed: int
@@ -82,7 +84,7 @@ class Ensemble(NamedTuple):
         """SHA-256 of the weights."""
         weights = [array for member in self.members for _, array in sorted(member.parameters.items())]
         return hashlib.sha256(
-            b"".join(np.ascontiguousarray(one).tobytes() for one in (*weights, *self.scaling))
+            b"".join(np.ascontiguousarray(one).tobytes() for one in (*weights, *self.scaling, self.ridge))
         ).hexdigest()
 
     def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
@@ -103,15 +105,22 @@ class Ensemble(NamedTuple):
         """
         view = view_of(viewer, viewer.see(placements), self.scaling)
         said = [np.asarray(member.predict(view).wirelength, np.float64) for member in self.members]
-        mean: np.ndarray = np.mean(said, axis=0)
+        mean: np.ndarray = (np.mean(said, axis=0) + self.linear(view)) / 2
         return mean
+
+    def linear(self, view: View) -> np.ndarray:
+        """float64 [B]: the same by the linear judge alone."""
+        parts = view.parts.astype(np.float64) * self.scaling.deviation + self.scaling.mean
+        linear: np.ndarray = parts @ self.ridge + self.level
+        return linear
 
     def judge_view(self, view: View) -> Judgement:
         """The same of what was seen already."""
         said = [member.predict(view) for member in self.members]
         wirelength = np.stack([centred(one.wirelength) for one in said]).astype(np.float64)
         overflow = np.mean([np.maximum(one.overflow, 0.0) for one in said], axis=0)
-        return Judgement(wirelength.mean(0), self.factor * wirelength.std(0), overflow**2)
+        expected = (wirelength.mean(0) + centred(self.linear(view))) / 2
+        return Judgement(expected, self.factor * wirelength.std(0), overflow**2)
 
 
 def centred(values: jax.Array | np.ndarray) -> np.ndarray:
@@ -125,6 +134,7 @@ def save(path: Path, ensemble: Ensemble) -> None:
     header = {
         "form": FORM,
         "widths": [member.width for member in ensemble.members],
+        "level": ensemble.level,
         "factor": ensemble.factor,
         "designs": ensemble.designs,
         "seed": ensemble.seed,
@@ -168,6 +178,7 @@ def read(path: Path) -> Ensemble:
             members=tuple(members),
             scaling=Scaling(arrays["mean"], arrays["deviation"]),
             ridge=arrays["ridge"],
+            level=float(header["level"]),
             factor=float(header["factor"]),
             designs=tuple(header["designs"]),
             seed=int(header["seed"]),

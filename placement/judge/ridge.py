@@ -1,4 +1,6 @@
-"""The simplest judge: a linear function of the parts, fitted within designs. What a network has to be better than.
+"""The simplest judge: a linear function of the parts, fitted within designs.
+
+As good as the networks, it errs otherwise: half of what a judge says is its (docs/experiments/2026-11-judge.md).
 
 Axis legend: B placements of one design, Q parts.
 """
@@ -22,3 +24,9 @@ def fit_ridge(examples: list[Example]) -> np.ndarray:
     gram = scaled.T @ scaled + PENALTY * len(scaled) * np.eye(scaled.shape[1])
     weights: np.ndarray = np.linalg.solve(gram, scaled.T @ np.concatenate(wirelength)) / scale
     return weights
+
+
+def ridge_level(examples: list[Example], weights: np.ndarray) -> float:
+    """What the weights miss of the log wirelength in the mean of all placements."""
+    missed = [example.targets.wirelength - example.geometry.parts @ weights for example in examples]
+    return float(np.concatenate(missed).mean())

@@ -20,7 +20,7 @@ from placement.judge.examples import Example, Scaling, Targets, read_examples, s
 from placement.judge.geometry import MAPS
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, View, parameters_of
-from placement.judge.ridge import fit_ridge
+from placement.judge.ridge import fit_ridge, ridge_level
 from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import check_output_file
 from placement.training.compilation import keep_compilations
@@ -64,14 +64,16 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         for number in range(config.members):
             with interruption.breakable():
                 members.append(_train_member(number, examples, scaling, config, console))
-    error, spread = _errors(members, examples, scaling)
+    ridge = fit_ridge(examples)
+    error, spread = _errors(members, ridge, examples, scaling)
     console.print(
-        f"error of log wirelength within a design, of the network that did not see it: {error:.4f}", soft_wrap=True
+        f"error of log wirelength within a design, by a network that did not see it: {error:.4f}", soft_wrap=True
     )
     ensemble = Ensemble(
         members=tuple(members),
         scaling=scaling,
-        ridge=fit_ridge(examples),
+        ridge=ridge,
+        level=ridge_level(examples, ridge),
         factor=error / max(spread, 1e-6),
         designs=tuple(example.name for example in examples),
         seed=config.seed,
@@ -165,13 +167,16 @@ def turned(view: View) -> View:
     )
 
 
-def _errors(members: Sequence[Member], examples: list[Example], scaling: Scaling) -> tuple[float, float]:
-    """On each design, the error of the member kept from it, and what the members differ by; root mean squares."""
+def _errors(
+    members: Sequence[Member], ridge: np.ndarray, examples: list[Example], scaling: Scaling
+) -> tuple[float, float]:
+    """Root mean squares: on each design, the error with the member kept from it, and what the members differ by."""
     errors, spreads = [], []
     for at, example in enumerate(examples):
         view = view_of(example.viewer, example.geometry, scaling)
         said = np.stack([centred(member.predict(view)[0]) for member in members])
-        errors.append(said[at % len(members)] - centred(example.targets.wirelength))
+        expected = (said[at % len(members)] + centred(example.geometry.parts @ ridge)) / 2
+        errors.append(expected - centred(example.targets.wirelength))
         spreads.append(said.std(axis=0))
     error, spread = (float(np.sqrt((np.concatenate(one) ** 2).mean())) for one in (errors, spreads))
     return error, spread

@@ -10,7 +10,7 @@ from placement.judge.ensemble import read
 from placement.judge.examples import read_examples, view_of
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, with_parameters
-from placement.judge.ridge import fit_ridge
+from placement.judge.ridge import fit_ridge, ridge_level
 
 SMALL = "--count 3 --placements 3 --moves 1000 --least_cells 200 --most_cells 250 --least_macros 3 --most_macros 4"
 
@@ -39,7 +39,7 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     assert after < 0.9 * before
     assert main(["judge", "rank", str(data), "--judge", str(judge)]) == 0
     said = capsys.readouterr().out
-    assert "of the network that did not see it" in said_in_training
+    assert "by a network that did not see it" in said_in_training
     assert f"{folders[2].name}: judge" in said and f"{folders[0].name}: judge" not in said
     assert "mean τ of 1 designs" in said
     assert main(["judge", "rank", str(data), "--judge", str(judge), "--all", "true"]) == 0
@@ -79,3 +79,6 @@ def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
         said = example.geometry.parts @ fit_ridge(made)
         truth = example.targets.wirelength
         assert np.corrcoef(said, truth)[0, 1] > 0.98
+    weights = fit_ridge(made)
+    missed = np.mean([(one.targets.wirelength - one.geometry.parts @ weights).mean() for one in made])
+    assert ridge_level(made, weights) == pytest.approx(missed)  # as many placements of each design

@@ -96,12 +96,27 @@ def test_a_net_for_several_is_routed_as_several(design):
 
 def test_a_level_does_not_depend_on_the_others(design, placements):
     ensemble = Ensemble(
-        tuple(Member(parameters_of(network(seed)), 8) for seed in (0, 1)), SCALING, np.zeros(10), 1.0, (), 0
+        tuple(Member(parameters_of(network(seed)), 8) for seed in (0, 1)), SCALING, np.zeros(10), 0.0, 1.0, (), 0
     )
     viewer = Viewer(design)
     together = ensemble.levels(viewer, placements)
     assert together == pytest.approx([ensemble.levels(viewer, [one])[0] for one in placements], abs=1e-4)
     assert np.argsort(together).tolist() == np.argsort(ensemble.judge(viewer, placements).wirelength).tolist()
+
+
+def test_half_of_what_it_says_is_the_linear_judges(design, placements):
+    """By hand: the mean of the networks and of the parts times the weights, as they were before scaling."""
+    scaling = Scaling(np.full(len(PARTS), 0.3, np.float32), np.full(len(PARTS), 2.0, np.float32))
+    judge = ensemble()._replace(scaling=scaling)
+    viewer = Viewer(design)
+    geometry = viewer.see(placements)
+    view = view_of(viewer, geometry, scaling)
+    networks = np.mean([member.predict(view).wirelength for member in judge.members], axis=0)
+    linear = geometry.parts @ judge.ridge - 0.5
+    assert judge.levels(viewer, placements) == pytest.approx((networks + linear) / 2, rel=1e-4)
+    together = (networks - networks.mean() + linear - linear.mean()) / 2
+    assert judge.judge_view(view).wirelength == pytest.approx(together, abs=1e-4)
+    assert np.std(linear) > 1e-3 and np.std(networks) > 1e-3
 
 
 def test_an_estimate_reads_hard_macros_alone(design, placements):
@@ -265,7 +280,7 @@ def test_a_fifth_is_held_out():
 
 def ensemble():
     members = tuple(Member(parameters_of(network(seed)), 8) for seed in range(2))
-    return Ensemble(members, SCALING, np.arange(len(PARTS), dtype=float), 1.5, ("a", "b"), 3)
+    return Ensemble(members, SCALING, np.arange(len(PARTS), dtype=float) / 10, -0.5, 1.5, ("a", "b"), 3)
 
 
 def test_a_judge_is_written_and_read(design, placements, tmp_path):
@@ -275,7 +290,7 @@ def test_a_judge_is_written_and_read(design, placements, tmp_path):
     own, other = ensemble().judge(viewer, placements), found.judge(viewer, placements)
     assert all(np.array_equal(left, right) for left, right in zip(own, other, strict=True))
     assert found.designs == ("a", "b")
-    assert np.array_equal(found.ridge, ensemble().ridge)
+    assert np.array_equal(found.ridge, ensemble().ridge) and found.level == -0.5
     assert own.wirelength.mean() == pytest.approx(0, abs=1e-6)
     assert (own.deviation > 0).all()
 
