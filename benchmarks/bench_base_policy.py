@@ -1,10 +1,11 @@
 """What a policy's placements of designs that it has not seen are worth, beside searches.
 
-    python benchmarks/bench_base_policy.py OUT DESIGN … --policy base [--samples 64] [--search 10 70] [--seed 0]
+    python benchmarks/bench_base_policy.py OUT DESIGN … [--policy base] [--tuned 5] [--samples 64] [--search 10 70]
 
 DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
-Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), and by searches of
-so many CPU seconds with the chip cost and the same seed. Then all cells are placed around the macros, spread as routing
+Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), or after so many
+minutes of training on it alone (`--tuned`, from `base`), and by searches of so many CPU seconds with the chip cost and
+the same seed. Then all cells are placed around the macros, spread as routing
 needs them, and the routing is estimated. A line of OUT/worth.csv each; what is there already is not done again.
 """
 
@@ -37,7 +38,15 @@ _DEADLINE = 3600.0  # seconds for one placer
 def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tuple[Path, float]:
     """The placement's file, and the CPU seconds that the command took, compilation and loading included."""
     if placer.startswith("search"):
-        settings = ["search", f"time={placer.removeprefix('search ')}", "plots=false"]
+        settings = ["search", "method=anneal", f"time={placer.removeprefix('search ')}", "plots=false"]
+    elif args.tuned:
+        run = out.parent / f"{out.name}-run"
+        words = ["train", "--config-name", "base", f"runtime.minutes={args.tuned:g}", "runtime.evaluate_every=0"]
+        seconds = run_command([*words, f"design={design}", f"seed={args.seed}", f"run_dir={run}"])
+        path, more = timed(
+            ["sample", f"checkpoint={run}", f"samples={args.samples}", "plots=false"], design, out, args.seed
+        )
+        return path, seconds + more
     else:
         settings = ["sample", f"checkpoint={args.policy}", f"samples={args.samples}", "plots=false"]
     return timed(settings, design, out, args.seed)
@@ -45,9 +54,15 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
 
 def timed(words: list[str], design: Path, out: Path, seed: int) -> tuple[Path, float]:
     """Runs a command on a design: the placement's file, and the CPU seconds that it took."""
+    seconds = run_command([*words, f"design={design}", f"seed={seed}", f"out={out}"])
+    return out / "placement.plc", seconds
+
+
+def run_command(words: list[str]) -> float:
+    """Runs a command to its end; the CPU seconds that it took."""
     begun = children()
     finished = subprocess.run(
-        [sys.executable, "-m", "placement.cli.main", *words, f"design={design}", f"seed={seed}", f"out={out}"],
+        [sys.executable, "-m", "placement.cli.main", *words],
         capture_output=True,
         text=True,
         timeout=_DEADLINE,
@@ -55,7 +70,7 @@ def timed(words: list[str], design: Path, out: Path, seed: int) -> tuple[Path, f
     )
     if finished.returncode:
         raise SystemExit(f"{' '.join(words)}: {finished.stderr.strip()}")
-    return out / "placement.plc", children() - begun
+    return children() - begun
 
 
 def children() -> float:
@@ -117,12 +132,15 @@ def main() -> None:
     parser.add_argument("--policy", default="base", help="run folder, or the shipped policy's name")
     parser.add_argument("--label", help="of the policy in the table; default: its folder's name")
     parser.add_argument("--samples", type=int, default=64)
+    parser.add_argument(
+        "--tuned", type=float, default=0.0, help="minutes of training on the design, from the policy base"
+    )
     parser.add_argument("--search", type=float, nargs="*", default=[10.0], help="CPU seconds of searches")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     keep_compilations()
-    label = args.label or Path(args.policy).name
+    label = args.label or Path(args.policy).name + (f" tuned {args.tuned:g}" if args.tuned else "")
     placers, file = [label, *(f"search {seconds:g}" for seconds in args.search)], args.out / "worth.csv"
     for design in args.designs:
         for placer in placers:
