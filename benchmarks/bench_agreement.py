@@ -6,6 +6,7 @@
 Prints Kendall's τ of each cost, and of its parts, with the flat wirelength and the routed estimate: over all
 placements, and over the quarter of them that is shortest by the same measure. Placements of several data sets of one
 design count together; what places the macros as another one does is left out.
+Without `--settle` soft macros are as the samples have them, annealed for the chip cost.
 """
 
 from __future__ import annotations

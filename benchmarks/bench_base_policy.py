@@ -5,8 +5,8 @@
 DESIGNs are folders of imported or generated flat designs (macro-placement generate flat OUT --varied true --seed 101).
 Each is placed by the policy without any training (the cheapest of greedy, samples and their flips), or after so many
 minutes of training on it alone (`--tuned`, from `base`), and by searches of so many CPU seconds with the chip cost and
-the same seed. Then all cells are placed around the macros, spread as routing
-needs them, and the routing is estimated. A line of OUT/worth.csv each; what is there already is not done again.
+the same seed. Then all cells are placed around the macros, spread as routing needs them, and the routing is estimated.
+A line of OUT/worth.csv each; what is there already is not done again.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ def main() -> None:
     parser.add_argument("--search", type=float, nargs="*", default=[10.0], help="CPU seconds of searches")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if args.tuned and args.policy != "base":
+        parser.error(f"--tuned trains from base; --policy {args.policy} would say otherwise")
     args.out.mkdir(parents=True, exist_ok=True)
     keep_compilations()
     label = args.label or Path(args.policy).name + (f" tuned {args.tuned:g}" if args.tuned else "")

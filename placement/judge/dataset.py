@@ -32,7 +32,10 @@ _SCALARS = tuple(field for field in Truth._fields if field not in _MAPS)
 
 
 class Sample(NamedTuple):
-    """A placement, soft macros annealed as the flat check begins its cells, and what the check said of it."""
+    """A placement, soft macros annealed as the flat check begins its cells, and what the check said of it.
+
+    Where macros overlap nothing could anneal the soft ones, and they are as they were given.
+    """
 
     name: str
     placement: Placement
@@ -86,11 +89,12 @@ def read_sample(path: Path, design: Design) -> Sample:
         form = int(arrays["form"])
     except OSError as error:
         raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except DAMAGED_NPZ as error:
+    except (*DAMAGED_NPZ, TypeError) as error:
         raise _damaged(path, error) from None
     if form != FORM:
         raise DesignError(
-            f"{path}: is of form {form}; this version reads form {FORM}: remove it, and judge data makes it again"
+            f"{path}: is of form {form}; this version reads form {FORM}: "
+            f"remove {path.parent}, and judge data makes all of it again"
         )
     initial = design.initial
     try:
@@ -103,7 +107,7 @@ def read_sample(path: Path, design: Design) -> Sample:
         )
         scalars = dict(zip(_SCALARS, arrays["scalars"].tolist(), strict=True))
         return Sample(path.stem, placement, Truth(**scalars, **{name: arrays[name] for name in _MAPS}))
-    except DAMAGED_NPZ as error:
+    except (*DAMAGED_NPZ, TypeError) as error:
         if isinstance(error, DesignError):
             raise DesignError(f"{path}: {error}; is it of another design?") from None
         raise _damaged(path, error) from None

@@ -17,7 +17,7 @@ import numpy as np
 from flax import nnx
 
 from placement.judge.examples import Scaling, view_of
-from placement.judge.geometry import Viewer
+from placement.judge.geometry import PARTS, Viewer
 from placement.judge.network import JudgeNetwork, Prediction, View, with_parameters
 from placement.netlist.design import Placement
 from placement.netlist.errors import DesignError
@@ -84,7 +84,10 @@ class Ensemble(NamedTuple):
         """SHA-256 of the weights."""
         weights = [array for member in self.members for _, array in sorted(member.parameters.items())]
         return hashlib.sha256(
-            b"".join(np.ascontiguousarray(one).tobytes() for one in (*weights, *self.scaling, self.ridge))
+            b"".join(
+                np.ascontiguousarray(one).tobytes()
+                for one in (*weights, *self.scaling, self.ridge, np.float64(self.level))
+            )
         ).hexdigest()
 
     def judge(self, viewer: Viewer, placements: Sequence[Placement]) -> Judgement:
@@ -174,6 +177,12 @@ def read(path: Path) -> Ensemble:
             own = {name.partition(":")[2]: array for name, array in arrays.items() if name.startswith(f"{number}:")}
             with_parameters(JudgeNetwork(width, rngs=nnx.Rngs(0)), own)  # refuses those of another network
             members.append(Member(own, width))
+        numbers = {name: arrays[name] for name in ("mean", "deviation", "ridge")}
+        numbers |= {name: np.asarray(header[name], float) for name in ("level", "factor")}
+        if not members or any(numbers[name].shape != (len(PARTS),) for name in ("mean", "deviation", "ridge")):
+            raise ValueError(f"no network, or not {len(PARTS)} numbers for what it sees")
+        if any(not np.isfinite(array).all() for array in (*numbers.values(), *arrays.values())):
+            raise ValueError("a number in it is not finite")
         return Ensemble(
             members=tuple(members),
             scaling=Scaling(arrays["mean"], arrays["deviation"]),

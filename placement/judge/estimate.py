@@ -21,7 +21,7 @@ SHIPPED = "base"
 
 
 class Estimator:
-    """Estimates the routed wirelength of a design's placements; threads take turns.
+    """Estimates the routed wirelength of a design's placements; threads take turns with the networks.
 
     Args:
         design: whose.

@@ -5,21 +5,12 @@ Axis legend: B placements of one design, E nets (padded), G cells of a map acros
 
 from __future__ import annotations
 
-import concurrent.futures
-import multiprocessing
-import signal
-from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
-from placement.engine.costs import proxy_cost
-from placement.judge.dataset import read_samples
-from placement.judge.geometry import Geometry, Viewer, resized
+from placement.judge.geometry import Geometry, Viewer
 from placement.judge.network import View
-from placement.netlist.load import load
 
 NET_BUCKET = 1024
 """E is rounded up to a multiple of this, so that compilations stay few."""
@@ -56,6 +47,7 @@ class Example(NamedTuple):
         targets: what is to be predicted.
         chip, proxy: float64 [B], the costs, soft macros as they are: annealed for the chip cost.
         flat: float64 [B], µm, the flat wirelength.
+        seconds: of the processor, that showing a placement took.
     """
 
     name: str
@@ -65,62 +57,7 @@ class Example(NamedTuple):
     chip: np.ndarray
     proxy: np.ndarray
     flat: np.ndarray
-
-
-def read_examples(folders: Sequence[Path], workers: int = 1) -> list[Example]:
-    """The examples of designs that have at least two samples whose cells spread as they should.
-
-    Args:
-        folders: of the designs.
-        workers: processes that share them, on the CPU.
-
-    Raises:
-        DesignError: a file cannot be used.
-    """
-    if workers == 1:
-        found = [_read(folder) for folder in folders]
-    else:
-        context = multiprocessing.get_context("spawn")
-        pool = concurrent.futures.ProcessPoolExecutor(workers, context, initializer=_begin)
-        try:
-            found = list(pool.map(_read, folders))
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-    return [
-        Example(folder.name, Viewer(load(str(folder))), *one)
-        for folder, one in zip(folders, found, strict=True)
-        if one is not None
-    ]
-
-
-def _begin() -> None:
-    """Of a process that reads: Ctrl-C is the parent's, and so is an accelerator."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    jax.config.update("jax_platforms", "cpu")
-
-
-def _read(folder: Path) -> tuple[Geometry, Targets, np.ndarray, np.ndarray, np.ndarray] | None:
-    """An `Example` without its name and viewer; None where there are fewer than two samples."""
-    design, samples = read_samples(folder)
-    samples = [sample for sample in samples if sample.truth.converged]
-    if len(samples) < 2:
-        return None
-    viewer = Viewer(design)
-    placements = [sample.placement for sample in samples]
-    scale = viewer.scale * float(design.netlist.net_weight.sum())
-    truth = [sample.truth for sample in samples]
-    maps = np.stack([np.stack([resized(one.horizontal), resized(one.vertical)], axis=-1) for one in truth])
-    return (
-        viewer.see(placements),
-        Targets(
-            wirelength=np.log([one.routed_wirelength / scale for one in truth]).astype(np.float32),
-            overflow=np.sqrt([one.overflow for one in truth]).astype(np.float32),
-            maps=np.log1p(maps).astype(np.float32),
-        ),
-        np.array([proxy_cost(design, one, weights=viewer.CHIP).proxy_cost for one in placements]),
-        np.array([proxy_cost(design, one, weights=viewer.PROXY).proxy_cost for one in placements]),
-        np.array([one.flat_wirelength for one in truth]),
-    )
+    seconds: float
 
 
 def scaling_of(examples: list[Example]) -> Scaling:

@@ -93,7 +93,7 @@ class Viewer:
         return float(CELL_SHARE * (self.design.netlist.width[soft] * self.design.netlist.height[soft]).sum())
 
     def see(self, placements: Sequence[Placement]) -> Geometry:
-        """The placements, soft macros annealed for the chip cost (`settle_soft_macros`).
+        """The placements, soft macros annealed as the flat check begins its cells (`settle_for_check`).
 
         Raises:
             DesignError: a placement is of another number of nodes, or lacks a macro.

@@ -12,11 +12,13 @@ from scipy.stats import kendalltau
 from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Judgement, centred, read
-from placement.judge.examples import Example, read_examples, view_of
+from placement.judge.examples import Example, view_of
 from placement.judge.geometry import PARTS
+from placement.judge.reading import read_examples
 from placement.judge.settings import RankConfig
 from placement.report.tables import make_table
 from placement.training.compilation import keep_compilations
+from placement.training.interruption import Interruption
 
 LEAST = 4
 """Placements of the best quarter, at least."""
@@ -30,6 +32,7 @@ def rank(config: RankConfig, console: Console) -> None:
     Raises:
         ConfigError: the judge was trained on all designs.
         DesignError: the judge or the data cannot be used.
+        KeyboardInterrupt: on Ctrl-C.
     """
     keep_compilations()
     ensemble = read(Path(config.judge))
@@ -39,16 +42,20 @@ def rank(config: RankConfig, console: Console) -> None:
     if not folders:
         raise ConfigError(f"data={config.data}: the judge was trained on all of its designs; all=true ranks them, too")
     rows, errors, deviations, spent, overflow = [], [], [], [], []
-    for example in read_examples(folders, config.workers):
-        said = ensemble.judge_view(view_of(example.viewer, example.geometry, ensemble.scaling))
-        rows.append(taus(example, said, ensemble))
-        errors.append(said.wirelength - centred(example.targets.wirelength))
-        deviations.append(said.deviation)
-        overflow.append(_tau(said.overflow, example.targets.overflow))
-        spent.append(_seconds(ensemble, example))
-        console.print(
-            f"{example.name}: " + ", ".join(f"{who} {tau:.2f}" for who, tau in zip(WHO, rows[-1][0], strict=True))
-        )
+    with Interruption() as interruption, interruption.breakable():
+        for example in read_examples(folders, config.workers):
+            view = view_of(example.viewer, example.geometry, ensemble.scaling)
+            said = ensemble.judge_view(view)
+            rows.append(taus(example, said, ensemble))
+            errors.append(said.wirelength - centred(example.targets.wirelength))
+            deviations.append(said.deviation)
+            overflow.append(_tau(said.overflow, example.targets.overflow))
+            begun = time.process_time()
+            ensemble.judge_view(view)  # compiled by now
+            spent.append(example.seconds + (time.process_time() - begun) / len(example.chip))
+            console.print(
+                f"{example.name}: " + ", ".join(f"{who} {tau:.2f}" for who, tau in zip(WHO, rows[-1][0], strict=True))
+            )
     _tell(console, np.array(rows), np.concatenate(errors), np.concatenate(deviations))
     ranked = [tau for tau in overflow if np.isfinite(tau)]
     console.print(
@@ -79,15 +86,6 @@ def _tau(first: np.ndarray, second: np.ndarray) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.nan
     return float(kendalltau(first, second)[0])
-
-
-def _seconds(ensemble: Ensemble, example: Example) -> float:
-    """CPU seconds that the judge takes for each of the design's placements, all in one batch, compiled before."""
-    placements = [example.viewer.design.initial] * len(example.chip)
-    ensemble.judge(example.viewer, placements)
-    begun = time.process_time()
-    ensemble.judge(example.viewer, placements)
-    return (time.process_time() - begun) / len(placements)
 
 
 def _tell(console: Console, rows: np.ndarray, errors: np.ndarray, deviations: np.ndarray) -> None:

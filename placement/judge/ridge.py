@@ -27,6 +27,6 @@ def fit_ridge(examples: list[Example]) -> np.ndarray:
 
 
 def ridge_level(examples: list[Example], weights: np.ndarray) -> float:
-    """What the weights miss of the log wirelength in the mean of all placements."""
+    """What the weights [Q] miss of the log wirelength (`Targets`) in the mean of all placements."""
     missed = [example.targets.wirelength - example.geometry.parts @ weights for example in examples]
     return float(np.concatenate(missed).mean())

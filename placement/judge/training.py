@@ -16,10 +16,11 @@ from rich.console import Console
 from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Member, centred, save
-from placement.judge.examples import Example, Scaling, Targets, read_examples, scaling_of, view_of
+from placement.judge.examples import Example, Scaling, Targets, scaling_of, view_of
 from placement.judge.geometry import MAPS
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, View, parameters_of
+from placement.judge.reading import read_examples
 from placement.judge.ridge import fit_ridge, ridge_level
 from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import check_output_file
@@ -46,7 +47,8 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     begun = _processor_seconds()
     folders = design_folders(Path(config.data))
     kept = [folder for number, folder in enumerate(folders) if not held_out(number, config.holdout)]
-    examples = read_examples(kept, config.workers)
+    with Interruption() as interruption, interruption.breakable():
+        examples = list(read_examples(kept, config.workers))
     if len(examples) < config.members:
         raise ConfigError(
             f"data={config.data}: {len(examples)} designs to train on, fewer than members={config.members}, each of "
@@ -65,10 +67,8 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
             with interruption.breakable():
                 members.append(_train_member(number, examples, scaling, config, console))
     ridge = fit_ridge(examples)
-    error, spread = _errors(members, ridge, examples, scaling)
-    console.print(
-        f"error of log wirelength within a design, by a network that did not see it: {error:.4f}", soft_wrap=True
-    )
+    error, spread = _errors(members, examples, scaling)
+    console.print(f"error of log wirelength within designs that were kept from it: {error:.4f}", soft_wrap=True)
     ensemble = Ensemble(
         members=tuple(members),
         scaling=scaling,
@@ -133,6 +133,9 @@ def some_of(view: View, targets: Targets, generator: np.random.Generator) -> tup
         view: of the placements; fewer than `ROWS` are all taken.
         targets: of the same.
         generator: consumed.
+
+    Returns:
+        The same of the placements that were drawn.
     """
     count = len(view.parts)
     rows = generator.permutation(count)[: count // ROWS * ROWS or count]
@@ -167,15 +170,15 @@ def turned(view: View) -> View:
     )
 
 
-def _errors(
-    members: Sequence[Member], ridge: np.ndarray, examples: list[Example], scaling: Scaling
-) -> tuple[float, float]:
-    """Root mean squares: on each design, the error with the member kept from it, and what the members differ by."""
+def _errors(members: Sequence[Member], examples: list[Example], scaling: Scaling) -> tuple[float, float]:
+    """Root mean squares: on each design, the error of what was kept from it, and what the members differ by."""
+    count = len(members)
+    ridges = [fit_ridge([one for at, one in enumerate(examples) if at % count != number]) for number in range(count)]
     errors, spreads = [], []
     for at, example in enumerate(examples):
         view = view_of(example.viewer, example.geometry, scaling)
         said = np.stack([centred(member.predict(view)[0]) for member in members])
-        expected = (said[at % len(members)] + centred(example.geometry.parts @ ridge)) / 2
+        expected = (said[at % count] + centred(example.geometry.parts @ ridges[at % count])) / 2
         errors.append(expected - centred(example.targets.wirelength))
         spreads.append(said.std(axis=0))
     error, spread = (float(np.sqrt((np.concatenate(one) ** 2).mean())) for one in (errors, spreads))

@@ -1,16 +1,24 @@
 """From nothing to ranks: `judge data`, `judge train`, `judge rank` on small designs."""
 
+import multiprocessing
+import os
+import shutil
+
 import numpy as np
 import pytest
 from flax import nnx
 
 from placement.cli.main import main
-from placement.judge.dataset import design_folders
-from placement.judge.ensemble import read
-from placement.judge.examples import read_examples, view_of
+from placement.judge import reading, training
+from placement.judge.dataset import SAMPLES_NAME, design_folders
+from placement.judge.ensemble import Member, centred, read
+from placement.judge.examples import Scaling, view_of
+from placement.judge.geometry import PARTS
 from placement.judge.losses import judge_loss
-from placement.judge.network import JudgeNetwork, with_parameters
+from placement.judge.network import JudgeNetwork, parameters_of, with_parameters
+from placement.judge.reading import read_examples
 from placement.judge.ridge import fit_ridge, ridge_level
+from placement.netlist.errors import DesignError
 
 SMALL = "--count 3 --placements 3 --moves 1000 --least_cells 200 --most_cells 250 --least_macros 3 --most_macros 4"
 
@@ -39,7 +47,7 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     assert after < 0.9 * before
     assert main(["judge", "rank", str(data), "--judge", str(judge)]) == 0
     said = capsys.readouterr().out
-    assert "by a network that did not see it" in said_in_training
+    assert "within designs that were kept from it" in said_in_training
     assert f"{folders[2].name}: judge" in said and f"{folders[0].name}: judge" not in said
     assert "mean τ of 1 designs" in said
     assert main(["judge", "rank", str(data), "--judge", str(judge), "--all", "true"]) == 0
@@ -56,6 +64,46 @@ def test_processes_read_what_one_reads(data):
         assert one.viewer.design.name == other.viewer.design.name
 
 
+def test_a_file_that_one_process_cannot_read_is_told(data, tmp_path):
+    copied = tmp_path / "data"
+    shutil.copytree(data, copied)
+    (bad, *_) = sorted((design_folders(copied)[1] / SAMPLES_NAME).glob("*.npz"))
+    bad.write_bytes(bad.read_bytes()[:100])
+    with pytest.raises(DesignError, match=rf"{bad.name}: no sample, or a damaged one"):
+        list(read_examples(design_folders(copied), workers=2))
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_that_dies_is_told(data, monkeypatch):
+    monkeypatch.setattr(reading, "_begin", os.abort)
+    with pytest.raises(DesignError, match=r"workers=2: a process that reads the data died.*try fewer"):
+        list(read_examples(design_folders(data), workers=2))
+    assert not multiprocessing.active_children()
+
+
+def test_whoever_stops_reading_ends_the_processes(data):
+    found = read_examples(design_folders(data), workers=2)
+    next(found)
+    assert multiprocessing.active_children()
+    found.close()
+    assert not multiprocessing.active_children()
+
+
+def test_the_error_is_of_what_was_kept_from_a_design(data):
+    """By hand: two members, two ridges; a ridge that saw the design would have no error at all here."""
+    examples = list(read_examples(design_folders(data)))[:2]
+    scaling = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
+    members = [Member(parameters_of(JudgeNetwork(2, rngs=nnx.Rngs(seed))), 2) for seed in (0, 1)]
+    error, _ = training._errors(members, examples, scaling)
+    missed = []
+    for at, example in enumerate(examples):
+        network = members[at].predict(view_of(example.viewer, example.geometry, scaling)).wirelength
+        linear = example.geometry.parts @ fit_ridge([examples[1 - at]])
+        truth = example.targets.wirelength
+        missed.append(centred(network) / 2 + centred(linear) / 2 - centred(truth))
+    assert error == pytest.approx(np.sqrt((np.concatenate(missed) ** 2).mean()), rel=1e-5)
+
+
 def test_too_few_designs_are_refused(data, capsys):
     assert main(["judge", "train", str(data), "--members", "5"]) == 2
     assert "3 designs to train on, fewer than members=5" in capsys.readouterr().err
@@ -69,7 +117,7 @@ def test_nothing_left_to_rank_is_said(data, tmp_path, capsys):
 
 
 def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
-    examples = read_examples(design_folders(data))
+    examples = list(read_examples(design_folders(data)))
     made = []
     for number, example in enumerate(examples):
         level = number  # of its own

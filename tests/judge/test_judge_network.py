@@ -14,8 +14,8 @@ from placement.flat.routing import route_estimate
 from placement.judge import geometry
 from placement.judge.ensemble import Ensemble, Member, read, save
 from placement.judge.estimate import Estimator
-from placement.judge.examples import Scaling, Targets, resized, view_of
-from placement.judge.geometry import CELLS, PARTS, Viewer
+from placement.judge.examples import Scaling, Targets, view_of
+from placement.judge.geometry import CELLS, PARTS, Viewer, resized
 from placement.judge.losses import TEMPERATURE, pair_loss
 from placement.judge.made_designs import make_design
 from placement.judge.network import JudgeNetwork, box_means, parameters_of, with_parameters
@@ -24,7 +24,7 @@ from placement.judge.training import ROWS, held_out, some_of, turned
 from placement.netlist.design import Canvas, Design
 from placement.netlist.errors import DesignError
 from placement.netlist.mirrored import mirrored
-from placement.search.settle import settle_soft_macros
+from placement.search.settle import settle_for_check, settle_soft_macros
 
 SCALING = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
 
@@ -124,8 +124,13 @@ def test_an_estimate_reads_hard_macros_alone(design, placements):
     estimator = Estimator(design, ensemble())
     one, other = placements[:2]
     moved = one.moved(soft, np.full(len(soft), 1.0), np.full(len(soft), 2.0))
-    assert estimator.routed_wirelength(one) == estimator.routed_wirelength(moved)
-    assert estimator.routed_wirelength(one) != estimator.routed_wirelength(other)
+    said = estimator.routed_wirelength(one)
+    assert said == estimator.routed_wirelength(moved) != estimator.routed_wirelength(other)
+    # As in the data: soft macros as the check anneals them.
+    viewer = Viewer(design)
+    (level,) = ensemble().levels(viewer, [settle_for_check(design, one)])
+    unit = viewer.scale * design.netlist.net_weight.sum()
+    assert said == pytest.approx(unit * np.exp(level), rel=1e-5)
 
 
 def test_a_placement_that_lacks_a_macro_is_refused(design, placements):
@@ -293,6 +298,29 @@ def test_a_judge_is_written_and_read(design, placements, tmp_path):
     assert np.array_equal(found.ridge, ensemble().ridge) and found.level == -0.5
     assert own.wirelength.mean() == pytest.approx(0, abs=1e-6)
     assert (own.deviation > 0).all()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"ridge": np.zeros(4)},
+        {"ridge": np.full(len(PARTS), np.nan)},
+        {"level": np.nan},
+        {"factor": np.inf},
+        {"scaling": Scaling(np.zeros(3), np.ones(3))},
+        {"members": ()},
+    ],
+)
+def test_a_judge_that_could_say_nothing_is_refused(tmp_path, broken):
+    path = tmp_path / "judge.npz"
+    save(path, ensemble()._replace(**broken))
+    with pytest.raises(DesignError, match=r"judge\.npz: no judge, or a damaged one"):
+        read(path)
+
+
+def test_the_digest_tells_every_number(tmp_path):
+    other = [ensemble()._replace(level=0.0), ensemble()._replace(ridge=np.zeros(len(PARTS)))]
+    assert len({one.digest for one in (ensemble(), *other)}) == 3
 
 
 def test_a_judge_of_another_form_is_told_apart(tmp_path, monkeypatch):
