@@ -24,7 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.training.compilation import keep_compilations
 
 DEADLINE = 3600.0
-"""Seconds without a design read, after which reading is given up."""
+"""Seconds that the next design in order is waited for."""
 
 
 def read_examples(folders: Sequence[Path], workers: int = 1) -> Iterator[Example]:
@@ -80,20 +80,26 @@ def _shared(folders: Sequence[Path], workers: int) -> Iterator[Example | None]:
     pool = concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin)
     finished = False
     try:
-        for future in [pool.submit(read_example, folder) for folder in folders]:
-            yield future.result(DEADLINE)
+        waiting = [(folder, pool.submit(read_example, folder)) for folder in folders]
+        for folder, future in waiting:
+            yield _result(folder, future, workers)
         finished = True
-    except BrokenProcessPool:
-        raise DesignError(
-            f"workers={workers}: a process that reads the data died, as for want of memory; try fewer"
-        ) from None
-    except TimeoutError:
-        raise DesignError(f"workers={workers}: no design was read for {DEADLINE:,.0f} s") from None
     finally:
         if not finished:
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(folder: Path, future: concurrent.futures.Future[Example | None], workers: int) -> Example | None:
+    try:
+        return future.result(DEADLINE)
+    except BrokenProcessPool:
+        message = "a process that reads the data died, as for want of memory; try fewer"
+        raise DesignError(f"workers={workers}: {message}") from None
+    except TimeoutError:
+        message = f"was not read in {DEADLINE:,.0f} s; are there processors for workers={workers}?"
+        raise DesignError(f"{folder}: {message}") from None
 
 
 def _begin() -> None:

@@ -81,6 +81,14 @@ def test_a_process_that_dies_is_told(data, monkeypatch):
     assert not multiprocessing.active_children()
 
 
+def test_a_design_that_is_not_read_in_time_is_named(data, monkeypatch):
+    monkeypatch.setattr(reading, "DEADLINE", 0.0)
+    first = design_folders(data)[0]
+    with pytest.raises(DesignError, match=rf"{first}: was not read in 0 s.*workers=2"):
+        list(read_examples(design_folders(data), workers=2))
+    assert not multiprocessing.active_children()
+
+
 def test_whoever_stops_reading_ends_the_processes(data):
     found = read_examples(design_folders(data), workers=2)
     next(found)
@@ -90,7 +98,7 @@ def test_whoever_stops_reading_ends_the_processes(data):
 
 
 def test_the_error_is_of_what_was_kept_from_a_design(data):
-    """By hand: two members, two ridges; a ridge that saw the design would have no error at all here."""
+    """By hand: two members, two ridges, each of the other design."""
     examples = list(read_examples(design_folders(data)))[:2]
     scaling = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
     members = [Member(parameters_of(JudgeNetwork(2, rngs=nnx.Rngs(seed))), 2) for seed in (0, 1)]
