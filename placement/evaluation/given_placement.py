@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from placement.evaluation.settings import EvaluateConfig, LegaliseConfig, SearchConfig
-from placement.netlist.design import Canvas, Design, Placement
+from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import check_placement_file, find, load
-from placement.netlist.user_placement import is_def, read_clustered_def
+from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
 
 SOFT_PLACER = "analytic"
 """Of soft macros that no file places."""
@@ -88,9 +88,8 @@ def placed_by_file(path: str, name: str, design: Design) -> Placement:
     if is_def(path):
         return placed_by_def(path, name, design)
     canvas, placement = read_placement(path, design.netlist, located=design.initial)
-    if canvas != design.canvas:
-        made, used = _described(canvas), _described(design.canvas)
-        print(f"note: {path} was made for {made}; evaluated on {used}", file=sys.stderr)
+    if note := canvas_note(path, canvas, design.canvas, done="evaluated"):
+        print(note, file=sys.stderr)
     return placement
 
 
@@ -136,10 +135,3 @@ def _with_soft(design: Design, placement: Placement, why: str) -> Placement:
 
     print(f"note: {why}: soft macros are placed by {SOFT_PLACER}", file=sys.stderr)
     return place_soft_macros(design, placement, SOFT_PLACER)
-
-
-def _described(canvas: Canvas) -> str:
-    return (
-        f"a canvas of {canvas.width:g} × {canvas.height:g} µm, {canvas.columns} × {canvas.rows} gcells, "
-        f"{canvas.routes_horizontal:g} and {canvas.routes_vertical:g} routes per µm, smoothing {canvas.smoothing}"
-    )

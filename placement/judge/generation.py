@@ -7,6 +7,7 @@ import functools
 import multiprocessing
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from placement.netlist.files import check_output_folder
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import write_design
 from placement.netlist.load import check_placement_file, find, load
-from placement.netlist.user_placement import is_def, read_clustered_def
+from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
 from placement.training.interruption import Interruption
 
 POLL_SECONDS = 0.5
@@ -174,7 +175,10 @@ def named_files(paths: Sequence[str]) -> list[tuple[str, str]]:
 def _read_placement(path: str, folder: Path, design: Design) -> Placement:
     if is_def(path):
         return read_clustered_def(path, folder, design)[0]
-    return read_placement(path, design.netlist, located=design.initial)[1]
+    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    if note := canvas_note(path, canvas, design.canvas, done="checked"):
+        print(note, file=sys.stderr)
+    return placement
 
 
 def _made_already(placement: Placement) -> Callable[[], Placement]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import Canvas, Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.flat_file import FLAT_NAME, read_flat
@@ -20,6 +20,27 @@ from placement.netlist.flat_file import FLAT_NAME, read_flat
 def is_def(path: str | os.PathLike[str]) -> bool:
     """Whether a file's name is that of a DEF file."""
     return Path(path).name.lower().endswith((".def", ".def.gz"))
+
+
+def canvas_note(path: str | os.PathLike[str], canvas: Canvas, used: Canvas, *, done: str) -> str | None:
+    """What to tell who gave a placement that was made for another canvas, None where it was not.
+
+    Args:
+        path: the placement's file.
+        canvas: the file's.
+        used: the design's.
+        done: what is done with it, as in "evaluated".
+    """
+    if canvas == used:
+        return None
+    return f"note: {path} was made for {_described(canvas)}; {done} on {_described(used)}"
+
+
+def _described(canvas: Canvas) -> str:
+    return (
+        f"a canvas of {canvas.width:g} × {canvas.height:g} µm, {canvas.columns} × {canvas.rows} gcells, "
+        f"{canvas.routes_horizontal:g} and {canvas.routes_vertical:g} routes per µm, smoothing {canvas.smoothing}"
+    )
 
 
 def read_imported_flat(folder: str | os.PathLike[str]) -> FlatDesign:

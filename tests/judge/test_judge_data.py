@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import re
 import threading
 
 import numpy as np
@@ -153,12 +154,16 @@ def test_given_designs_are_copied(made, tmp_path):
     assert len(read_samples(copied)[1]) == 1  # its own samples, not those of the folder it came from
 
 
-def test_given_placements_are_checked_beside_the_made_ones(made, tmp_path):
+def test_given_placements_are_checked_beside_the_made_ones(made, tmp_path, capfd):
     (folder,) = design_folders(made)
     design, samples = read_samples(folder)
     first, second = samples[0].placement, samples[1].placement
-    for name, placement in (("theirs", first), ("mine", second.moved(design.netlist.soft, 0.0, 0.0))):
-        write_placement(tmp_path / f"{name}.plc", design, placement)
+    coarse = dataclasses.replace(design, canvas=dataclasses.replace(design.canvas, columns=7))
+    for name, of, placement in (
+        ("theirs", design, first),
+        ("mine", coarse, second.moved(design.netlist.soft, 0.0, 0.0)),
+    ):
+        write_placement(tmp_path / f"{name}.plc", of, placement)
     files = (str(tmp_path / "theirs.plc"), str(tmp_path / "mine.plc"))
     make_data(small(tmp_path / "out", designs=(str(folder),), given=files), Console(quiet=True))
     found = {sample.name: sample for sample in read_samples(tmp_path / "out" / folder.name)[1]}
@@ -167,6 +172,8 @@ def test_given_placements_are_checked_beside_the_made_ones(made, tmp_path):
     assert found["given-theirs"].truth.routed_wirelength == pytest.approx(samples[0].truth.routed_wirelength, rel=0.01)
     hard = design.netlist.hard
     np.testing.assert_allclose(found["given-mine"].placement.x[hard], second.x[hard], atol=1e-3)
+    (note,) = (line for line in capfd.readouterr().err.splitlines() if line.startswith("note: "))
+    assert re.search(r"mine\.plc was made for .*, 7 × .* gcells.*; checked on ", note)
 
 
 @pytest.mark.parametrize(
