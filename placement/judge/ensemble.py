@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,6 +132,23 @@ def centred(values: jax.Array | np.ndarray) -> np.ndarray:
     return array - array.mean()
 
 
+def arrays_of(members: Sequence[Member]) -> dict[str, np.ndarray]:
+    """The members' weights by number and name, as a file holds them."""
+    return {
+        f"{number}:{name}": array for number, member in enumerate(members) for name, array in member.parameters.items()
+    }
+
+
+def members_of(widths: Sequence[int], arrays: Mapping[str, np.ndarray]) -> list[Member]:
+    """The members that `arrays_of` gave, of these widths; raises ValueError where weights are of another network."""
+    members = []
+    for number, width in enumerate(widths):
+        own = {name.partition(":")[2]: array for name, array in arrays.items() if name.startswith(f"{number}:")}
+        with_parameters(JudgeNetwork(width, rngs=nnx.Rngs(0)), own)
+        members.append(Member(own, width))
+    return members
+
+
 def save(path: Path, ensemble: Ensemble) -> None:
     """Writes a judge to a `.npz` file, whole or not at all; raises OSError."""
     header = {
@@ -142,11 +159,6 @@ def save(path: Path, ensemble: Ensemble) -> None:
         "designs": ensemble.designs,
         "seed": ensemble.seed,
     }
-    arrays = {
-        f"{number}:{name}": array
-        for number, member in enumerate(ensemble.members)
-        for name, array in member.parameters.items()
-    }
     out = io.BytesIO()
     np.savez_compressed(
         out,
@@ -154,7 +166,7 @@ def save(path: Path, ensemble: Ensemble) -> None:
         mean=ensemble.scaling.mean,
         deviation=ensemble.scaling.deviation,
         ridge=ensemble.ridge,
-        **arrays,
+        **arrays_of(ensemble.members),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, out.getvalue())
@@ -172,11 +184,7 @@ def read(path: Path) -> Ensemble:
         header = json.loads(arrays["header"].tobytes())
         if header["form"] != FORM:
             raise DesignError(f"is of form {header['form']}; this version reads form {FORM}: train it again")
-        members = []
-        for number, width in enumerate(header["widths"]):
-            own = {name.partition(":")[2]: array for name, array in arrays.items() if name.startswith(f"{number}:")}
-            with_parameters(JudgeNetwork(width, rngs=nnx.Rngs(0)), own)  # refuses those of another network
-            members.append(Member(own, width))
+        members = members_of(header["widths"], arrays)
         numbers = {name: arrays[name] for name in ("mean", "deviation", "ridge")}
         numbers |= {name: np.asarray(header[name], float) for name in ("level", "factor")}
         if not members or any(numbers[name].shape != (len(PARTS),) for name in ("mean", "deviation", "ridge")):

@@ -17,6 +17,7 @@ from placement.config import ConfigError
 from placement.judge.dataset import design_folders
 from placement.judge.ensemble import Ensemble, Member, centred, save
 from placement.judge.examples import Example, Scaling, Targets, scaling_of, view_of
+from placement.judge.finished_members import FinishedMembers
 from placement.judge.geometry import MAPS
 from placement.judge.losses import judge_loss
 from placement.judge.network import JudgeNetwork, View, parameters_of
@@ -34,7 +35,7 @@ ROWS = 4
 def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     """Trains the ensemble and writes it; a line for each member.
 
-    Ctrl-C ends it with nothing written.
+    Members that are trained are kept beside it until then: stopped, the same training goes on after them.
 
     Raises:
         ConfigError: there are too few designs.
@@ -61,11 +62,18 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         soft_wrap=True,
     )
     scaling = scaling_of(examples)
+    finished = FinishedMembers(config, examples)
+    members = finished.load()
+    if members:
+        console.print(f"{len(members)} of {config.members} members were trained before", soft_wrap=True)
     with Interruption() as interruption:
-        members = []
-        for number in range(config.members):
+        for number in range(len(members), config.members):
             with interruption.breakable():
                 members.append(_train_member(number, examples, scaling, config, console))
+            finished.keep(members)
+            # Each member's programs are its own. Kept, those of some hundred designs take all the memory maps that
+            # Linux lets a process have (65,530), and XLA ends it.
+            jax.clear_caches()
     ridge = fit_ridge(examples)
     error, spread = _errors(members, examples, scaling)
     console.print(f"error of log wirelength within designs that were kept from it: {error:.4f}", soft_wrap=True)
@@ -79,6 +87,7 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
         seed=config.seed,
     )
     save(Path(config.out), ensemble)
+    finished.forget()
     console.print(f"{config.out}: {_processor_seconds() - begun:.0f} CPU-s in all", soft_wrap=True)
 
 

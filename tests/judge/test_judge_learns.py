@@ -54,6 +54,41 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     assert f"{folders[0].name}: judge" in capsys.readouterr().out
 
 
+def test_a_training_that_was_stopped_goes_on_after_the_members_that_it_had(data, tmp_path, capsys, monkeypatch):
+    def words(name, seed=0):
+        size = f"--members 2 --epochs 2 --width 2 --holdout 0 --seed {seed}"
+        return f"judge train {data} --out {tmp_path / name} {size}".split()
+
+    whole, train_member = [], training._train_member
+
+    def stopped(number, *rest):
+        if number:
+            raise KeyboardInterrupt
+        whole.append(number)
+        return train_member(number, *rest)
+
+    assert main(words("once.npz")) == 0
+    monkeypatch.setattr(training, "_train_member", stopped)
+    assert main(words("twice.npz")) == 130
+    part = tmp_path / "twice.npz.part"
+    assert part.is_file() and not (tmp_path / "twice.npz").exists()
+    monkeypatch.setattr(training, "_train_member", train_member)
+    capsys.readouterr()
+
+    kept = part.read_bytes()
+    assert main(words("twice.npz", seed=1)) == 0  # another training
+    assert "trained before" not in capsys.readouterr().out
+    assert not part.exists()
+
+    for damaged in (kept[:-50], b"", kept):
+        part.write_bytes(damaged)
+        assert main(words("twice.npz")) == 0
+        assert ("1 of 2 members were trained before" in capsys.readouterr().out) == (damaged == kept)
+    assert whole == [0]
+    assert read(tmp_path / "twice.npz").digest == read(tmp_path / "once.npz").digest
+    assert not part.exists()
+
+
 def test_processes_read_what_one_reads(data):
     folders = design_folders(data)
     for one, other in zip(read_examples(folders), read_examples(folders, workers=2), strict=True):
