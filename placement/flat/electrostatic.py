@@ -289,7 +289,7 @@ class _Descent:
             uphill = float((gradient * (ahead - major)).sum()) > 0
             uphill |= at_end.length > (1 + APART) * found.length and at_end.overflow > found.overflow
             rise = (at_end.length - found.length) / (RISE * max(at_end.length, 1e-30))
-            weight *= float(np.clip(self._growth ** (1 - rise), SLOWEST, self._growth))
+            weight *= max(SLOWEST, self._growth ** min(1.0, 1 - rise))
             major, reference, found, step = ahead, then, at_end, allowed
             momentum = 1.0 if uphill else grown
             gradient = self._preconditioned(found, weight)

@@ -108,7 +108,7 @@ def with_demand(design: Design, demand: float) -> Design:
         DesignError: no room was found for all macros.
     """
     canvas = design.canvas
-    placement = make_starts(design, AnnealConfig(), 0)[0].placement
+    placement = make_starts(design, AnnealConfig(starts=("packed",)), 0)[0].placement
     length = canvas.width * canvas.height * (canvas.routes_horizontal + canvas.routes_vertical)
     share = proxy_cost(design, placement).wirelength / (length * demand)
     tracks = {field: getattr(canvas, field) * share for field in _TRACKS}

@@ -105,7 +105,7 @@ def make_placement(design: Design, recipe: Recipe, *, moves: int) -> Placement:
 
 
 def _made(design: Design, recipe: Recipe, moves: int, spacing: float) -> Placement:
-    config = AnnealConfig(starts=(recipe.start,), spacing=spacing)
+    config = AnnealConfig(starts=(recipe.start,), electrostatic_starts=1, spacing=spacing)
     if recipe.weights is None:
         return make_starts(design, config, recipe.seed)[0].placement
     budget = Budget(moves=max(LEAST_MOVES, round(moves * recipe.share)))

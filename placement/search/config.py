@@ -38,6 +38,7 @@ class AnnealConfig(Settings, group="anneal."):
     soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic"
     soft_every: Count = 4
     starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed", "electrostatic")
+    electrostatic_starts: Count = 4
     repack: bool = True
     race: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.15
     schedule: Literal["geometric", "adaptive"] = "geometric"

@@ -29,7 +29,9 @@ ELECTROSTATIC = "electrostatic"
 SECONDS_PER_PIN = 4e-5
 """CPU seconds that the electrostatic start takes, about, for each pin of each net."""
 MOST_OF_BUDGET = 0.3
-"""Share of a search's seconds that it may take."""
+"""Share of a search's seconds that electrostatic starts may take."""
+MOVES_PER_SECOND = 150_000
+"""That a search draws, about: of a budget in moves, how long it is."""
 RACED = 4
 """Pitches of rows or columns, the cheapest, that are starts."""
 DEARER = 2
@@ -69,12 +71,17 @@ def make_starts(design: Design, config: AnnealConfig, seed: int, weights: CostWe
 
 
 def affordable(design: Design, config: AnnealConfig, budget: Budget) -> AnnealConfig:
-    """`config` without the electrostatic start, where that would take too much of the time and others are asked for."""
+    """`config` with as many electrostatic starts as do not take too much of the time.
+
+    With none where that is too short for one, unless no other kind is asked for, or the budget is one of moves.
+    """
     others = tuple(kind for kind in config.starts if kind != ELECTROSTATIC)
-    seconds = SECONDS_PER_PIN * len(design.netlist.net_pins)
-    if budget.seconds is None or not others or seconds <= MOST_OF_BUDGET * budget.seconds:
-        return config
-    return dataclasses.replace(config, starts=others)
+    each = SECONDS_PER_PIN * len(design.netlist.net_pins)
+    seconds = budget.moves / MOVES_PER_SECOND if budget.seconds is None else budget.seconds
+    count = min(config.electrostatic_starts, int(MOST_OF_BUDGET * seconds / each)) if each else 1
+    if count == 0 and others and budget.seconds is not None:
+        return dataclasses.replace(config, starts=others)
+    return dataclasses.replace(config, electrostatic_starts=max(1, count))
 
 
 def legal(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
@@ -107,9 +114,9 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
 
 
 def _complete(design: Design, start: Start, placer: str, weights: CostWeights) -> Start:
-    """The start with its soft macros placed; those of "electrostatic" stay where they are if that costs less."""
+    """The start with its soft macros placed; those of an electrostatic one stay where they are if that costs less."""
     placement = _with_soft(design, start.placement, placer)
-    if start.name == ELECTROSTATIC:
+    if start.name.startswith(ELECTROSTATIC):
         both = (start.placement, placement)
         placement = min(both, key=lambda one: proxy_cost(design, one, weights=weights).proxy_cost)
     return Start(start.name, placement)
@@ -253,13 +260,14 @@ def _initial(
 def _electrostatic(
     design: Design, config: AnnealConfig, generator: np.random.Generator, weights: CostWeights
 ) -> Iterator[Start]:
-    """Hard and soft macros placed together as charges, then made legal."""
-    seed = int(generator.integers(2**31))
-    try:
-        placed = place_design(design, spacing=config.spacing, blockages=config.blockages, seed=seed)
-        yield Start(ELECTROSTATIC, legal(design, placed, config))
-    except DesignError:  # too little room for the method; other kinds may find some
-        return
+    """Hard and soft macros placed together as charges from unlike first places, then made legal."""
+    for number in range(config.electrostatic_starts):
+        seed = int(generator.integers(2**31))
+        try:
+            placed = place_design(design, spacing=config.spacing, blockages=config.blockages, seed=seed)
+            yield Start(f"{ELECTROSTATIC} {number + 1}" if number else ELECTROSTATIC, legal(design, placed, config))
+        except DesignError:  # too little room for the method; other kinds may find some
+            continue
 
 
 _SCORES = {"greedy": _wire, "spiral": _inwards, "random": _anywhere}

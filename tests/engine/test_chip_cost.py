@@ -32,7 +32,8 @@ def _with_room_kept(design_seed: int, straps: float | None, halo: float) -> Desi
     return dataclasses.replace(design, straps=straps, constraints=dataclasses.replace(design.constraints, halo=halos))
 
 
-KEPT = {"straps": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2))}
+KEPT = {"straps": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2, 30.0))}
+"""The widest halos leave the whole canvas too little room."""
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -107,16 +108,41 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
 
 @pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
 def test_a_large_block_has_to_leave_a_flow_the_room_to_spread_cells(clusters: int, beyond: float) -> None:
-    """Clusters fill so many of the 32 gcells beside a macro, one each: none is overfull, the canvas is too dense."""
+    """Clusters fill so many of the 32 gcells beside a macro, one each: none is overfull, that block is too dense."""
+    # So many gcells of 100 µm² leave the block of 80 µm, and no larger one.
+    assert _density_of_a_crowd(clusters, 16) == pytest.approx(beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 320.0)
+
+
+def test_what_the_whole_canvas_lacks_counts_once_and_half() -> None:
+    """The same block is the canvas: what it lacks at the flow's density can go nowhere."""
+    lacked = 24 / 0.7 - 32
+    assert _density_of_a_crowd(24, 8) == pytest.approx(0.5 * lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 160.0)
+    # Two such blocks beside each other, none in the other half: a crowd in each, and nothing that the canvas lacks.
+    assert _density_of_a_crowd(24, 16, blocks=2) == pytest.approx(lacked * 100.0 * 80.0 * 2 / (100.0 * 24) / 320.0)
+    # Four: each lacks as much, and the canvas all of it, once.
+    assert _density_of_a_crowd(24, 16, blocks=4) == pytest.approx(
+        0.5 * 4 * lacked * 100.0 * 160.0 * 2 / (100.0 * 96) / 320.0
+    )
+
+
+def _density_of_a_crowd(clusters: int, gcells: int, blocks: int = 1) -> float:
+    """Of clusters that fill a gcell each, in the right half of so many blocks of 8 × 8; a macro is in the left half.
+
+    Blocks are in the lower left corner of a canvas of `gcells` × `gcells`, beside each other, then above.
+    """
     side = math.sqrt(200.0)  # at half utilisation
-    nodes = [Node("m", NodeKind.HARD, 20.0, 40.0, 40.0, 80.0)] + [
-        Node(f"s{i}", NodeKind.SOFT, 45.0 + 10.0 * (i % 4), 5.0 + 10.0 * (i // 4), side, side) for i in range(clusters)
-    ]
-    design = build("beside", square_canvas(8, 8), nodes, [Net([("s0", 0.0, 0.0), ("s1", 0.0, 0.0)])])
-    design = dataclasses.replace(design, straps=0.0)
-    # So many gcells of 100 µm² go the canvas's 80 µm · 2 pins / the clusters' area, over 160 µm.
-    expected = beyond * 100.0 * 80.0 * 2 / (100.0 * clusters) / 160.0
-    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx(expected)
+    nodes = []
+    for block in range(blocks):
+        left, bottom = 80.0 * (block % 2), 80.0 * (block // 2)
+        nodes.append(Node(f"m{block}", NodeKind.HARD, left + 20.0, bottom + 40.0, 40.0, 80.0))
+        nodes += [
+            Node(
+                f"s{block}-{i}", NodeKind.SOFT, left + 45.0 + 10.0 * (i % 4), bottom + 5.0 + 10.0 * (i // 4), side, side
+            )
+            for i in range(clusters)
+        ]
+    design = build("crowd", square_canvas(gcells, gcells), nodes, [Net([("s0-0", 0.0, 0.0), ("s0-1", 0.0, 0.0)])])
+    return proxy_cost(dataclasses.replace(design, straps=0.0), weights=CHIP).density_cost
 
 
 def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:

@@ -27,6 +27,7 @@ from placement.search.rows import RowPacker
 from placement.search.search import Watch, search
 from placement.search.starts import (
     MOST_OF_BUDGET,
+    MOVES_PER_SECOND,
     SECONDS_PER_PIN,
     Start,
     affordable,
@@ -150,7 +151,7 @@ def test_the_named_starts_are_legal_and_whole(design):
 
 
 def test_the_electrostatic_start_leaves_soft_macros_where_that_costs_less(design):
-    config = AnnealConfig(starts=("electrostatic",))
+    config = AnnealConfig(starts=("electrostatic",), electrostatic_starts=1)
     weights = CostWeights(1.0, 1.0, 1.0, "chip")
     (start,) = make_starts(design, config, 0, weights)
     placed_anew = place_soft_macros(design, start.placement, config.soft_placer)
@@ -170,13 +171,20 @@ def test_where_the_electrostatic_start_finds_no_room_other_kinds_are_starts(desi
         assert found and all(start.name.startswith("packed") for start in found)
 
 
-def test_a_start_that_would_take_most_of_the_time_is_left_out(design):
+def test_as_many_electrostatic_starts_as_the_time_is_for(design):
     both, alone = AnnealConfig(starts=("electrostatic", "packed")), AnnealConfig(starts=("electrostatic",))
     seconds = SECONDS_PER_PIN * len(design.netlist.net_pins) / MOST_OF_BUDGET
-    assert affordable(design, both, Budget(seconds=1.01 * seconds)) == both
+    for times, count in ((1.01, 1), (1.99, 1), (2.01, 2), (4.01, 4), (99, 4)):
+        assert affordable(design, both, Budget(seconds=times * seconds)).electrostatic_starts == count
+        moves = Budget(moves=round(times * seconds * MOVES_PER_SECOND))
+        assert affordable(design, both, moves).electrostatic_starts == count
+    few = dataclasses.replace(both, electrostatic_starts=3)
+    assert affordable(design, few, Budget(seconds=99 * seconds)) == few
     assert affordable(design, both, Budget(seconds=0.99 * seconds)).starts == ("packed",)
-    assert affordable(design, both, Budget(moves=1)) == both
-    assert affordable(design, alone, Budget(seconds=1e-3)) == alone
+    assert affordable(design, both, Budget(moves=1)) == dataclasses.replace(both, electrostatic_starts=1)
+    assert affordable(design, alone, Budget(seconds=1e-3)) == dataclasses.replace(alone, electrostatic_starts=1)
+    names = [start.name for start in make_starts(design, dataclasses.replace(alone, electrostatic_starts=3), 0)]
+    assert names == ["electrostatic", "electrostatic 2", "electrostatic 3"]
     result = search(design, config=both, budget=Budget(seconds=0.1 * seconds))
     assert result.start.startswith("packed")
 

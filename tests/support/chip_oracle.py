@@ -23,7 +23,7 @@ from tests.support.oracle import (
 
 USABLE = 0.7
 CELL_SHARE = 0.5
-TARGET_DENSITY, LARGE_BLOCK, FULL_WEIGHT = 0.7, 8, 0.5
+TARGET_DENSITY, LARGE_BLOCK, FULL_WEIGHT, LACK_WEIGHT = 0.7, 8, 0.5, 0.5
 TREES = {
     **{3: 1.0, 4: 1.0828, 5: 1.1536, 6: 1.2206, 7: 1.2823, 8: 1.3385, 9: 1.3991, 10: 1.4493, 15: 1.6899, 20: 1.8924},
     **{25: 2.0743, 30: 2.2334, 35: 2.3895, 40: 2.5356, 45: 2.6625, 50: 2.7933},
@@ -112,12 +112,14 @@ def _kept_free(
 def room_length(design: Design, hard: Map, soft: Map) -> float:
     """µm of wire, weighted: overfull area goes half the side of each block that it must leave; its pins follow.
 
-    In large blocks what is beyond the room at the target density goes the whole side, too.
+    In large blocks what is beyond the room at the target density goes the whole side, too. Of it, summed over blocks of
+    one size, what the whole canvas lacks at that density is taken off: that goes part of the canvas's side, once.
     """
     canvas, netlist = design.canvas, design.netlist
     cell_area, side = canvas.cell_width * canvas.cell_height, (canvas.cell_width + canvas.cell_height) / 2
-    way, size = 0.0, 1
+    way, size, spread = 0.0, 1, {}
     while True:
+        spread[size] = 0.0
         for bottom in range(0, canvas.rows, size):
             for left in range(0, canvas.columns, size):
                 block = [
@@ -127,13 +129,16 @@ def room_length(design: Design, hard: Map, soft: Map) -> float:
                 ]
                 cells = math.fsum(soft[row][column] for row, column in block)
                 free = math.fsum(max(0.0, 1.0 - hard[row][column]) for row, column in block)
-                overfull = FULL_WEIGHT * max(0.0, cells - free)
-                if size >= LARGE_BLOCK:
-                    overfull += max(0.0, cells / TARGET_DENSITY - free)
-                way += size * side * cell_area * overfull
+                way += size * side * cell_area * FULL_WEIGHT * max(0.0, cells - free)
+                spread[size] += max(0.0, cells / TARGET_DENSITY - free) if size >= LARGE_BLOCK else 0.0
         if size >= canvas.rows and size >= canvas.columns:
             break
         size *= 2
+    lacked = spread[size]
+    way += LACK_WEIGHT * size * side * cell_area * lacked
+    way += math.fsum(
+        size * side * cell_area * (beyond - lacked) for size, beyond in spread.items() if size >= LARGE_BLOCK
+    )
     area = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
     return way * soft_pins(design) / area if area > 0 else 0.0
 

@@ -19,6 +19,9 @@ constexpr double kTargetDensity = 0.7;
 constexpr double kLargeBlock = 8;
 constexpr double kFullWeight = 0.5;
 
+// What the area that the whole canvas lacks at that density counts, of its side (docs/experiments/2026-11-lack.md).
+constexpr double kLackWeight = 0.5;
+
 }  // namespace
 
 CellRoom::CellRoom(const Canvas& bins, double most)
@@ -197,9 +200,14 @@ void CellRoom::change_one(std::size_t size, int column, int row, bool hard) {
   }
 }
 
+// What the whole canvas lacks no block can send elsewhere: it is counted once, not at every size, and less.
 double CellRoom::way() const {
-  double way = 0;
-  for (const Level& level : levels_) way += level.side * (kFullWeight * level.full.area + level.spread.area);
+  const double lacked = levels_.back().spread.area;
+  double way = kLackWeight * levels_.back().side * lacked;
+  for (const Level& level : levels_) {
+    way += level.side * kFullWeight * level.full.area;
+    if (!level.spread.spare.empty()) way += level.side * (level.spread.area - lacked);
+  }
   return way * scale_;
 }
 
