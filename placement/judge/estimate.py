@@ -62,7 +62,7 @@ def read_judge(judge: str) -> Ensemble:
     if not path.is_file():
         if judge != SHIPPED:
             raise ConfigError(
-                f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}, or none: there is no such file"
+                f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file"
             )
         path = data_folder("judges") / f"{SHIPPED}.npz"
     try:

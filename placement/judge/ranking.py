@@ -11,7 +11,8 @@ from scipy.stats import kendalltau
 
 from placement.config import ConfigError
 from placement.judge.dataset import design_folders
-from placement.judge.ensemble import Ensemble, Judgement, centred, read
+from placement.judge.ensemble import Ensemble, Judgement, centred
+from placement.judge.estimate import read_judge
 from placement.judge.examples import Example, view_of
 from placement.judge.geometry import PARTS
 from placement.judge.reading import read_examples
@@ -30,12 +31,12 @@ def rank(config: RankConfig, console: Console) -> None:
     """Prints the ranks within each design, their means, and how honest the judge's deviation is.
 
     Raises:
-        ConfigError: the judge was trained on all designs.
-        DesignError: the judge or the data cannot be used.
+        ConfigError: there is no such judge, or it was trained on all designs.
+        DesignError: the data cannot be used.
         KeyboardInterrupt: on Ctrl-C.
     """
     keep_compilations()
-    ensemble = read(Path(config.judge))
+    ensemble = read_judge(config.judge)
     folders = [
         folder for folder in design_folders(Path(config.data)) if config.all or folder.name not in ensemble.designs
     ]

@@ -159,6 +159,13 @@ def test_nothing_left_to_rank_is_said(data, tmp_path, capsys):
     assert "trained on all of its designs" in capsys.readouterr().err
 
 
+def test_the_judge_that_comes_with_the_project_ranks_and_one_that_is_not_there_is_told(data, capsys):
+    assert main(f"judge rank {data} --judge base --all true".split()) == 0
+    assert "mean τ of 3 designs" in capsys.readouterr().out
+    assert main(f"judge rank {data} --judge gone.npz".split()) == 2
+    assert "judge='gone.npz': must be a file of `judge train`, or base" in capsys.readouterr().err
+
+
 def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
     examples = list(read_examples(design_folders(data)))
     made = []
