@@ -61,9 +61,7 @@ def read_judge(judge: str) -> Ensemble:
     path = Path(judge)
     if not path.is_file():
         if judge != SHIPPED:
-            raise ConfigError(
-                f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file"
-            )
+            raise ConfigError(f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file")
         path = data_folder("judges") / f"{SHIPPED}.npz"
     try:
         return read(path)

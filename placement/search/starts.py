@@ -77,7 +77,7 @@ def affordable(design: Design, config: AnnealConfig, budget: Budget) -> AnnealCo
     """
     others = tuple(kind for kind in config.starts if kind != ELECTROSTATIC)
     each = SECONDS_PER_PIN * len(design.netlist.net_pins)
-    seconds = budget.moves / MOVES_PER_SECOND if budget.seconds is None else budget.seconds
+    seconds = (budget.moves or 0) / MOVES_PER_SECOND if budget.seconds is None else budget.seconds
     count = min(config.electrostatic_starts, int(MOST_OF_BUDGET * seconds / each)) if each else 1
     if count == 0 and others and budget.seconds is not None:
         return dataclasses.replace(config, starts=others)
