@@ -125,7 +125,7 @@ def find_best(
     judge = FlatJudge(config.design, design)
     estimator = None
     if config.chosen_method == "portfolio" and config.judge != NO_JUDGE:
-        estimator = Estimator(design, read_judge(config.judge))
+        estimator = Estimator(design, read_judge(config.judge, optional=True))
     seeds = np.random.SeedSequence(config.seed).generate_state(config.count, np.uint64).tolist()
     about = _settings(config) | ({"judge": estimator.digest} if estimator else {})
     record = _Record(folder, design, search_identity(design, [], **about))

@@ -49,11 +49,12 @@ class Estimator:
         return self._unit * float(np.exp(level))
 
 
-def read_judge(judge: str) -> Ensemble:
+def read_judge(judge: str, *, optional: bool = False) -> Ensemble:
     """A judge by its file, or the one that comes with the project by its name.
 
     Args:
         judge: a path, or `SHIPPED`; what is there under that path comes first.
+        optional: whether whoever names it may do without one.
 
     Raises:
         ConfigError: there is none, or the file is no judge.
@@ -61,7 +62,10 @@ def read_judge(judge: str) -> Ensemble:
     path = Path(judge)
     if not path.is_file():
         if judge != SHIPPED:
-            raise ConfigError(f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}: there is no such file")
+            none = ", or none" if optional else ""
+            raise ConfigError(
+                f"judge={judge!r}: must be a file of `judge train`, or {SHIPPED}{none}: there is no such file"
+            )
         path = data_folder("judges") / f"{SHIPPED}.npz"
     try:
         return read(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.judge.ensemble import Member, arrays_of, members_of
+from placement.judge.ensemble import FORM, Member, arrays_of, members_of
 from placement.judge.examples import Example
 from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import write_whole
@@ -58,9 +58,9 @@ class FinishedMembers:
 
 def _identity(config: JudgeTrainConfig, examples: Sequence[Example]) -> str:
     asked = {name: value for name, value in dataclasses.asdict(config).items() if name not in _NOT_ASKED}
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([FORM, asked], sort_keys=True).encode())
     for example in examples:
         digest.update(example.name.encode())
-        for array in (example.geometry.parts, *example.targets):
+        for array in (*example.geometry, *example.targets):
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

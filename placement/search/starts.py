@@ -80,7 +80,7 @@ def affordable(design: Design, config: AnnealConfig, budget: Budget) -> AnnealCo
     seconds = (budget.moves or 0) / MOVES_PER_SECOND if budget.seconds is None else budget.seconds
     count = min(config.electrostatic_starts, int(MOST_OF_BUDGET * seconds / each)) if each else 1
     if count == 0 and others and budget.seconds is not None:
-        return dataclasses.replace(config, starts=others)
+        return dataclasses.replace(config, starts=others, electrostatic_starts=1)
     return dataclasses.replace(config, electrostatic_starts=max(1, count))
 
 

@@ -163,7 +163,7 @@ def test_the_judge_that_comes_with_the_project_ranks_and_one_that_is_not_there_i
     assert main(f"judge rank {data} --judge base --all true".split()) == 0
     assert "mean τ of 3 designs" in capsys.readouterr().out
     assert main(f"judge rank {data} --judge gone.npz".split()) == 2
-    assert "judge='gone.npz': must be a file of `judge train`, or base" in capsys.readouterr().err
+    assert "judge='gone.npz': must be a file of `judge train`, or base: there" in capsys.readouterr().err
 
 
 def test_a_ridge_finds_the_weights_of_a_linear_truth(data):
