@@ -91,10 +91,8 @@ def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
     """A placer that makes starts until the time is up, and keeps the best."""
 
     def place(job: Job) -> PlacerOutcome:
-        begin, config = (
-            time.process_time(),
-            dataclasses.replace(job.config.anneal, starts=(kind,), electrostatic_starts=1),
-        )
+        begin = time.process_time()
+        config = dataclasses.replace(job.config.anneal, starts=(kind,), electrostatic_starts=1)
         generator = np.random.default_rng(job.seed)
 
         def batches() -> Iterable[list[Placement]]:

@@ -27,16 +27,19 @@ class FinishedMembers:
     Args:
         config: of the training.
         examples: what it learns from; members of other settings or examples are not taken back.
+
+    Attributes:
+        path: of the file.
     """
 
     def __init__(self, config: JudgeTrainConfig, examples: Sequence[Example]) -> None:
-        self._path = Path(config.out + SUFFIX)
+        self.path = Path(config.out + SUFFIX)
         self._about = _identity(config, examples)
 
     def load(self) -> list[Member]:
         """Those of the same training that was stopped; none where there was none, or the file is damaged."""
         try:
-            with np.load(io.BytesIO(self._path.read_bytes()), allow_pickle=False) as file:
+            with np.load(io.BytesIO(self.path.read_bytes()), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(arrays.pop("header").tobytes())
             return members_of(header["widths"], arrays) if header["about"] == self._about else []
@@ -48,12 +51,12 @@ class FinishedMembers:
         header = {"about": self._about, "widths": [member.width for member in members]}
         out = io.BytesIO()
         np.savez_compressed(out, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays_of(members))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path, out.getvalue())
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self.path, out.getvalue())
 
     def forget(self) -> None:
         """Once the judge is written."""
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 def _identity(config: JudgeTrainConfig, examples: Sequence[Example]) -> str:

@@ -66,6 +66,8 @@ def train_judge(config: JudgeTrainConfig, console: Console) -> None:
     members = finished.load()
     if members:
         console.print(f"{len(members)} of {config.members} members were trained before", soft_wrap=True)
+    elif finished.path.exists():
+        console.print(f"{finished.path} is damaged or of another training: begun anew", soft_wrap=True)
     with Interruption() as interruption:
         for number in range(len(members), config.members):
             with interruption.breakable():

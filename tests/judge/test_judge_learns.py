@@ -59,12 +59,15 @@ def test_a_training_that_was_stopped_goes_on_after_the_members_that_it_had(data,
         size = f"--members 2 --epochs 2 --width 2 --holdout 0 --seed {seed}"
         return f"judge train {data} --out {tmp_path / name} {size}".split()
 
-    whole, train_member = [], training._train_member
+    trained, train_member = [], training._train_member
 
     def stopped(number, *rest):
         if number:
             raise KeyboardInterrupt
-        whole.append(number)
+        return train_member(number, *rest)
+
+    def noted(number, *rest):
+        trained.append(number)
         return train_member(number, *rest)
 
     assert main(words("once.npz")) == 0
@@ -72,19 +75,21 @@ def test_a_training_that_was_stopped_goes_on_after_the_members_that_it_had(data,
     assert main(words("twice.npz")) == 130
     part = tmp_path / "twice.npz.part"
     assert part.is_file() and not (tmp_path / "twice.npz").exists()
-    monkeypatch.setattr(training, "_train_member", train_member)
+    monkeypatch.setattr(training, "_train_member", noted)
     capsys.readouterr()
 
     kept = part.read_bytes()
     assert main(words("twice.npz", seed=1)) == 0  # another training
-    assert "trained before" not in capsys.readouterr().out
+    assert "twice.npz.part is damaged or of another training: begun anew" in capsys.readouterr().out
+    assert trained == [0, 1]
     assert not part.exists()
 
     for damaged in (kept[:-50], b"", kept):
         part.write_bytes(damaged)
+        trained.clear()
         assert main(words("twice.npz")) == 0
         assert ("1 of 2 members were trained before" in capsys.readouterr().out) == (damaged == kept)
-    assert whole == [0]
+        assert trained == ([1] if damaged == kept else [0, 1])
     assert read(tmp_path / "twice.npz").digest == read(tmp_path / "once.npz").digest
     assert not part.exists()
 

@@ -19,7 +19,8 @@ constexpr double kTargetDensity = 0.7;
 constexpr double kLargeBlock = 8;
 constexpr double kFullWeight = 0.5;
 
-// What the area that the whole canvas lacks at that density counts, of the largest block's side (docs/experiments/2026-11-lack.md).
+// What the area that the whole canvas lacks at that density counts, of the largest block's side
+// (docs/experiments/2026-11-lack.md).
 constexpr double kLackWeight = 0.5;
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace placement {
 // The way that overfull area must go is bounded by blocks of bins: what is too much in a block of side s has to leave
 // it, and so goes about s, at every size of blocks from one bin to the canvas, each doubling the last (as in
 // embeddings of the earth mover's distance: Indyk, Thaper, 2003). Cells may be dense in a few bins, but a large block has
-// to leave them the room that a flow spreads them to: what is beyond that counts, too, less what the largest block, which
-// holds the canvas, lacks; that counts once, in part. Kept for all sizes while
-// macros come and go, in multiples of a power of two: taking away leaves no trace.
+// to leave them the room that a flow spreads them to: what is beyond that counts, too, less what the largest block,
+// which holds the canvas, lacks; that counts once, in part. Kept for all sizes while macros come and go, in multiples of
+// a power of two: taking away leaves no trace.
 class CellRoom {
  public:
   // `most`: bins that all macros together could fill.
@@ -34,10 +34,9 @@ class CellRoom {
   };
   static constexpr int kMostPoints = 16;
   // What way() would rise by, µm³, up to a number that all points share where the canvas lacks room, were a soft macro
-  // taken away and its area put into the bin of a point: of the points
-  // xs [columns] × ys [rows], at most kMostPoints each. Writes prices [rows, kMostPoints]. Columns are read and written in
-  // whole lanes: those beyond `columns` are of no use. Exact, but for rounding, where the macro lies within one bin before and
-  // after; most macros meet several.
+  // taken away and its area put into the bin of a point: of the points xs [columns] × ys [rows], at most kMostPoints each.
+  // Writes prices [rows, kMostPoints]. Columns are read and written in whole lanes: those beyond `columns` are of no use.
+  // Exact, but for rounding, where the macro lies within one bin before and after; most macros meet several.
   void price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const;
 
  private:
