@@ -63,9 +63,10 @@ def _grid(
 ) -> GridRating:
     """The rule's grid for the movable macros with their halos; where these cannot be packed, without."""
     core, rule = design.floorplan.core, rule or GridRule()
-    width, height = design.netlist.width[movable], design.netlist.height[movable]
+    turned = design.placement.orientation
+    width, height = (side[movable] for side in design.netlist.sides(turned))
     if constraints is not None:
-        across, up = (2 * side[movable] for side in constraints.sides(design.placement.orientation))
+        across, up = (2 * halo[movable] for halo in constraints.sides(turned))
         own = np.maximum(across - rule.spacing, 0.0), np.maximum(up - rule.spacing, 0.0)
         with contextlib.suppress(DesignError):
             return choose_grid(core.width, core.height, width + own[0], height + own[1], rule=rule)

@@ -359,12 +359,12 @@ class Design:
         if not self.initial.placed[netlist.ports].all():
             port = netlist.names[netlist.ports[~self.initial.placed[netlist.ports]][0]]
             raise DesignError(f"port {port!r} has no position")
-        width, height = netlist.width[netlist.hard], netlist.height[netlist.hard]
+        width, height = (side[netlist.hard] for side in netlist.sides(self.initial.orientation))
         too_large = (width > canvas.width) | (height > canvas.height)
         if too_large.any():
-            macro = netlist.hard[too_large][0]
+            at = int(np.flatnonzero(too_large)[0])
             raise DesignError(
-                f"macro {netlist.names[macro]!r} of {netlist.width[macro]} × {netlist.height[macro]} µm is larger "
+                f"macro {netlist.names[netlist.hard[at]]!r} of {width[at]} × {height[at]} µm is larger "
                 f"than the canvas of {canvas.width} × {canvas.height} µm"
             )
         area = float((width * height).sum())
@@ -428,9 +428,11 @@ class Design:
         macros, canvas = self.placing_order, self.canvas
         if not len(macros):
             return 1
-        across, up = (2 * side[macros] for side in self.constraints.sides(self.initial.orientation))
-        columns = (self.netlist.width[macros] + across) * canvas.columns / canvas.width
-        rows = (self.netlist.height[macros] + up) * canvas.rows / canvas.height
+        turned = self.initial.orientation
+        across, up = (2 * halo[macros] for halo in self.constraints.sides(turned))
+        width, height = (side[macros] for side in self.netlist.sides(turned))
+        columns = (width + across) * canvas.columns / canvas.width
+        rows = (height + up) * canvas.rows / canvas.height
         return int(np.clip(round(2 / float(np.median(np.minimum(columns, rows)))), 1, 4))
 
     @functools.cached_property

@@ -23,6 +23,8 @@ from placement.policy.influence import influence
 NODE_FEATURES = 14
 AT_REST = slice(11, 13)
 """The node features that come of the springs."""
+IN_ORDER = 13
+"""The node feature that says a macro's place in the placing order."""
 PULLS = 2
 
 Array: TypeAlias = Any
@@ -187,7 +189,7 @@ def _geometry(design: Design, graph: GraphArrays) -> tuple[np.ndarray, np.ndarra
         total = np.bincount(member, place[netlist.ports, axis], clusters)
         position[len(macros) :, axis] = total / np.maximum(np.bincount(member, minlength=clusters), 1)
     size = np.zeros_like(position)
-    size[: len(macros)] = np.stack((netlist.width[macros], netlist.height[macros]), axis=1) / extent
+    size[: len(macros)] = np.stack(netlist.sides(initial.orientation), axis=1)[macros] / extent
     return position, size
 
 
@@ -216,5 +218,5 @@ def _features(
     movable = graph.vertex[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
     result[movable, AT_REST] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
     order = graph.vertex[design.placing_order]
-    result[order, 13] = np.arange(1, len(order) + 1) / len(order)
+    result[order, IN_ORDER] = np.arange(1, len(order) + 1) / len(order)
     return result

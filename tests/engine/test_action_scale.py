@@ -14,7 +14,7 @@ from placement.engine.pool import make_pool
 from placement.engine.rendering import EpisodeRenderer
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
-from placement.netlist.design import Design
+from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
 from placement.policy.graph_inputs import graph_inputs
 from placement.policy.order import as_played
@@ -84,9 +84,12 @@ def test_a_grid_that_is_too_fine_is_refused() -> None:
         random_design(0).with_actions(100_000)
 
 
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("cells_across", "scale"), [(0.95, 2), (0.7, 3), (0.1, 4), (1.5, 1), (4.0, 1)])
-def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float, scale: int) -> None:
+def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float, scale: int, turned: bool) -> None:
     drawn = random_design(0)
+    orientation = np.full(drawn.netlist.num_nodes, Orientation.E if turned else Orientation.N)
+    drawn = dataclasses.replace(drawn, initial=dataclasses.replace(drawn.initial, orientation=orientation))
     many = dataclasses.replace(drawn.canvas, columns=40, rows=50)
     design = dataclasses.replace(drawn, canvas=many)
     netlist, canvas = design.netlist, design.canvas
@@ -96,6 +99,8 @@ def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float
     width, height = netlist.width.copy(), netlist.height.copy()
     width[macros] = (cells_across - 0.2) * canvas.width / canvas.columns if cells_across > 0.2 else 1e-3
     height[macros] = 5 * canvas.height / canvas.rows
+    if turned:  # the same as it stands
+        width, height, halo = height, width, halo[:, ::-1]
     constraints = dataclasses.replace(design.constraints, halo=halo)
     made = dataclasses.replace(
         design, netlist=dataclasses.replace(netlist, width=width, height=height), constraints=constraints

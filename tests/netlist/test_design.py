@@ -10,9 +10,9 @@ import pytest
 
 from placement.engine.costs import proxy_cost
 from placement.engine.soft import SOFT_PLACERS, place_soft_macros
-from placement.netlist.design import LARGEST, SMALLEST, Design, NodeKind
+from placement.netlist.design import LARGEST, SMALLEST, Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
-from tests.support.designs import four_macros, random_design
+from tests.support.designs import Node, build, four_macros, random_design, square_canvas
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,22 @@ from tests.support.designs import four_macros, random_design
 def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> None:
     with pytest.raises(DesignError, match=message):
         dataclasses.replace(four_macros().canvas, **changes)
+
+
+def test_a_macro_fits_the_canvas_as_it_is_turned() -> None:
+    """`middle` is 10 × 16 µm; on a canvas of 12 × 20 it fits upright only, on one of 20 × 12 lying down only."""
+    for canvas, upright in (
+        (dataclasses.replace(square_canvas(), width=12.0, height=20.0), True),
+        (dataclasses.replace(square_canvas(), width=20.0, height=12.0), False),
+    ):
+        for orientation in (Orientation.N, Orientation.FE):
+            nodes = [Node("middle", NodeKind.HARD, 6.0, 6.0, 10.0, 16.0, orientation)]
+            if upright == (orientation == Orientation.N):
+                build("one", canvas, nodes, [])
+                continue
+            sides = "10.0 × 16.0" if orientation == Orientation.N else "16.0 × 10.0"
+            with pytest.raises(DesignError, match=f"macro 'middle' of {sides} µm is larger than the canvas"):
+                build("one", canvas, nodes, [])
 
 
 @pytest.mark.parametrize("value", [1e300, float("inf"), float("nan"), -1e300])

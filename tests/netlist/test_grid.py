@@ -88,7 +88,7 @@ def test_a_canvas_without_room_is_refused() -> None:
 
 
 def test_halos_count_as_room_between_macros() -> None:
-    """Halos of 0.5 µm are a spacing of 1; of both the larger counts; a turned macro's halos turn with it."""
+    """Halos of 0.5 µm are a spacing of 1; of both the larger counts; a turned macro's sides and halos are turned."""
     flat = flat_on_floorplan("chip", FlatOptions(cells=200, macros=9, ports=9, macro_pins=8), seed=1)
     nodes = flat.netlist.num_nodes
     halos = dataclasses.replace(Constraints.none(nodes), halo=np.full((nodes, 2), [0.5, 0.1]))
@@ -97,7 +97,8 @@ def test_halos_count_as_room_between_macros() -> None:
     core = flat.floorplan.core
     for design, spacing, more in ((flat, 0.0, (1.0, 0.2)), (flat, 0.4, (1.0, 0.4)), (turned, 0.0, (0.2, 1.0))):
         canvas, _ = canvas_of(design, rule=GridRule(spacing=spacing), constraints=halos)
-        expected = choose_grid(core.width, core.height, width + more[0], height + more[1])
+        sides = (height, width) if design is turned else (width, height)
+        expected = choose_grid(core.width, core.height, sides[0] + more[0], sides[1] + more[1])
         assert (canvas.columns, canvas.rows) == (expected.columns, expected.rows)
 
 

@@ -25,7 +25,7 @@ def test_nodes_edges_and_order_of_a_hand_made_design() -> None:
     expected = {(0, 6), (0, 1), (0, 4), (2, 4), (3, 4), (4, 5), (1, 2)}
     assert {tuple(sorted(edge)) for edge in inputs.edges.tolist()} == expected
     np.testing.assert_array_equal(inputs.order, [0, 1, 2])
-    np.testing.assert_allclose(inputs.size, [[0.4, 0.2], [0.2, 0.32], [0.12, 0.16]])
+    np.testing.assert_allclose(inputs.size, [[0.4, 0.2], [0.2, 0.32], [0.16, 0.12]])
     np.testing.assert_array_equal(inputs.nodes[:, 8], [0, 0, 0, 1, 0, 1, 1])
     np.testing.assert_allclose(inputs.nodes[3, 9:11], [0.8, -0.8], atol=1e-6)
     weights = np.expm1(inputs.edge_weight) * np.array([1, 2, 2, 0.5, 0.5, 0.5, 1]).mean()
