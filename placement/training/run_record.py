@@ -125,8 +125,13 @@ def identity(config: TrainConfig, designs: Sequence[Design]) -> dict[str, Any]:
 
 
 def refuse_if_other(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted."""
-    before, now = _flat(saved["settings"]), _flat(wanted["settings"])
+    """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted.
+
+    A setting that there was not yet when the run began had what is its default now.
+    """
+    defaults = _flat(plain(TrainConfig(design=("any",), run_dir="any")))
+    now = _flat(wanted["settings"])
+    before = {key: value for key, value in defaults.items() if key in now} | _flat(saved["settings"])
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

@@ -73,6 +73,24 @@ def test_other_settings_are_refused_by_name() -> None:
         )
 
 
+def test_a_setting_that_is_new_since_the_run_began_had_its_default() -> None:
+    designs = [four_macros()]
+    begun = run_record.identity(CONFIG, designs)
+    del begun["settings"]["policy"]["mask_padding"]
+    run_record.refuse_if_other(Path("run"), begun, run_record.identity(CONFIG, designs))
+    other = dataclasses.replace(CONFIG, policy=dataclasses.replace(CONFIG.policy, mask_padding=False))
+    with pytest.raises(ConfigError, match=r"settings: policy\.mask_padding=False \(was True\)\."):
+        run_record.refuse_if_other(Path("run"), begun, run_record.identity(other, designs))
+
+
+def test_a_setting_that_is_no_more_is_told() -> None:
+    designs = [four_macros()]
+    begun = run_record.identity(CONFIG, designs)
+    begun["settings"]["policy"]["gone"] = 1
+    with pytest.raises(ConfigError, match=r"policy\.gone=None \(was 1\)"):
+        run_record.refuse_if_other(Path("run"), begun, run_record.identity(CONFIG, designs))
+
+
 def test_a_changed_design_file_is_refused() -> None:
     design = four_macros()
     netlist = dataclasses.replace(design.netlist, net_weight=design.netlist.net_weight * 2)
