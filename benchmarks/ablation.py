@@ -43,6 +43,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "no spring targets": ("policy.pulls=false",),
     "no location head": ("policy.location=false",),
     "no graph": ("policy.graph=false",),
+    "no waves of the placing order": ("policy.rank=false",),
     MIRRORS: (),
     "macros in order of connection": ("env.order=connected",),
     "initial bias to little wire": ("policy.wire_bias=2",),

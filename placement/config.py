@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 _GRID_SETTINGS = (
-    *("wire_mask", "maps", "pulls", "location"),
+    *("wire_mask", "maps", "pulls", "location", "rank"),
     *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias", "electrostatic_bias"),
 )
 RENAMED = {"anneal.shelve": "anneal.repack"}
@@ -199,6 +199,7 @@ class PolicyConfig(Settings, group="policy."):
     pulls: bool = True
     location: bool = True
     graph: bool = True
+    rank: bool = True
     floor: Annotated[float, Rule("in [0, 1)", lambda value: 0 <= value < 1)] = 0.0
     mask_padding: bool = True
 

@@ -20,7 +20,7 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.policy.decoder import Context, GridDecoder
 from placement.policy.encoder import GraphEncoder
-from placement.policy.graph_inputs import AT_REST, NODE_FEATURES, PULLS, GraphInputs
+from placement.policy.graph_inputs import AT_REST, IN_ORDER, NODE_FEATURES, PULLS, GraphInputs
 from placement.policy.grid_features import Situation, channels, grid_features, guides
 from placement.policy.precision import product_dtype
 from placement.policy.spring_energy import spring_energy
@@ -59,6 +59,8 @@ class Policy(nnx.Module):
         """Contexts of all designs (arrays of `inputs` as JAX arrays with the leading G axis)."""
         if not self.config.pulls:
             inputs = _without_springs(inputs)
+        if not self.config.rank:
+            inputs = inputs._replace(nodes=inputs.nodes.at[:, :, IN_ORDER].set(0))
         node_mask, edge_mask = padding_masks(self.config, inputs)
         nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, edge_mask)
         if not self.config.graph:
@@ -72,7 +74,7 @@ class Policy(nnx.Module):
                 macros,
                 neighbours,
                 jnp.broadcast_to(graph[:, None], macros.shape),
-                _rank_features(inputs),
+                _rank_features(inputs) * self.config.rank,
                 jnp.log1p(inputs.stiffness).transpose(0, 2, 1),
                 4 * inputs.size,
                 jnp.broadcast_to(inputs.aspect[:, None] - 1, inputs.size.shape),

@@ -15,7 +15,8 @@ from placement.config import ConfigError, PolicyConfig, build
 from placement.engine.observation import Observation
 from placement.policy.agent import Network, Params
 from placement.policy.distribution import masked_logits
-from placement.policy.graph_inputs import AT_REST, GraphInputs, graph_inputs, stack
+from placement.policy.graph_inputs import AT_REST, IN_ORDER, GraphInputs, graph_inputs, stack
+from placement.policy.policy import _RANK_WAVES
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 
@@ -75,6 +76,14 @@ def other_graph(params: Params, inputs: GraphInputs, seen: Observation) -> tuple
     return params, inputs._replace(nodes=inputs.nodes + 0.5, edge_weight=2 * inputs.edge_weight), seen
 
 
+def other_order(params: Params, inputs: GraphInputs, seen: Observation) -> tuple[Params, GraphInputs, Observation]:
+    """The waves are of the network's own making: only what they are made of, and the weights that read them, change."""
+    kernel = jnp.asarray(params["context_hidden"]["kernel"])
+    waves = slice(3 * SMALL.node_width, 3 * SMALL.node_width + 2 * _RANK_WAVES + 1)
+    changed = {**params, "context_hidden": {**params["context_hidden"], "kernel": kernel.at[waves].add(1.0)}}
+    return changed, inputs._replace(nodes=inputs.nodes.at[..., IN_ORDER].add(0.5)), seen
+
+
 def more_padding(params: Params, inputs: GraphInputs, seen: Observation) -> tuple[Params, GraphInputs, Observation]:
     padded = stack([graph_inputs(design) for design in DESIGNS], node_bucket=128, edge_bucket=1024)
     return params, jax.tree.map(jnp.asarray, padded), seen
@@ -86,6 +95,7 @@ CASES = [
     ("pulls", SMALL, other_springs),
     ("location", SMALL, other_location),
     ("graph", SMALL, other_graph),
+    ("rank", SMALL, other_order),
     ("graph", STEPWISE, other_graph),
 ]
 
@@ -111,13 +121,14 @@ def test_padding_leaks_only_where_it_is_not_masked(config: PolicyConfig) -> None
 
 
 def test_switches_keep_the_networks_shape() -> None:
-    off = dataclasses.replace(SMALL, wire_mask=False, maps=False, pulls=False, location=False, graph=False, floor=0.1)
+    off = dataclasses.replace(SMALL, wire_mask=False, maps=False, pulls=False, location=False, graph=False, rank=False)
+    off = dataclasses.replace(off, floor=0.1)
     shapes = [jax.tree.map(lambda leaf: leaf.shape, jax.eval_shape(_network(one).init, 0)) for one in (SMALL, off)]
     assert shapes[0] == shapes[1]
 
 
 def test_everything_off_still_learns_from_legality() -> None:
-    off = dataclasses.replace(SMALL, wire_mask=False, maps=False, pulls=False, location=False, graph=False)
+    off = dataclasses.replace(SMALL, wire_mask=False, maps=False, pulls=False, location=False, graph=False, rank=False)
     logits, values = decide(off, parameters(off.name), _network(off).inputs, OBSERVATION)
     assert np.isfinite(values).all()
     assert np.ptp(logits[0][OBSERVATION.mask[0] != 0]) > 1e-3
