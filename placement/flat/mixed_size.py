@@ -31,14 +31,16 @@ def place_mixed_size(
 
     Args:
         netlist: the flat one, with nodes of kind CELL.
-        placement: ports, fixed macros and fixed cells; other positions are not read.
+        placement: ports, fixed macros and fixed cells, and how the other macros are turned; their positions, and
+            all else of the cells, are not read.
         core: where cells and macros may stand, with the macros' halos.
         settings: of the placer; the bins go by the mean cell, macros left out, unless they are given.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often; once it says True, the result is what was reached.
 
     Returns:
-        `placement` with the cells and macros placed, in orientation N; macros lie in the core, but may overlap.
+        `placement` with the cells placed, in orientation N, and the macros, as they were turned; macros lie in the
+        core, but may overlap.
 
     Raises:
         DesignError: what cannot be placed, in words (see `flat_problem`, `place_cells`), or the cells flew apart.
@@ -54,6 +56,6 @@ def place_mixed_size(
     settings = dataclasses.replace(settings, density=1.0)
     placed = place_cells(problem, settings, report=report, stopped=stopped)
     orientation = placement.orientation.copy()
-    orientation[problem.cells] = Orientation.N
+    orientation[problem.cells[cells]] = Orientation.N
     result = dataclasses.replace(placement, orientation=orientation)
     return result.moved(problem.cells, placed.x + core.x, placed.y + core.y)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.flat.core import Core
-from placement.netlist.design import TURN, Netlist, NodeKind, Placement
+from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.rectangles import union_area
 
@@ -78,7 +78,7 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
         netlist: with nodes of kind CELL.
         placement: says where hard macros, ports and fixed cells stand; other cells' positions are not read.
         core: the area.
-        mixed_size: hard macros that are not fixed are to be placed, too, in orientation N and with their halos: the
+        mixed_size: hard macros that are not fixed are to be placed, too, as they are turned and with their halos: the
             sides of a macro are its own and twice the wider halo on each axis.
 
     Raises:
@@ -87,7 +87,9 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
     """
     movable = (netlist.kind == NodeKind.CELL) & ~placement.fixed
     if mixed_size:
-        movable |= (netlist.kind == NodeKind.HARD) & ~placement.fixed
+        macros = (netlist.kind == NodeKind.HARD) & ~placement.fixed
+        movable |= macros
+        netlist, core = _as_turned(netlist, core, np.where(macros, placement.orientation, Orientation.N))
     _check(netlist, placement, core, movable)
     cells = np.flatnonzero(movable).astype(np.int32)
     room = _halos(netlist, core)[cells]
@@ -106,6 +108,18 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
             f"halos and blockages leave of the core of {core.width} × {core.height} µm"
         )
     return problem
+
+
+def _as_turned(netlist: Netlist, core: Core, orientation: np.ndarray) -> tuple[Netlist, Core]:
+    """The netlist and the core's halos with nodes turned as `orientation` (int [N]) says, as if in orientation N."""
+    if (orientation == Orientation.N).all():
+        return netlist, core
+    width, height = netlist.sides(orientation)
+    dx, dy = pin_offsets(netlist, orientation)
+    halo = _halos(netlist, core)
+    halo = np.where((orientation >= Orientation.E)[:, None], halo[:, [1, 0, 3, 2]], halo)
+    turned = dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
+    return turned, dataclasses.replace(core, halo=halo)
 
 
 def with_room(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:

@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.netlist.capacity import RoutingCapacity, routing_capacity
 from placement.netlist.constraints import Constraints
-from placement.netlist.design import Canvas
+from placement.netlist.design import Canvas, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.grid import GridRating, GridRule, choose_grid
@@ -64,6 +64,8 @@ def _grid(
     """The rule's grid for the movable macros with their halos; where these cannot be packed, without."""
     core, rule = design.floorplan.core, rule or GridRule()
     turned = design.placement.orientation
+    if constraints is not None:
+        turned = np.where(constraints.lying(turned), Orientation.E, Orientation.N)
     width, height = (side[movable] for side in design.netlist.sides(turned))
     if constraints is not None:
         across, up = (2 * halo[movable] for halo in constraints.sides(turned))

@@ -157,6 +157,15 @@ class Constraints:
         """Whether a node may stand in an orientation."""
         return bool(self.orientations[node] >> orientation & 1)
 
+    def lying(self, orientation: np.ndarray) -> np.ndarray:
+        """Bool [N]: whether nodes of an orientation each (int [N]) lie on their side once they are turned as they may.
+
+        A node keeps its sides if one of the orientations that it may have does (`turned_as_allowed`).
+        """
+        lies = orientation >= 4
+        keeps = np.where(lies, self.orientations >> 4, self.orientations & 0b1111) != 0
+        return lies == keeps
+
 
 def check_rectangles(what: str, rectangles: np.ndarray) -> None:
     """Raises DesignError for the first of float64 [K, 4] rectangles that is empty or not finite."""

@@ -359,7 +359,7 @@ class Design:
         if not self.initial.placed[netlist.ports].all():
             port = netlist.names[netlist.ports[~self.initial.placed[netlist.ports]][0]]
             raise DesignError(f"port {port!r} has no position")
-        width, height = (side[netlist.hard] for side in netlist.sides(self.initial.orientation))
+        width, height = (side[netlist.hard] for side in netlist.sides(self._as_allowed))
         too_large = (width > canvas.width) | (height > canvas.height)
         if too_large.any():
             at = int(np.flatnonzero(too_large)[0])
@@ -423,14 +423,20 @@ class Design:
         return dataclasses.replace(self, action_scale=scale, off_grid=off_grid, overlap=overlap)
 
     @functools.cached_property
+    def _as_allowed(self) -> np.ndarray:
+        """Int [N]: E where a node lies on its side, N where not, once those that move are turned as they may be."""
+        stands = self.initial.orientation
+        lies = np.where(self.initial.fixed, stands >= Orientation.E, self.constraints.lying(stands))
+        return np.where(lies, Orientation.E, Orientation.N)
+
+    @functools.cached_property
     def own_action_scale(self) -> int:
         """That with which half of the movable macros, halos and all, span about two actions or more: 1 to 4."""
         macros, canvas = self.placing_order, self.canvas
         if not len(macros):
             return 1
-        turned = self.initial.orientation
-        across, up = (2 * halo[macros] for halo in self.constraints.sides(turned))
-        width, height = (side[macros] for side in self.netlist.sides(turned))
+        across, up = (2 * halo[macros] for halo in self.constraints.sides(self._as_allowed))
+        width, height = (side[macros] for side in self.netlist.sides(self._as_allowed))
         columns = (width + across) * canvas.columns / canvas.width
         rows = (height + up) * canvas.rows / canvas.height
         return int(np.clip(round(2 / float(np.median(np.minimum(columns, rows)))), 1, 4))

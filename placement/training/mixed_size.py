@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.config import CostWeights
 from placement.engine.soft import place_soft_macros
-from placement.flat.from_clusters import core_of, macros_from_flat
+from placement.flat.from_clusters import clustered_nodes, core_of, macros_from_flat
 from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
 from placement.netlist.design import Design
@@ -57,7 +57,10 @@ def mixed_size_start(
     halo = np.where(np.isin(np.arange(flat.netlist.num_nodes), flat.netlist.hard), config.spacing / 2, 0.0)
     core = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), halo[:, None]))
     settings = dataclasses.replace(SETTINGS, seed=seed)
-    placed = place_mixed_size(flat.netlist, flat.placement, core, settings=settings, stopped=stopped)
+    orientation = flat.placement.orientation.copy()
+    orientation[flat.netlist.hard] = design.initial.orientation[clustered_nodes(flat, design.netlist)]
+    begin = dataclasses.replace(flat.placement, orientation=orientation)
+    placed = place_mixed_size(flat.netlist, begin, core, settings=settings, stopped=stopped)
     if stopped():
         raise KeyboardInterrupt
     placement = legal(design, macros_from_flat(flat, design, placed), config)

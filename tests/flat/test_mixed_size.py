@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+import jax
 import numpy as np
 
 from placement.flat.core import Core
@@ -12,7 +13,7 @@ from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
 from placement.flat.problem import flat_problem
 from placement.flat.wirelength import half_perimeter
-from placement.netlist.design import NodeKind, Placement
+from placement.netlist.design import NodeKind, Orientation, Placement
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
 
 QUICK = PlacerSettings(growth=1.1, iterations=400)
@@ -96,3 +97,38 @@ def test_cells_spread_to_the_density_that_is_asked_for() -> None:
     assert half_perimeter(made().netlist, spread) > half_perimeter(made().netlist, placed())
     full = dataclasses.replace(QUICK, density=0.01)  # no room for a hundred times their area: they get what there is
     assert np.isfinite(place_mixed_size(made().netlist, start(), core, settings=full).x).all()
+
+
+def test_macros_are_placed_as_they_are_turned() -> None:
+    """A macro in E is the same as one whose sides, pins and halos are written turned, in N."""
+    draft, begin = made(), start()
+    macro = draft.netlist.hard[2]
+    halo = np.zeros((draft.netlist.num_nodes, 4))
+    halo[macro] = 1.0, 3.0, 1.0, 3.0
+    sizes = {"width": draft.netlist.width.copy(), "height": draft.netlist.height.copy()}
+    sizes["width"][macro] *= 2
+    netlist = dataclasses.replace(draft.netlist, **sizes)
+    orientation = begin.orientation.copy()
+    orientation[macro] = Orientation.E
+    lying = dataclasses.replace(begin, orientation=orientation)
+    core = Core(draft.width, draft.height, halo=halo)
+
+    for name, other in (("width", "height"), ("height", "width")):
+        sizes[name] = getattr(netlist, name).copy()
+        sizes[name][macro] = getattr(netlist, other)[macro]
+    mine = netlist.pin_node == macro
+    dx, dy = np.where(mine, netlist.pin_dy, netlist.pin_dx), np.where(mine, -netlist.pin_dx, netlist.pin_dy)
+    written = dataclasses.replace(netlist, **sizes, pin_dx=dx, pin_dy=dy)
+    turned_core = dataclasses.replace(core, halo=np.where(halo > 0, halo[:, [1, 0, 3, 2]], halo))
+
+    problem = flat_problem(netlist, lying, core, mixed_size=True)
+    expected = flat_problem(written, begin, turned_core, mixed_size=True)
+    at = np.flatnonzero(problem.cells == macro)
+    np.testing.assert_allclose(problem.width[at], netlist.height[macro] + 6.0)
+    np.testing.assert_array_equal(problem.width, expected.width)
+    np.testing.assert_array_equal(problem.height, expected.height)
+    for found, right in zip(jax.tree.leaves(problem.nets), jax.tree.leaves(expected.nets), strict=True):
+        np.testing.assert_allclose(found, right, atol=1e-5)
+    found = place_mixed_size(netlist, lying, core, settings=QUICK)
+    assert found.orientation[macro] == Orientation.E
+    assert (found.orientation[netlist.kind == NodeKind.CELL] == Orientation.N).all()

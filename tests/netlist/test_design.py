@@ -10,6 +10,7 @@ import pytest
 
 from placement.engine.costs import proxy_cost
 from placement.engine.soft import SOFT_PLACERS, place_soft_macros
+from placement.netlist.constraints import ALL_ORIENTATIONS
 from placement.netlist.design import LARGEST, SMALLEST, Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from tests.support.designs import Node, build, four_macros, random_design, square_canvas
@@ -37,20 +38,29 @@ def test_a_canvas_that_the_engine_cannot_hold_is_refused(changes, message) -> No
         dataclasses.replace(four_macros().canvas, **changes)
 
 
-def test_a_macro_fits_the_canvas_as_it_is_turned() -> None:
-    """`middle` is 10 × 16 µm; on a canvas of 12 × 20 it fits upright only, on one of 20 × 12 lying down only."""
-    for canvas, upright in (
-        (dataclasses.replace(square_canvas(), width=12.0, height=20.0), True),
-        (dataclasses.replace(square_canvas(), width=20.0, height=12.0), False),
-    ):
-        for orientation in (Orientation.N, Orientation.FE):
-            nodes = [Node("middle", NodeKind.HARD, 6.0, 6.0, 10.0, 16.0, orientation)]
-            if upright == (orientation == Orientation.N):
-                build("one", canvas, nodes, [])
-                continue
-            sides = "10.0 × 16.0" if orientation == Orientation.N else "16.0 × 10.0"
-            with pytest.raises(DesignError, match=f"macro 'middle' of {sides} µm is larger than the canvas"):
-                build("one", canvas, nodes, [])
+@pytest.mark.parametrize(
+    ("width", "height", "stands", "may", "sides"),
+    [
+        (12.0, 20.0, Orientation.N, ALL_ORIENTATIONS, None),
+        (12.0, 20.0, Orientation.FE, ALL_ORIENTATIONS, "16.0 × 10.0"),
+        (12.0, 20.0, Orientation.FE, 0b1111, None),  # it will be turned to N
+        (20.0, 12.0, Orientation.FE, ALL_ORIENTATIONS, None),
+        (20.0, 12.0, Orientation.N, ALL_ORIENTATIONS, "10.0 × 16.0"),
+        (20.0, 12.0, Orientation.N, 0b11110000, None),
+        (20.0, 12.0, Orientation.FE, 0b1111, "10.0 × 16.0"),
+    ],
+)
+def test_a_macro_fits_the_canvas_as_it_is_turned(width, height, stands, may, sides) -> None:
+    """A macro of 10 × 16 µm, turned as it stands, or as it has to be."""
+    node = Node("ram", NodeKind.HARD, 6.0, 6.0, 10.0, 16.0, stands)
+    design = build("one", square_canvas(), [node], [])
+    constraints = dataclasses.replace(design.constraints, orientations=np.array([may]))
+    canvas = dataclasses.replace(design.canvas, width=width, height=height)
+    if sides is None:
+        dataclasses.replace(design, canvas=canvas, constraints=constraints)
+        return
+    with pytest.raises(DesignError, match=f"macro 'ram' of {sides} µm is larger than the canvas"):
+        dataclasses.replace(design, canvas=canvas, constraints=constraints)
 
 
 @pytest.mark.parametrize("value", [1e300, float("inf"), float("nan"), -1e300])

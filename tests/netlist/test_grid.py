@@ -89,7 +89,7 @@ def test_a_canvas_without_room_is_refused() -> None:
 
 def test_halos_count_as_room_between_macros() -> None:
     """Halos of 0.5 µm are a spacing of 1; of both the larger counts; a turned macro's sides and halos are turned."""
-    flat = flat_on_floorplan("chip", FlatOptions(cells=200, macros=9, ports=9, macro_pins=8), seed=1)
+    flat = flat_on_floorplan("chip", FlatOptions(cells=200, macros=9, ports=9, macro_pins=8, macro_aspect=2.5), seed=1)
     nodes = flat.netlist.num_nodes
     halos = dataclasses.replace(Constraints.none(nodes), halo=np.full((nodes, 2), [0.5, 0.1]))
     turned = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, orientation=np.full(nodes, 4)))
@@ -100,6 +100,12 @@ def test_halos_count_as_room_between_macros() -> None:
         sides = (height, width) if design is turned else (width, height)
         expected = choose_grid(core.width, core.height, sides[0] + more[0], sides[1] + more[1])
         assert (canvas.columns, canvas.rows) == (expected.columns, expected.rows)
+    upright = dataclasses.replace(halos, orientations=np.full(nodes, 0b1111))  # turned macros will be turned back
+    assert not np.allclose(width, height)
+    as_written, as_kept = (canvas_of(one, constraints=upright)[0] for one in (flat, turned))
+    assert (as_kept.columns, as_kept.rows) == (as_written.columns, as_written.rows)
+    as_turned = canvas_of(turned, constraints=halos)[0]
+    assert (as_turned.columns, as_turned.rows) != (as_written.columns, as_written.rows)
 
 
 def test_bounds_hold() -> None:

@@ -135,8 +135,9 @@ def _rows(files: Bookshelf, netlist: Netlist, height: float, notices: list[str])
     box = None
     if fixed.any():
         low_x, low_y = float(files.x[fixed].min()), float(files.y[fixed].min())
-        high_x = float((files.x + files.width)[fixed].max())
-        high_y = float((files.y + files.height)[fixed].max())
+        across, up = _sides(files)
+        high_x = float((files.x + across)[fixed].max())
+        high_y = float((files.y + up)[fixed].max())
         if (high_x - low_x) * (high_y - low_y) * 0.95 > area:
             box = Rectangle(low_x, low_y, high_x, high_y)
             notices.append("the core is taken to be the box around the fixed nodes")
@@ -154,12 +155,19 @@ def _around(files: Bookshelf, netlist: Netlist, core: Rectangle) -> Rectangle:
     fixed = files.located & (files.terminal | files.fixed)
     if not fixed.any():
         return core
+    width, height = _sides(files)
     return Rectangle(
         min(core.x_low, float(files.x[fixed].min())),
         min(core.y_low, float(files.y[fixed].min())),
-        max(core.x_high, float((files.x + files.width)[fixed].max())),
-        max(core.y_high, float((files.y + files.height)[fixed].max())),
+        max(core.x_high, float((files.x + width)[fixed].max())),
+        max(core.y_high, float((files.y + height)[fixed].max())),
     )
+
+
+def _sides(files: Bookshelf) -> tuple[np.ndarray, np.ndarray]:
+    """Widths and heights of the nodes as they are turned, float64 [N] each."""
+    swapped = files.orientation >= Orientation.E
+    return np.where(swapped, files.height, files.width), np.where(swapped, files.width, files.height)
 
 
 def _placement(
@@ -171,9 +179,8 @@ def _placement(
     placed = files.located.copy()
     if not (files.x[moves].any() or files.y[moves].any()):
         placed &= ~moves
-    swapped = files.orientation >= Orientation.E
-    x = files.x + np.where(swapped, files.height, files.width) / 2
-    y = files.y + np.where(swapped, files.width, files.height) / 2
+    width, height = _sides(files)
+    x, y = files.x + width / 2, files.y + height / 2
     port_x, port_y, port_placed = x[is_port], y[is_port], placed[is_port]
     notice = place_missing(port_x, port_y, port_placed, box=die)
     x[is_port], y[is_port], placed[is_port] = port_x, port_y, port_placed

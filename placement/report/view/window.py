@@ -235,10 +235,11 @@ class Window:
         if action is None:
             raise DesignError(f"action {name!r}: there are {', '.join(self.actions) or 'none'}")
         checked = action.checked(values)
+        design = session.design_now()
         command = action.line(self._files.get(index, UNSAVED), checked)
 
         def task(stopped: Callable[[], bool], report: Callable[[float, str], None]) -> Task:
-            return Task(session.design_now(), session.placement, session.weights, checked, stopped, report)
+            return Task(design, session.placement, session.weights, checked, stopped, report)
 
         def report(progress: float, text: str) -> None:
             self.later(lambda: self._tell_job(index, action, "running", progress=progress, text=text))

@@ -79,6 +79,15 @@ def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
     assert sum(word in " ".join(design.notices) for word in ("no .scl", "10 high", "box around the fixed")) == 3
 
 
+def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> None:
+    """Two terminals of 40 × 20 µm far apart, the second lying: 20 across, 40 up."""
+    files = {name: text for name, text in FILES.items() if name != "scl"}
+    files["nodes"] = files["nodes"].replace("p 1 1 terminal", "p 40 20 terminal")
+    files["pl"] = "UCLA pl 1.0\nm 0 0 : N\na 0 0 : N\nb 0 0 : N\np 0 0 : N /FIXED\nf 160 80 : E /FIXED\n"
+    design = read_bookshelf_design(write(tmp_path, files))
+    assert design.floorplan.die == Rectangle(0.0, 0.0, 180.0, 120.0)
+
+
 def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets")}
     design = read_bookshelf_design(write(tmp_path, files))
