@@ -84,7 +84,7 @@ def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) 
     """
     title = " ".join([Path(program[0]).name, *program[1:]])
     if "--help" in arguments or "-h" in arguments:
-        print(command_help(title, command.config, arguments, form=_form(command)))
+        say(command_help(title, command.config, arguments, form=_form(command)))
         return 0
 
     def task(settings: DictConfig) -> float | None:
@@ -149,6 +149,14 @@ def _run_hydra(task: Callable[[DictConfig], float | None], config: str, argument
         if not wants_traceback:
             del os.environ[FULL_ERROR]
     return 0
+
+
+def say(text: str) -> None:
+    """Prints what was asked for; who has read enough of it and leaves, as `head` does, ends it quietly."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
 
 
 def _told(title: str, message: str, status: int = 2) -> int:

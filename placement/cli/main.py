@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import placement
-from placement.cli.command import Command, execute
+from placement.cli.command import Command, execute, say
 from placement.cli.help import about
 
 _UNGROUPED = {"env.": "", "anneal.": ""}
@@ -44,13 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command is not None:
             return execute(command, words[length:], [program, *words[:length]])
     if words == ["--version"]:
-        print(f"macro-placement {placement.__version__}")
+        say(f"macro-placement {placement.__version__}")
         return 0
     asked = not words or words[-1] in ("--help", "-h")
     if asked or any(name.split()[0] == words[0] for name in COMMANDS):
         listed = "".join(f"  {name:<20}{about(command.config)}\n" for name, command in COMMANDS.items())
-        print(f"usage: macro-placement COMMAND [key=value …]\n\n{listed}")
-        print("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
+        say(f"usage: macro-placement COMMAND [key=value …]\n\n{listed}")
+        say("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
         return 0 if asked else 2
     print(f"{Path(program).name}: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
     return 2

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -35,6 +38,22 @@ def test_the_overview_has_a_line_for_each_command(capsys):
     text = capsys.readouterr().out
     for name in COMMANDS:
         assert re.search(rf"^  {name} +[A-Z].*\.$", text, flags=re.MULTILINE), name
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["search", "--help"], ["judge", "data", "--help"]])
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_that_leaves_early_is_no_error(words, buffered):
+    """`macro-placement --help | head -1`, at its worst: the reader is gone before anything is written."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    options = [] if buffered else ["-u"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with os.fdopen(writes, "wb") as output:
+        command = [sys.executable, *options, "-m", "placement.cli.main", *words]
+        done = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False, env=environment
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
