@@ -19,6 +19,7 @@ from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["ray", "reverb"])
 def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> None:
     blocked = (
@@ -49,6 +50,7 @@ def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> Non
         assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
+@pytest.mark.slow
 def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
     with RayRun(toy(tmp_path, iterations=10, runtime={}), makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
         below = run.until(run.below, "Ray is starting", timeout=LONG)

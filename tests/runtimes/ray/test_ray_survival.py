@@ -28,6 +28,7 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
     check_record(folder)
 
 
+@pytest.mark.slow
 def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -> None:
     killed = run.coordinator
     assert killed in {process.pid for process in run.below()}
@@ -45,6 +46,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
     check_record(folder)
 
 
+@pytest.mark.slow
 def test_several_die_at_once(run: RayRun, folder: Path) -> None:
     names = ("actor 1", "shard 0", "cache 1", "learner")
     killed = {name: run.kill(name, timeout=LONG) for name in names}
