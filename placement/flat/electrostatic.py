@@ -21,7 +21,7 @@ from placement.flat import _sums
 from placement.flat.core import Core
 from placement.flat.fillers import fill, first_places
 from placement.flat.grid import Grid, blocked_share, grid_for
-from placement.flat.problem import FlatProblem, flat_problem, pin_offsets, with_room
+from placement.flat.problem import FlatProblem, as_turned, flat_problem, with_room
 from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.straps import CELL_SHARE, DENSITY
@@ -153,12 +153,10 @@ def _moved(placement: Placement, problem: FlatProblem, at: np.ndarray) -> Placem
 
 def _upright(netlist: Netlist, placement: Placement, core: Core) -> FlatProblem:
     """The problem, with the netlist as it is turned: sides, pins and halos."""
-    turned = np.isin(placement.orientation, [Orientation.E, Orientation.W, Orientation.FE, Orientation.FW])
     share = np.where(netlist.kind == NodeKind.SOFT, np.sqrt(CELL_SHARE), 1.0)
-    width, height = np.where(turned, [netlist.height, netlist.width], [netlist.width, netlist.height]) * share
-    dx, dy = pin_offsets(netlist, placement.orientation)
     kind = np.where(netlist.kind == NodeKind.SOFT, NodeKind.CELL, netlist.kind).astype(netlist.kind.dtype)
-    as_is = dataclasses.replace(netlist, kind=kind, width=width, height=height, pin_dx=dx, pin_dy=dy)
+    as_is = as_turned(netlist, placement.orientation)
+    as_is = dataclasses.replace(as_is, kind=kind, width=as_is.width * share, height=as_is.height * share)
     north = dataclasses.replace(placement, orientation=np.full_like(placement.orientation, Orientation.N))
     return flat_problem(as_is, north, core, mixed_size=True)
 

@@ -86,13 +86,16 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
             cell has no area or is larger than the core, or the cells need more room than is free.
     """
     movable = (netlist.kind == NodeKind.CELL) & ~placement.fixed
+    orientation = np.full(netlist.num_nodes, Orientation.N)
     if mixed_size:
         macros = (netlist.kind == NodeKind.HARD) & ~placement.fixed
         movable |= macros
-        netlist, core = _as_turned(netlist, core, np.where(macros, placement.orientation, Orientation.N))
+        orientation[macros] = placement.orientation[macros]
+        netlist = as_turned(netlist, orientation)
     _check(netlist, placement, core, movable)
     cells = np.flatnonzero(movable).astype(np.int32)
     room = _halos(netlist, core)[cells]
+    room = np.where(orientation[cells, None] >= Orientation.E, room[:, [1, 0, 3, 2]], room)
     problem = FlatProblem(
         core=core,
         cells=cells,
@@ -110,16 +113,11 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
     return problem
 
 
-def _as_turned(netlist: Netlist, core: Core, orientation: np.ndarray) -> tuple[Netlist, Core]:
-    """The netlist and the core's halos with nodes turned as `orientation` (int [N]) says, as if in orientation N."""
-    if (orientation == Orientation.N).all():
-        return netlist, core
+def as_turned(netlist: Netlist, orientation: np.ndarray) -> Netlist:
+    """The netlist with sides and pins as `orientation` (int [N]) turns its nodes: in orientation N they stand so."""
     width, height = netlist.sides(orientation)
     dx, dy = pin_offsets(netlist, orientation)
-    halo = _halos(netlist, core)
-    halo = np.where((orientation >= Orientation.E)[:, None], halo[:, [1, 0, 3, 2]], halo)
-    turned = dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
-    return turned, dataclasses.replace(core, halo=halo)
+    return dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
 
 
 def with_room(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
