@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from rich.console import Console
 
 from placement.judge.dataset import SAMPLES_NAME, TABLE_NAME, Sample, is_design, read_samples, write_sample, write_table
 from placement.judge.made_designs import make_design
+from placement.judge.processes import process_lost, submit_all
 from placement.judge.recipes import make_placement, recipes
 from placement.judge.settings import DataConfig
 from placement.judge.truth import FlatTruth
@@ -33,6 +35,7 @@ from placement.training.interruption import Interruption
 
 POLL_SECONDS = 0.5
 """Between two looks at the workers."""
+_DOES = "makes the data"
 
 
 class Task(NamedTuple):
@@ -214,22 +217,29 @@ def _share(todo: list[Task], workers: int, stopped: Callable[[], bool], console:
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     with concurrent.futures.ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(stop,)) as pool:
-        waiting = {pool.submit(_work_apart, task): task for task in todo}
         done = 0
         try:
+            waiting = dict(zip(submit_all(pool, _work_apart, todo, process_lost(workers, _DOES)), todo, strict=True))
             while waiting:
                 finished, _ = concurrent.futures.wait(
                     waiting, POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED
                 )
                 for future in finished:
                     task = waiting.pop(future)
-                    _tell(console, done, len(todo), task, future.result())
+                    _tell(console, done, len(todo), task, _made(future, workers))
                     done += 1
                 if stopped():
                     break
         finally:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _made(future: concurrent.futures.Future[int], workers: int) -> int:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise process_lost(workers, _DOES) from None
 
 
 _stop: Event | None = None

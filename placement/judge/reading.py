@@ -20,9 +20,11 @@ from placement.engine.costs import proxy_cost
 from placement.judge.dataset import read_samples
 from placement.judge.examples import Example, Targets
 from placement.judge.geometry import Viewer, resized
+from placement.judge.processes import process_lost, submit_all
 from placement.netlist.errors import DesignError
 from placement.training.compilation import keep_compilations
 
+_DOES = "reads the data"
 DEADLINE = 3600.0
 """Seconds that the next design in order is waited for."""
 
@@ -80,8 +82,8 @@ def _shared(folders: Sequence[Path], workers: int) -> Iterator[Example | None]:
     pool = concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_begin)
     finished = False
     try:
-        waiting = [(folder, pool.submit(read_example, folder)) for folder in folders]
-        for folder, future in waiting:
+        waiting = submit_all(pool, read_example, folders, process_lost(workers, _DOES))
+        for folder, future in zip(folders, waiting, strict=True):
             yield _result(folder, future, workers)
         finished = True
     finally:
@@ -95,8 +97,7 @@ def _result(folder: Path, future: concurrent.futures.Future[Example | None], wor
     try:
         return future.result(DEADLINE)
     except BrokenProcessPool:
-        message = "a process that reads the data died, as for want of memory; try fewer"
-        raise DesignError(f"workers={workers}: {message}") from None
+        raise process_lost(workers, _DOES) from None
     except TimeoutError:
         message = f"was not read in {DEADLINE:,.0f} s; are there processors for workers={workers}?"
         raise DesignError(f"{folder}: {message}") from None

@@ -2,6 +2,8 @@
 
 import dataclasses
 import io
+import multiprocessing
+import os
 import re
 import threading
 
@@ -205,6 +207,18 @@ def test_processes_share_the_designs(tmp_path):
     make_data(small(tmp_path, count=2, placements=1, workers=2, seed=7), console)
     assert [len(read_samples(folder)[1]) for folder in design_folders(tmp_path)] == [1, 1]
     assert console.export_text().count("1 samples made") == 2
+
+
+def die(stop):
+    """In place of what a process begins with."""
+    os.abort()
+
+
+def test_a_process_that_dies_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(generation, "_begin", die)
+    with pytest.raises(DesignError, match=r"workers=2: a process that makes the data died.*try fewer"):
+        make_data(small(tmp_path, count=2, placements=1, workers=2, seed=7), Console(file=io.StringIO()))
+    assert not multiprocessing.active_children()
 
 
 def test_a_folder_without_designs_is_refused(tmp_path):

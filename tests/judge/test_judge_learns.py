@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import shutil
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -116,6 +118,17 @@ def test_a_file_that_one_process_cannot_read_is_told(data, tmp_path):
 
 def test_a_process_that_dies_is_told(data, monkeypatch):
     monkeypatch.setattr(reading, "_begin", os.abort)
+    with pytest.raises(DesignError, match=r"workers=2: a process that reads the data died.*try fewer"):
+        list(read_examples(design_folders(data), workers=2))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("error", [BrokenProcessPool("died"), OSError("handle is closed")])
+def test_a_process_that_dies_while_others_are_started_is_told(data, monkeypatch, error):
+    def submit(*_):
+        raise error
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
     with pytest.raises(DesignError, match=r"workers=2: a process that reads the data died.*try fewer"):
         list(read_examples(design_folders(data), workers=2))
     assert not multiprocessing.active_children()
