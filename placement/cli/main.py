@@ -27,7 +27,7 @@ _COMMANDS = (
     Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
     Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
     Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
-    Command("judge data", "placement.judge.generation:make_data", "judge_data", words=("out",)),
+    Command("judge data", "placement.runtimes.judge_data:make_data", "judge_data", words=("out",)),
     Command("judge train", "placement.judge.training:train_judge", "judge_train", words=("data",)),
     Command("judge rank", "placement.judge.ranking:rank", "judge_rank", words=("data",)),
     Command("plan", "placement.cli.plan:plan", "plan"),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rich.console import Console
 
@@ -54,10 +54,19 @@ class Task(NamedTuple):
     config: DataConfig
 
 
-def make_data(config: DataConfig, console: Console) -> None:
+Share: TypeAlias = Callable[[list[Task], Callable[[], bool], Console], None]
+"""Who does tasks: is given them, what says whether to stop, and where each design's line goes."""
+
+
+def make_data(config: DataConfig, console: Console, *, share: Share | None = None) -> None:
     """Makes a data set, or what is missing of it; a line for each sample.
 
     Ctrl-C ends it within a second or so; the same command goes on from there.
+
+    Args:
+        config: of the command.
+        console: gets the lines.
+        share: has the tasks done elsewhere; None: this process does them, or `config.workers` beside it.
 
     Raises:
         DesignError: a given design cannot be used, or no design could be made.
@@ -70,10 +79,12 @@ def make_data(config: DataConfig, console: Console) -> None:
     todo = list(tasks(config))
     with Interruption() as interruption:
         stopped = interruption.requested.is_set
-        if config.workers == 1:
+        if share is not None:
+            share(todo, stopped, console)
+        elif config.workers == 1:
             for number, task in enumerate(todo):
                 if not stopped():
-                    _tell(console, number, len(todo), task, work(task, stopped, console.print))
+                    tell(console, number, len(todo), task, work(task, stopped, console.print))
         else:
             _share(todo, config.workers, stopped, console)
         if stopped():
@@ -226,7 +237,7 @@ def _share(todo: list[Task], workers: int, stopped: Callable[[], bool], console:
                 )
                 for future in finished:
                     task = waiting.pop(future)
-                    _tell(console, done, len(todo), task, _made(future, workers))
+                    tell(console, done, len(todo), task, _made(future, workers))
                     done += 1
                 if stopped():
                     break
@@ -257,5 +268,6 @@ def _work_apart(task: Task) -> int:
     return work(task, _stop.is_set, lambda line: None)
 
 
-def _tell(console: Console, number: int, total: int, task: Task, made: int) -> None:
+def tell(console: Console, number: int, total: int, task: Task, made: int) -> None:
+    """A design's line, once it is done; `number` counts those before it."""
     console.print(f"design {number + 1} of {total}: {task.folder.name}, {made} samples made", soft_wrap=True)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Annotated
 
 from placement.config import Amount, ConfigError, Count, Positive, Rule, Seed, Settings, require
+from placement.transport.addresses import is_host_port
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,7 @@ class DataConfig(Settings):
     least_macros: Count = 10
     most_macros: Count = 60
     workers: Count = 1
+    address: str | None = None
     seed: Seed = 0
 
     def __post_init__(self) -> None:
@@ -33,6 +35,9 @@ class DataConfig(Settings):
         if self.given and len(self.designs) != 1:
             count = len(self.designs) or "none"
             raise ConfigError(f"given: needs designs to be the one design whose placements these are, not {count}")
+        if self.address is not None and self.address != "auto":
+            right = "auto or host:port, of a Ray cluster that runs already; left out, this machine has the processes"
+            require(is_host_port(self.address), "address", self.address, right)
         for least, most in (("least_cells", "most_cells"), ("least_macros", "most_macros")):
             right = f"at least {least}={getattr(self, least)}"
             require(getattr(self, most) >= getattr(self, least), most, getattr(self, most), right)

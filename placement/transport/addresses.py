@@ -29,6 +29,13 @@ def split(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+def is_host_port(address: str) -> bool:
+    """Whether `split` takes it, and it is no URL."""
+    with contextlib.suppress(ValueError):
+        return "/" not in split(address)[0]
+    return False
+
+
 def join(bind: str, port: int) -> str:
     """A server's `host:port` for others: this machine's name where `bind` says "all interfaces"."""
     host = socket.gethostname() if bind in _WILDCARDS else bind

@@ -202,6 +202,12 @@ def test_given_placements_need_their_design(tmp_path):
         small(tmp_path, given=("one.plc",))
 
 
+@pytest.mark.parametrize("address", ["local", "here", "ray://head:10001", "head:0", ""])
+def test_what_is_no_address_of_a_cluster_is_refused(tmp_path, address):
+    with pytest.raises(ConfigError, match=rf"address='{address}': must be auto or host:port"):
+        small(tmp_path, address=address)
+
+
 def test_processes_share_the_designs(tmp_path):
     console = Console(record=True, file=io.StringIO())
     make_data(small(tmp_path, count=2, placements=1, workers=2, seed=7), console)

@@ -20,6 +20,7 @@ import psutil
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
 from placement.training.supervisor import WorkerFailed
+from placement.transport.addresses import accepts, is_host_port
 from placement.transport.deadline import within
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,8 @@ HANG_SECONDS = 60.0
 """That Ray may take to disconnect on a busy machine; then its head is killed, too, and Ray ends this process."""
 LEAVE_SECONDS = 10.0
 """That leaving somebody else's cluster may take."""
+CONNECT_SECONDS = 10.0
+"""That somebody else's cluster may take to take a connection."""
 SPARE_CPUS = 1.0
 STARTS = 3
 """Of a Ray that is not ready in time, as on a machine that is busy with other work."""
@@ -58,18 +61,24 @@ _OWN = {
 
 
 def import_ray() -> Any:
-    """The module `ray`; raises ConfigError saying how to install it."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
-        ) from error
+    """The module `ray` for a run, which needs Reverb, too; raises ConfigError saying how to install them."""
+    ray = _import_alone("runtime.name='ray'", instead="use runtime=local")
     if importlib.util.find_spec("reverb") is None:
         raise ConfigError(
             "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; install the "
             "`reverb` extra (Python 3.11), or use runtime=local"
         )
+    return ray
+
+
+def _import_alone(setting: str, *, instead: str) -> Any:
+    """The module `ray`; raises ConfigError where `setting` asks for it in vain, with what to do `instead`."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            f"{setting}: Ray cannot be imported ({error}); install the `ray` extra, or {instead}"
+        ) from error
     return ray
 
 
@@ -96,13 +105,8 @@ def opened(
     with _environment(config.address):
         ray = import_ray()
         if config.address != LOCAL:
-            with breakable():
-                _join(ray, config.address)
-            try:
+            with _member(ray, "runtime.address", config.address, breakable):
                 yield ray
-            finally:
-                with contextlib.suppress(TimeoutError):  # the cluster is gone
-                    within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
             return
         note = run_dir / FOLDER_FILE
         remove_files(note)
@@ -114,6 +118,32 @@ def opened(
         finally:
             _stop(ray, others)
             remove_files(note)
+
+
+@contextlib.contextmanager
+def joined(address: str) -> Iterator[Any]:
+    """The module `ray`, connected to somebody else's cluster; at the end it is disconnected.
+
+    Raises:
+        ConfigError: Ray is not installed, or there is no cluster at the address, or it wants another token.
+    """
+    with _environment(address):
+        ray = _import_alone(f"address={address!r}", instead="leave address out")
+        with _member(ray, "address", address, contextlib.nullcontext):
+            yield ray
+
+
+@contextlib.contextmanager
+def _member(
+    ray: Any, setting: str, address: str, breakable: Callable[[], contextlib.AbstractContextManager[None]]
+) -> Iterator[None]:
+    with breakable():
+        _join(ray, setting, address)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(TimeoutError):  # the cluster is gone
+            within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
 
 
 @contextlib.contextmanager
@@ -197,12 +227,15 @@ def _sigterm_kept_from_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _join(ray: Any, address: str) -> None:
+def _join(ray: Any, setting: str, address: str) -> None:
+    # Ray itself would ask for many minutes.
+    if is_host_port(address) and not accepts(address, timeout=CONNECT_SECONDS):
+        raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there (nothing takes connections)")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"runtime.address={address!r}: no Ray cluster can be used there ({reason})") from error
+        raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there ({reason})") from error
 
 
 def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,56 +13,17 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.runtimes.ray import processes
+from tests.support.ray_head import VARIABLES, ray_head
 from tests.support.ray_run import FAKES, LONG, RayRun, toy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
-TOKEN = secrets.token_hex(16)
-VARIABLES = {
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": TOKEN,
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # 127.0.0.1 only
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "XLA_FLAGS": "",
-}
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(LONG)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """The address of a head node of ten processors, and its process."""
-    folder = Path("/tmp") / f"test-ray-{secrets.token_hex(4)}"  # short, for sockets' paths
-    port = _free_port()
-    options = ["--head", "--block", f"--port={port}", "--num-cpus=10", "--include-dashboard=false"]
-    options += ["--object-store-memory=80000000", "--disable-usage-stats", f"--temp-dir={folder}"]
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *options]
-    said = (tmp_path_factory.mktemp("ray") / "said").open("w")
-    head = subprocess.Popen(command, env={**os.environ, **VARIABLES}, stdout=said, stderr=said)
-    try:
-        deadline = time.monotonic() + LONG
-        while not _answers(port):
-            assert head.poll() is None and time.monotonic() < deadline, "the cluster did not start"
-            time.sleep(0.1)
-        yield f"127.0.0.1:{port}", head.pid
-    finally:
-        below = processes.descendants(head.pid)
-        head.send_signal(signal.SIGTERM)
-        try:
-            head.wait(30)
-        finally:
-            head.kill()
-            processes.end_all(below, timeout=5)
-            said.close()
-            subprocess.run(["rm", "-rf", str(folder)], check=True)
+    with ray_head(tmp_path_factory.mktemp("ray") / "said", cpus=10) as head:
+        yield head
 
 
 def _of_runs(head: int) -> list[psutil.Process]:
