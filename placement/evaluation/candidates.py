@@ -20,12 +20,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from placement.config import NO_JUDGE
 from placement.engine.costs import proxy_cost
 from placement.evaluation.flat_evaluation import FlatJudge, FlatPlaced
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
 from placement.evaluation.portfolio import WAYS, Way, ways_of
 from placement.evaluation.progress_bar import progress_bars
-from placement.evaluation.settings import NO_JUDGE, SearchConfig
+from placement.evaluation.settings import SearchConfig
 from placement.judge.estimate import Estimator, read_judge
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from placement.config import (
     CHIP_COST,
     COSTS,
+    NO_JUDGE,
     Amount,
     ConfigError,
     CostConfig,
@@ -114,8 +115,6 @@ class SampledCost(CostConfig, group="cost."):
 TRAINED_COST = SampledCost()
 PORTFOLIO_CANDIDATES = 8
 """Of `method=portfolio`, where nothing is said: two rounds."""
-NO_JUDGE = "none"
-"""`judge` of a portfolio whose candidates are all checked."""
 CANDIDATES_A_CHECK = 4
 """Of a portfolio that a judge chooses from, where nothing is said."""
 

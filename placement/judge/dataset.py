@@ -48,7 +48,9 @@ def design_folders(out: Path) -> list[Path]:
     Raises:
         DesignError: there is none.
     """
-    folders = sorted(path for path in out.iterdir() if is_design(path)) if out.is_dir() else []
+    # A process that was killed while it wrote a design leaves a folder whose name begins with a dot.
+    found = [path for path in out.iterdir() if not path.name.startswith(".")] if out.is_dir() else []
+    folders = sorted(path for path in found if is_design(path))
     if not folders:
         raise DesignError(f"{out}: no data set: no folder in it is a design; judge data makes one")
     return folders

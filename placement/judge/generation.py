@@ -59,9 +59,9 @@ Share: TypeAlias = Callable[[list[Task], Callable[[], bool], Console], None]
 
 
 def make_data(config: DataConfig, console: Console, *, share: Share | None = None) -> None:
-    """Makes a data set, or what is missing of it; a line for each sample.
+    """Makes a data set, or what is missing of it; a line for each design, and for each sample that this process makes.
 
-    Ctrl-C ends it within a second or so; the same command goes on from there.
+    Ctrl-C ends it, within a second or so on this machine; the same command goes on from there.
 
     Args:
         config: of the command.
@@ -93,10 +93,13 @@ def make_data(config: DataConfig, console: Console, *, share: Share | None = Non
 
 
 def tasks(config: DataConfig) -> Iterator[Task]:
-    """What the command has to do, in its order."""
+    """What the command has to do, in its order; raises DesignError where a given design is not there."""
     out = Path(config.out)
-    for given in config.designs:
-        yield Task(out / find(given).parent.name, given, config.seed, config)
+    names = [find(given).parent.name for given in config.designs]
+    for name, given in zip(names, config.designs, strict=True):
+        if names.count(name) > 1:
+            raise DesignError(f"designs: {names.count(name)} are in folders called {name}; each needs its own name")
+        yield Task(out / name, given, config.seed, config)
     for number in range(config.count if not config.designs else 0):
         seed = config.seed + number
         yield Task(out / f"made{seed:05d}", None, seed, config)
@@ -113,7 +116,7 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
     Returns:
         The number of samples that were made now.
     """
-    given = _given_placements(task)
+    given = given_placements(task)
     if not is_design(task.folder):
         _write_design(task)
     design = load(str(task.folder))
@@ -151,7 +154,7 @@ def work(task: Task, stopped: Callable[[], bool], show: Callable[[str], None]) -
     return made
 
 
-def _given_placements(task: Task) -> list[tuple[str, Callable[[], Placement]]]:
+def given_placements(task: Task) -> list[tuple[str, Callable[[], Placement]]]:
     """Names of samples and what makes their placements, of the files that were given; reads all of them.
 
     Raises:
@@ -220,7 +223,11 @@ def _write_design(task: Task) -> None:
     with tempfile.TemporaryDirectory(prefix=f".{task.folder.name}.", dir=task.folder.parent) as beside:
         copied = Path(beside) / "design"
         shutil.copytree(find(task.given).parent, copied, ignore=shutil.ignore_patterns(SAMPLES_NAME, TABLE_NAME))
-        copied.rename(task.folder)
+        try:
+            copied.rename(task.folder)
+        except OSError:
+            if not is_design(task.folder):  # another process made it meanwhile
+                raise
 
 
 def _share(todo: list[Task], workers: int, stopped: Callable[[], bool], console: Console) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
+from placement.netlist.design import Placement
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
@@ -39,6 +40,13 @@ class TurnSchedule(Protocol):
 
     def finish(self, turn: Turn) -> None:
         """All episodes of the turn are written."""
+
+
+class EpisodeReward(Protocol):
+    """Who says what a whole placement is worth, in place of its cost."""
+
+    def __call__(self, design: int, placement: Placement) -> float:
+        """The more, the better; `design` is the number of its design among the run's."""
 
 
 class ActorContext(NamedTuple):
@@ -69,6 +77,7 @@ class Actor:
         key: JAX random key, consumed.
         count: the first episode's number; above those that this actor made before the run was resumed.
         parts: batches that the environments are split into; divides B.
+        reward: of episodes that end with everything placed; None: less their cost, as the pool pays.
     """
 
     def __init__(
@@ -80,9 +89,10 @@ class Actor:
         key: jax.Array,
         count: int = 0,
         parts: int = 1,
+        reward: EpisodeReward | None = None,
     ) -> None:
         self._number, self._context, self._pool, self._key = number, context, pool, key
-        self._count, self._parts = count, parts
+        self._count, self._parts, self._reward = count, parts, reward
 
     def run(self, stop: threading.Event) -> None:
         """Plays until `stop` is set; who sets it closes all else that is shared, too, so that no wait goes on.
@@ -107,13 +117,20 @@ class Actor:
         inference, first, version = self._context.inference, self._count, snapshot.version
         network = inference.network(snapshot)
 
+        paid: dict[int, float] = {}
+
         def on_end(env: int, costs: np.ndarray) -> None:
+            if self._reward is not None:
+                if stopped():  # it may take a while for each
+                    return
+                paid[env] = self._reward(self._pool.config.design_of_env[env], self._pool.placement(env))
             self._report(env, costs, f"actor {self._number}, episode {first + env}, parameters of iteration {version}")
 
         key = jax.random.fold_in(self._key, first)
         played = play(inference, self._pool, network, key, on_end=on_end, stopped=stopped, parts=self._parts)
-        if played is None:
+        if played is None or (self._reward is not None and len(paid) < np.count_nonzero(~played.dead_end)):
             return []
+        played.reward[list(paid)] = list(paid.values())
         self._count += self._pool.num_envs
         return [
             whole_episode(played, env, identity=(self._number, first + env), version=version)

@@ -53,6 +53,9 @@ def accepts(address: str, *, timeout: float) -> bool:
     To be asked before any call of Reverb's: such a call to a dead server waits for its whole timeout, and each one lets
     gRPC wait longer before it tries again once the server is back.
     """
-    with contextlib.suppress(OSError), socket.create_connection(split(address), timeout=max(timeout, 0.001)):
+    with (
+        contextlib.suppress(OSError, UnicodeError),
+        socket.create_connection(split(address), timeout=max(timeout, 0.001)),
+    ):
         return True
     return False

@@ -5,6 +5,7 @@ import io
 import multiprocessing
 import os
 import re
+import shutil
 import threading
 
 import numpy as np
@@ -232,6 +233,21 @@ def test_a_folder_without_designs_is_refused(tmp_path):
         design_folders(tmp_path)
     with pytest.raises(DesignError, match="no data set"):
         design_folders(tmp_path / "nothing")
+
+
+def test_what_a_killed_process_left_is_no_design(made, tmp_path):
+    shutil.copytree(made, tmp_path / "data")
+    (folder,) = design_folders(tmp_path / "data")
+    shutil.copytree(folder, tmp_path / "data" / f".{folder.name}.x1y2", ignore=shutil.ignore_patterns("*.plc"))
+    assert design_folders(tmp_path / "data") == [folder]
+
+
+def test_designs_of_one_name_are_refused(made, tmp_path):
+    (folder,) = design_folders(made)
+    shutil.copytree(folder, tmp_path / "other" / folder.name)
+    both = (str(folder), str(tmp_path / "other" / folder.name))
+    with pytest.raises(DesignError, match=f"2 are in folders called {folder.name}; each needs its own name"):
+        make_data(small(tmp_path / "out", designs=both), Console(quiet=True))
 
 
 def test_recipes_are_drawn_from_the_seed():

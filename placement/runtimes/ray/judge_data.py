@@ -1,26 +1,26 @@
 """`judge data address=ADDRESS`: processes on a Ray cluster's hosts make the designs of a data set and their samples.
 
 Each design is a task. It writes to the data set's folder, which all hosts share, what is missing of it; so a task that
-died with its process or its host is begun again, and goes on where that one was.
+died with its process or its host is begun again, and goes on with the samples that are there.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
-import functools
+import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from placement.config import ConfigError
-from placement.judge.generation import POLL_SECONDS, Task, make_data, named_files, tell, work
+from placement.judge.generation import POLL_SECONDS, Task, given_placements, make_data, named_files, tasks, tell, work
 from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, write_whole
@@ -30,11 +30,19 @@ from placement.transport.addresses import accepts
 
 RETRIES = 3
 """Of a task whose process or host died."""
+LOOK_SECONDS = 1.0
+"""Between two looks at the cluster."""
 CANCEL_SECONDS = 10.0
 """That tasks may take to end once the command is stopped."""
 LOST_SECONDS = 15.0
 """A cluster that has taken no connections for so long is gone."""
 ANSWER_SECONDS = 3.0
+ONE_PROCESSOR = {
+    "JAX_PLATFORMS": "cpu",
+    "CUDA_VISIBLE_DEVICES": "",
+    "NPROC": "1",  # the size of XLA's thread pool
+}
+"""Environment of a task's process: others' accelerators and processors stay theirs."""
 
 
 class Done(NamedTuple):
@@ -44,6 +52,10 @@ class Done(NamedTuple):
     error: str = ""
 
 
+class _Died(Exception):
+    """A task's process or host did, and it may be begun again."""
+
+
 def make_data_on_hosts(config: DataConfig, console: Console) -> None:
     """See `placement.runtimes.judge_data.make_data`; `config.workers` tasks at once, each with one processor."""
     address = config.address
@@ -51,75 +63,132 @@ def make_data_on_hosts(config: DataConfig, console: Console) -> None:
     check_output_folder("out", config.out)
     config = _as_hosts_see(config)
     with session.joined(address) as ray:
-        if ray.cluster_resources().get("CPU", 0) < 1:
-            raise ConfigError(f"address={address!r}: the cluster has no processor")
-        make_data(config, console, share=functools.partial(_share, ray, config))
+        processors = ray.cluster_resources().get("CPU", 0)
+        if processors < 1:
+            raise ConfigError(
+                f"address={address!r}: the cluster has no processor; start a node with --num-cpus=1 or more"
+            )
+        free = ray.available_resources().get("CPU", 0)
+        console.print(
+            f"{config.workers} designs at once, on a cluster of {processors:.0f} processors, {free:.0f} of them free",
+            soft_wrap=True,
+        )
+        make_data(config, console, share=lambda *work: _Sharing(ray, config).share(*work))
 
 
 def _as_hosts_see(config: DataConfig) -> DataConfig:
-    """The settings with whole paths: a host's processes work in another folder."""
-    given = tuple(str(Path(path).resolve()) for _, path in named_files(config.given))
-    designs = tuple(str(find(design).parent.resolve()) for design in config.designs)
-    return dataclasses.replace(config, out=str(Path(config.out).resolve()), designs=designs, given=given)
+    """The settings with whole paths: a host's processes work in another folder.
+
+    Raises:
+        DesignError: a given design or placement cannot be used.
+    """
+    for task in tasks(config) if config.given else ():
+        given_placements(task)
+    given = tuple(os.path.abspath(path) for _, path in named_files(config.given))
+    designs = tuple(os.path.abspath(find(design).parent) for design in config.designs)
+    return dataclasses.replace(config, out=os.path.abspath(config.out), designs=designs, given=given)
 
 
-def _share(ray: Any, config: DataConfig, todo: list[Task], stopped: Callable[[], bool], console: Console) -> None:
-    """Has the tasks done, so many at once as there are workers."""
-    with _sign(Path(config.out)) as sign:
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
-        waiting, running = collections.deque(todo), dict[Any, Task]()
-        cluster, answered = ray.get_runtime_context().gcs_address, time.monotonic()
+class _Sharing:
+    """Has tasks done, so many at once as there are workers.
+
+    Args:
+        ray: the module, connected.
+        config: of the command, with whole paths.
+    """
+
+    def __init__(self, ray: Any, config: DataConfig) -> None:
+        self._ray, self._config = ray, config
+        self._cluster = ray.get_runtime_context().gcs_address
+        self._answered = self._looked = time.monotonic()
+        self._running: dict[Any, Task] = {}
+        self._deaths: collections.Counter[Path] = collections.Counter()
+
+    def share(self, todo: list[Task], stopped: Callable[[], bool], console: Console) -> None:
+        """Does them; a line for each."""
+        ray, waiting, done = self._ray, collections.deque(todo), 0
+        with _sign(Path(self._config.out)) as sign:
+            # No retries of Ray's own: what its memory monitor kills, it would begin again without end.
+            remote = ray.remote(num_cpus=1, max_retries=0, runtime_env={"env_vars": ONE_PROCESSOR})(_work_there)
+            try:
+                while (waiting or self._running) and not stopped():
+                    while waiting and len(self._running) < self._config.workers:
+                        task = waiting.popleft()
+                        self._running[remote.remote(task, *sign)] = task
+                    ended, _ = ray.wait(list(self._running), timeout=POLL_SECONDS)
+                    for reference in ended:
+                        task = self._running.pop(reference)
+                        try:
+                            made = self._result(reference, task)
+                        except _Died:
+                            waiting.appendleft(task)
+                            continue
+                        tell(console, done, len(todo), task, made)
+                        done += 1
+                    self._look()
+            finally:
+                self._cancel()
+
+    def _result(self, reference: Any, task: Task) -> int:
+        """The samples that a task made.
+
+        Raises:
+            DesignError: it failed.
+            _Died: its process or host did, and not too often.
+        """
+        failures = self._ray.exceptions
+        died = failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError
+        where = f"address={self._config.address!r}: {task.folder.name}"
         try:
-            while (waiting or running) and not stopped():
-                while waiting and len(running) < config.workers:
-                    task = waiting.popleft()
-                    running[remote.remote(task, *sign)] = task
-                ended, _ = ray.wait(list(running), timeout=POLL_SECONDS)
-                for reference in ended:
-                    task = running.pop(reference)
-                    done = len(todo) - len(waiting) - len(running) - 1
-                    tell(console, done, len(todo), task, _result(ray, reference, task, config))
-                if ended or accepts(cluster, timeout=ANSWER_SECONDS):
-                    answered = time.monotonic()
-                elif time.monotonic() > answered + LOST_SECONDS:
-                    raise ConfigError(
-                        f"address={config.address!r}: the cluster is gone; the same command goes on later"
-                    )
-        finally:
-            _cancel(ray, running)
+            done: Done = self._ray.get(reference)
+        except (*died, failures.LocalRayletDiedError) as error:
+            self._deaths[task.folder] += 1
+            if self._deaths[task.folder] <= RETRIES:
+                raise _Died from None
+            raise DesignError(
+                f"{where}: the process that makes it died {RETRIES + 1} times, as for want of memory "
+                f"({_first_line(error)}); the same command goes on from here"
+            ) from None
+        except failures.RayTaskError as error:
+            if "failed to import" not in str(error):
+                raise  # a fault of the program
+            raise DesignError(f"{where}: a host has no placement package, or another version of it") from None
+        except failures.RayError as error:
+            raise DesignError(f"{where}: Ray did not have it made: {_first_line(error)}") from None
+        if done.error:
+            raise DesignError(done.error)
+        return done.made
+
+    def _look(self) -> None:
+        """Raises ConfigError once the cluster has taken no connections for `LOST_SECONDS`."""
+        now = time.monotonic()
+        if now < self._looked + LOOK_SECONDS:
+            return
+        self._looked = now
+        if accepts(self._cluster, timeout=ANSWER_SECONDS):
+            self._answered = time.monotonic()
+        elif time.monotonic() > self._answered + LOST_SECONDS:
+            self._running.clear()  # nobody is there who could cancel them
+            raise ConfigError(
+                f"address={self._config.address!r}: the cluster is gone; once it is back, the same command goes on"
+            )
+
+    def _cancel(self) -> None:
+        """Ends what runs; samples that it was writing are whole or not there."""
+        left = list(self._running)
+        with contextlib.suppress(self._ray.exceptions.RayError):  # the cluster is going, too
+            for reference in left:
+                self._ray.cancel(reference)
+            if left:
+                self._ray.wait(left, num_returns=len(left), timeout=CANCEL_SECONDS)
 
 
-def _result(ray: Any, reference: Any, task: Task, config: DataConfig) -> int:
-    """The samples that a task made; raises DesignError where it failed."""
-    try:
-        done: Done = ray.get(reference)
-    except ray.exceptions.RayTaskError:
-        raise  # a fault of the program
-    except ray.exceptions.RayError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DesignError(
-            f"address={config.address!r}: the process that makes {task.folder.name} died {RETRIES + 1} times, as for "
-            f"want of memory ({reason}); the same command goes on from here"
-        ) from None
-    if done.error:
-        raise DesignError(done.error)
-    return done.made
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
-def _gone(config: DataConfig) -> ConfigError:
-    return ConfigError(f"address={config.address!r}: the cluster is gone; once it is back, the same command goes on")
-
-
-def _cancel(ray: Any, running: Iterable[Any]) -> None:
-    """Ends tasks; what they were writing is whole or not there."""
-    left = list(running)
-    for reference in left:
-        ray.cancel(reference)
-    if left:
-        ray.wait(left, num_returns=len(left), timeout=CANCEL_SECONDS)
-
-
-@contextmanager
+@contextlib.contextmanager
 def _sign(out: Path) -> Iterator[tuple[str, str]]:
     """A file in the data set's folder, and what is in it: a host that does not read that there has another folder."""
     word = secrets.token_hex(8)

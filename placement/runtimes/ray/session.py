@@ -43,6 +43,7 @@ NOT_READY = "timed out during startup"
 """What Ray says then."""
 TOKEN = secrets.token_hex(32)
 """Of every Ray that this process starts; Ray reads it once."""
+TOKEN_HINT = "a cluster with a token wants it in RAY_AUTH_TOKEN, one without RAY_AUTH_MODE=disabled"
 FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
@@ -233,8 +234,8 @@ def _join(ray: Any, setting: str, address: str) -> None:
         raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there (nothing takes connections)")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        reason = "; ".join([*str(error).strip().splitlines()[:1], TOKEN_HINT])
         raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there ({reason})") from error
 
 
