@@ -18,7 +18,7 @@ from flax import nnx
 
 from placement.judge.examples import Scaling, view_of
 from placement.judge.geometry import PARTS, Viewer
-from placement.judge.network import JudgeNetwork, Prediction, View, with_parameters
+from placement.judge.network import JudgeNetwork, Prediction, View, check_parameters, with_parameters
 from placement.netlist.design import Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
@@ -35,8 +35,7 @@ class Member(NamedTuple):
 
     def predict(self, view: View) -> Prediction:
         """What it says of placements."""
-        network = with_parameters(JudgeNetwork(self.width, rngs=nnx.Rngs(0)), self.parameters)
-        return _predict(network, view)
+        return _predict(with_parameters(self.width, self.parameters), view)
 
 
 @nnx.jit
@@ -144,7 +143,7 @@ def members_of(widths: Sequence[int], arrays: Mapping[str, np.ndarray]) -> list[
     members = []
     for number, width in enumerate(widths):
         own = {name.partition(":")[2]: array for name, array in arrays.items() if name.startswith(f"{number}:")}
-        with_parameters(JudgeNetwork(width, rngs=nnx.Rngs(0)), own)
+        check_parameters(width, own)
         members.append(Member(own, width))
     return members
 

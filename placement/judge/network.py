@@ -10,6 +10,8 @@ Axis legend: B placements of one design, E nets (padded), G cells of a map acros
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -187,15 +189,24 @@ def parameters_of(network: JudgeNetwork) -> dict[str, np.ndarray]:
     return {".".join(map(str, path)): np.asarray(variable[...]) for path, variable in flat}
 
 
-def with_parameters(network: JudgeNetwork, parameters: dict[str, np.ndarray]) -> JudgeNetwork:
-    """Sets the weights of `network` to those that `parameters_of` gave.
-
-    Raises:
-        ValueError: a weight is missing, or one too many, or of another shape.
-    """
-    own = parameters_of(network)
-    if {name: array.shape for name, array in own.items()} != {name: array.shape for name, array in parameters.items()}:
+def check_parameters(width: int, parameters: Mapping[str, np.ndarray]) -> None:
+    """Raises ValueError where a weight of a network of that width is missing, or one too many, or of another shape."""
+    own = {path: variable.shape for path, variable in _abstract(width)[1].items()}
+    if own != {path: array.shape for path, array in parameters.items()}:
         raise ValueError(f"weights of another network: {sorted(set(own) ^ set(parameters)) or 'their shapes differ'}")
-    for path, variable in nnx.to_flat_state(nnx.state(network, nnx.Param)):
-        variable[...] = jnp.asarray(parameters[".".join(map(str, path))])
+
+
+def with_parameters(width: int, parameters: Mapping[str, np.ndarray]) -> JudgeNetwork:
+    """The network of that width with the weights that `parameters_of` gave; raises ValueError as `check_parameters`."""
+    check_parameters(width, parameters)
+    graph, own = _abstract(width)
+    weights = [(tuple(path.split(".")), own[path].replace(jnp.asarray(parameters[path]))) for path in own]
+    network: JudgeNetwork = nnx.merge(graph, nnx.from_flat_state(weights))
     return network
+
+
+@functools.cache
+def _abstract(width: int) -> tuple[Any, dict[str, Any]]:
+    """How a network of that width is built, and its weights by path, without values: no device is asked for any."""
+    graph, state = nnx.split(nnx.eval_shape(lambda: JudgeNetwork(width, rngs=nnx.Rngs(0))))
+    return graph, {".".join(map(str, path)): variable for path, variable in nnx.to_flat_state(state)}

@@ -44,7 +44,7 @@ def test_the_commands_work_one_after_the_other(data, tmp_path, capsys):
     (example,) = read_examples(folders[1:2])
     view, targets = view_of(example.viewer, example.geometry, ensemble.scaling), example.targets
     first = JudgeNetwork(4, rngs=nnx.Rngs(0))
-    trained = with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), ensemble.members[0].parameters)
+    trained = with_parameters(4, ensemble.members[0].parameters)
     before, after = (float(judge_loss(network(view), *targets)) for network in (first, trained))
     assert after < 0.9 * before
     assert main(["judge", "rank", str(data), "--judge", str(judge)]) == 0

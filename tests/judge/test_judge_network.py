@@ -45,7 +45,7 @@ def network(seed=0):
     made = JudgeNetwork(8, rngs=nnx.Rngs(seed))
     generator = np.random.default_rng(seed)
     return with_parameters(
-        made,
+        8,
         {name: generator.normal(0, 0.2, array.shape).astype(np.float32) for name, array in parameters_of(made).items()},
     )
 
@@ -374,4 +374,4 @@ def test_a_judge_that_is_cut_is_refused(tmp_path):
 
 def test_weights_of_another_network_are_refused():
     with pytest.raises(ValueError, match="another network"):
-        with_parameters(JudgeNetwork(4, rngs=nnx.Rngs(0)), parameters_of(network()))
+        with_parameters(4, parameters_of(network()))
