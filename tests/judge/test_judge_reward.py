@@ -50,7 +50,7 @@ def test_the_longer_the_routes_the_less_it_pays() -> None:
     swapped = design.initial.moved(hard, design.initial.x[hard][::-1], design.initial.y[hard][::-1])
     for placement in (design.initial, swapped):
         assert reward(1, placement) == pytest.approx(-ensemble.levels(viewer, [placement])[0])
-    assert reward(1, design.initial) != reward(1, swapped)
+    assert reward(1, design.initial) > reward(1, swapped)
 
 
 def test_without_a_judge_the_cost_pays() -> None:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from placement.runtimes.ray import processes
 from tests.support.ray_run import LONG
 
@@ -67,3 +69,13 @@ def ray_head(said: Path, *, cpus: int) -> Iterator[tuple[str, int]]:
                 head.kill()
                 processes.end_all(below, timeout=5)
                 subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def named(head: int, word: bytes) -> list[psutil.Process]:
+    """Processes below a node with that word in their title; Ray names them after what they run."""
+    found = []
+    for process in processes.descendants(head):
+        with contextlib.suppress(OSError):  # it has just ended
+            if word in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+                found.append(process)
+    return found

@@ -82,9 +82,10 @@ class Recorded:
         return 100.0 * len(self.asked)
 
 
-def test_a_reward_of_its_own_is_paid_for_the_placement_of_the_episode(designs: list[Design]) -> None:
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_reward_of_its_own_is_paid_for_the_placement_of_the_episode(designs: list[Design], parts: int) -> None:
     reward = Recorded()
-    episodes = _actor(designs, _context(designs), reward=reward).play_round(_snapshot(0))
+    episodes = _actor(designs, _context(designs), reward=reward, parts=parts).play_round(_snapshot(0))
     assert sorted(float(one.reward) for one in episodes) == [100.0, 200.0, 300.0, 400.0]
     for episode in episodes:
         which, placement = reward.asked[round(float(episode.reward) / 100) - 1]
@@ -102,8 +103,8 @@ def test_an_episode_that_dead_ends_is_paid_by_the_environment() -> None:
 
 
 def test_a_round_that_is_stopped_while_it_is_paid_gives_no_episode(designs: list[Design]) -> None:
-    reward = Recorded()
-    episodes = _actor(designs, _context(designs), reward=reward).play_round(_snapshot(0), lambda: bool(reward.asked))
+    reward, one = Recorded(), designs[:1]  # whose episodes end together, so that nothing but the reward is stopped
+    episodes = _actor(one, _context(one), reward=reward).play_round(_snapshot(0), lambda: bool(reward.asked))
     assert len(reward.asked) == 1 and list(episodes) == []
 
 

@@ -73,7 +73,7 @@ def make_data_on_hosts(config: DataConfig, console: Console) -> None:
             f"{config.workers} designs at once, on a cluster of {processors:.0f} processors, {free:.0f} of them free",
             soft_wrap=True,
         )
-        make_data(config, console, share=lambda *work: _Sharing(ray, config).share(*work))
+        make_data(config, console, share=_Sharing(ray, config).share)
 
 
 def _as_hosts_see(config: DataConfig) -> DataConfig:
@@ -137,11 +137,14 @@ class _Sharing:
             _Died: its process or host did, and not too often.
         """
         failures = self._ray.exceptions
-        died = failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError
+        died = (
+            *(failures.WorkerCrashedError, failures.NodeDiedError),
+            *(failures.LocalRayletDiedError, failures.OutOfMemoryError),
+        )
         where = f"address={self._config.address!r}: {task.folder.name}"
         try:
             done: Done = self._ray.get(reference)
-        except (*died, failures.LocalRayletDiedError) as error:
+        except died as error:
             self._deaths[task.folder] += 1
             if self._deaths[task.folder] <= RETRIES:
                 raise _Died from None

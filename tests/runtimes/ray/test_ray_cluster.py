@@ -6,14 +6,13 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.runtimes.ray import processes
-from tests.support.ray_head import VARIABLES, ray_head
+from tests.support.ray_head import VARIABLES, named, ray_head
 from tests.support.ray_run import FAKES, LONG, RayRun, toy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -26,29 +25,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
         yield head
 
 
-def _of_runs(head: int) -> list[psutil.Process]:
-    """Processes of roles below that node; Ray names processes after what they run."""
-    return [process for process in processes.descendants(head) if b"Process" in _title(process.pid)]
-
-
-def _title(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # it has just ended
-        return b""
-
-
 def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path) -> None:
     address, head = cluster
     config = toy(tmp_path, iterations=10**6, runtime={"address": address, "bind": "node", "actors": 1})
     with RayRun(config, makers=FAKES, environment=VARIABLES) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
-        below = _of_runs(head)
+        below = named(head, b"Process")
         assert {one["pid"] for one in run.seen.values()} <= {process.pid for process in below}
         run.send(signal.SIGINT)
         assert run.end(timeout=LONG) == 0, run.output()
         assert not processes.wait_for_end(below, timeout=LONG), "processes of the run live on"
-    assert not _of_runs(head)
+    assert not named(head, b"Process")
 
 
 def test_without_the_token_it_is_told_in_one_line(cluster: tuple[str, int], tmp_path: Path) -> None:

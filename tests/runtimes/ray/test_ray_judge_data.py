@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 
 pytest.importorskip("ray")
@@ -28,11 +27,13 @@ from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
 from placement.runtimes.ray import judge_data, processes
 from placement.runtimes.ray.judge_data import RETRIES, _as_hosts_see, _Died, _Sharing, _work_there
-from tests.support.ray_head import VARIABLES, ray_head
+from tests.support.ray_head import VARIABLES, named, ray_head
 from tests.support.ray_run import LONG, ROOT
 
 SMALL = ["moves=1000", "least_cells=300", "most_cells=400", "least_macros=4", "most_macros=6", "seed=7"]
 
+TASK = b"_work_there"
+"""In the title of a process that does a task."""
 SOON = 5.0
 """Seconds in which 30 samples cannot be made."""
 
@@ -59,18 +60,6 @@ def begun(folder: Path, words: Sequence[str]) -> Iterator[subprocess.Popen[str]]
         run.communicate()
 
 
-def working(head: int) -> list[psutil.Process]:
-    """Processes of the node that do a task; Ray names them after what they run."""
-    found = []
-    for process in processes.descendants(head):
-        try:
-            if b"_work_there" in Path(f"/proc/{process.pid}/cmdline").read_bytes():
-                found.append(process)
-        except OSError:
-            continue  # it has just ended
-    return found
-
-
 def samples(folder: Path) -> dict[Path, int]:
     """When each of the command's samples was written."""
     return {path: path.stat().st_mtime_ns for path in (folder / "out").glob(f"*/{SAMPLES_NAME}/*.npz")}
@@ -91,7 +80,7 @@ def test_hosts_make_what_this_process_makes_though_one_dies(cluster: tuple[str, 
     address, head = cluster
     with begun(tmp_path, [f"address={address}", "count=2", "placements=3", "workers=2"]) as run:
         first = until_a_sample(tmp_path, run)
-        working(head)[0].kill()
+        named(head, TASK)[0].kill()
         said, _ = run.communicate(timeout=LONG)
     assert run.returncode == 0, said
     assert re.findall(r"^(design \d of 2|\d designs at once)", said, re.M) == [
@@ -126,7 +115,7 @@ def test_ctrl_c_ends_all_and_the_same_command_goes_on(cluster: tuple[str, int], 
         said, _ = run.communicate(timeout=LONG)
     assert run.returncode == 130, said
     assert "stopped; the same command goes on from here" in said.splitlines(), said
-    assert not processes.wait_for_end(working(head), timeout=SOON), "a task goes on"
+    assert not processes.wait_for_end(named(head, TASK), timeout=SOON), "a task goes on"
     before = samples(tmp_path)
     with begun(tmp_path, words) as run:
         said, _ = run.communicate(timeout=LONG)
