@@ -12,7 +12,7 @@ from placement.netlist.design import Design, Placement
 
 
 class JudgedReward:
-    """Less the expected log of the routed wirelength over the design's scale (`placement.judge.examples.Targets`).
+    """Minus the expected log of the routed wirelength over the design's scale (`placement.judge.examples.Targets`).
 
     Soft macros are read where the episode left them: annealed for the chip cost, with fewer moves than those that the
     judge learned from. For one thread.

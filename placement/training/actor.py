@@ -77,7 +77,7 @@ class Actor:
         key: JAX random key, consumed.
         count: the first episode's number; above those that this actor made before the run was resumed.
         parts: batches that the environments are split into; divides B.
-        reward: of episodes that end with everything placed; None: less their cost, as the pool pays.
+        reward: of episodes that end with everything placed; None: minus their cost, as the pool pays.
     """
 
     def __init__(

@@ -43,7 +43,8 @@ NOT_READY = "timed out during startup"
 """What Ray says then."""
 TOKEN = secrets.token_hex(32)
 """Of every Ray that this process starts; Ray reads it once."""
-TOKEN_HINT = "a cluster with a token wants it in RAY_AUTH_TOKEN, one without RAY_AUTH_MODE=disabled"
+TOKEN_HINT = "if it has a token, set RAY_AUTH_TOKEN; if it has none, RAY_AUTH_MODE=disabled"
+"""What is to be tried where a cluster does not let this process join."""
 FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
