@@ -112,7 +112,7 @@ def outcome(folder: Path, minutes: float, design: int = 0) -> Outcome:
     """Reads a run's metrics; of several designs, those of one."""
     columns = curves.read_metrics(folder / "metrics.csv")
     seconds = columns["seconds"]
-    costs = columns.get(f"design{design}_proxy_cost_mean", columns["proxy_cost_mean"])
+    costs = columns.get(f"design{design}_cost_mean", columns["cost_mean"])
     late = seconds >= 0.9 * 60 * minutes
     late[-1] = True
     best = float(np.nanmin(columns["best_so_far"]))

@@ -15,17 +15,17 @@ import argparse
 
 import numpy as np
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.flips import flip_macros
+from placement.annealing.search import search
+from placement.annealing.settle import settle_soft_macros
+from placement.annealing.starts import legal
 from placement.config import CostConfig, EnvConfig
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs
 from placement.env.gym_env import PlacementEnv
 from placement.evaluation.flat_evaluation import FlatJudge
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig, Budget
-from placement.search.flips import flip_macros
-from placement.search.search import search
-from placement.search.settle import settle_soft_macros
-from placement.search.starts import legal
 
 
 def main() -> None:
@@ -117,7 +117,7 @@ def tell(
         settled = settle_soft_macros(design, placement, weights=weights)
         settled = flip_macros(design, settled, weights=weights).placement
     away = np.hypot(placement.x - best.x, placement.y - best.y)[macros]
-    words = f"cost {proxy_cost(design, settled, weights=weights).proxy_cost:.4f}"
+    words = f"cost {compute_costs(design, settled, weights=weights).total:.4f}"
     words += f", macros {away.mean():.1f} µm away in the mean, {away.max():.1f} at most"
     if judge is not None:
         found = judge.check(settled, middle=False).metrics

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
+from placement.annealing.settle import HOT, settle_soft_macros
 from placement.config import CostConfig
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.judge.dataset import Sample, read_samples
 from placement.netlist.design import Design
-from placement.search.settle import HOT, settle_soft_macros
 
 _PROXY = CostConfig().weights()
 _CHIP = tuple(CostWeights(1.0, *weights, "chip") for weights in ((1.0, 1.0), (0.3, 0.3), (0.1, 0.3)))
@@ -50,8 +50,8 @@ def rank(args: argparse.Namespace) -> None:
             settle_soft_macros(design, one, weights=weights, moves=args.settle, hot=args.hot) if args.settle else one
             for one in placements
         ]
-        costs = [proxy_cost(design, one, weights=weights) for one in settled]
-        columns[name] = np.array([cost.proxy_cost for cost in costs])
+        costs = [compute_costs(design, one, weights=weights) for one in settled]
+        columns[name] = np.array([cost.total for cost in costs])
         for part in ("wirelength_cost", "density_cost", "congestion_cost"):
             columns[f"  {part}"] = np.array([getattr(cost, part) for cost in costs])
         _print_ranks(columns, truth)

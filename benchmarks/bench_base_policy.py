@@ -23,13 +23,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from placement.annealing.settle import settle_for_check
 from placement.flat.full_check import FlatChecker
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import read_clusters
 from placement.netlist.load import load
-from placement.search.settle import settle_for_check
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
 _DEADLINE = 3600.0  # seconds for one placer

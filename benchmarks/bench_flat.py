@@ -38,7 +38,7 @@ from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 _UNITS = 100  # coloquinte's length units per µm
 _ROW = 1.4  # µm, a row of NanGate45

@@ -17,16 +17,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.legaliser import legalise
+from placement.annealing.search import search
+from placement.annealing.settle import settle_soft_macros
+from placement.annealing.starts import Start
 from placement.config import CostConfig
 from placement.engine.costs import CostWeights
 from placement.netlist.design import Design, Placement
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig, Budget
-from placement.search.legaliser import legalise
-from placement.search.search import search
-from placement.search.settle import settle_soft_macros
-from placement.search.starts import Start
 
 OWN_SEED = 1000
 """Of the long search."""
@@ -87,7 +87,7 @@ def main() -> None:
                         weights=weights,
                         seed=seed,
                     )
-                    costs.append(found.costs.proxy_cost)
+                    costs.append(found.costs.total)
                 print(
                     f"{design.name}, {seconds:g} CPU-s, {sigma}: " + ", ".join(f"{cost:.5f}" for cost in costs),
                     flush=True,

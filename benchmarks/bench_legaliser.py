@@ -14,10 +14,10 @@ import time
 
 import numpy as np
 
+from placement.annealing.legaliser import NoRoom, legalise
 from placement.netlist.design import Design, Placement
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.load import load
-from placement.search.legaliser import NoRoom, legalise
 from tests.support.dense import dense_design, strewn
 
 SIZES = (250, 500, 1000)

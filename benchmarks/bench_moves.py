@@ -18,13 +18,13 @@ import time
 import numpy as np
 from bench_cost import ARIANE, default_design
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import search
 from placement.config import CostConfig
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import search
 
 PUBLIC_ANNEALER = 6_000  # moves per CPU second, MacroPlacement's C++ annealer
 BAR = 40_000
@@ -86,7 +86,7 @@ def main() -> None:
     print(f"C++ loop: {native:,.0f} moves per CPU second ({1e6 / native:.2f} µs each)")
     python = python_rate(cost, design, arguments.moves // 20, arguments.accept)
     print(f"Python loop: {python:,.0f} moves per CPU second ({1e6 / python:.2f} µs each)")
-    expected = proxy_cost(design, cost.placement, weights=weights)
+    expected = compute_costs(design, cost.placement, weights=weights)
     difference = max(abs(a - b) for a, b in zip(cost.costs, expected, strict=True))
     print(f"after {arguments.moves + arguments.moves // 20:,} moves, difference from a full evaluation: {difference}")
     if arguments.anneal:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy import stats
 
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 _PLACERS = ("portfolio", "chip")
 

@@ -15,11 +15,11 @@ import statistics
 
 from bench_cost import default_design
 
+from placement.annealing.config import MOVES, AnnealConfig, Budget
+from placement.annealing.search import search
 from placement.engine.costs import legality
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.search.config import MOVES, AnnealConfig, Budget
-from placement.search.search import search
 
 BAR = 30_000  # moves per CPU second
 PUBLIC_ANNEALER = 6_000  # moves per CPU second, MacroPlacement's C++ annealer on Ariane
@@ -37,7 +37,7 @@ def rates(design: Design, moves: int, seeds: int) -> None:
             rate = result.moves / result.seconds
             legal = legality(design, result.placement)
             print(
-                f"{'hard and soft' if soft_moves else 'hard only':>13} seed {seed}: {result.costs.proxy_cost:.4f} from "
+                f"{'hard and soft' if soft_moves else 'hard only':>13} seed {seed}: {result.costs.total:.4f} from "
                 f"{result.start} in {result.seconds:.1f} CPU seconds, {rate:,.0f} moves per second "
                 f"({rate / PUBLIC_ANNEALER:.0f} × the public annealer's), {legal.overlaps} overlaps, "
                 f"{legal.outside} outside; peak memory {before:.0f} → {peak_megabytes():.0f} MB",
@@ -61,7 +61,7 @@ def ablation(design: Design, moves: int, seeds: int) -> None:
     whole = 0.0
     for name, config in variants.items():
         found = [search(design, config=config, budget=Budget(moves=moves), seed=seed) for seed in range(seeds)]
-        costs = [result.costs.proxy_cost for result in found]
+        costs = [result.costs.total for result in found]
         mean = statistics.fmean(costs)
         whole = whole or mean
         seconds = statistics.fmean(result.seconds for result in found)

@@ -78,7 +78,7 @@ def run(design: Design, placer: str, placement: Placement, repeats: int) -> tupl
 def line(label: str, costs: Costs, seconds: str = "") -> str:
     return (
         f"  {label:28s} wirelength {costs.wirelength_cost:.4f}  density {costs.density_cost:.4f}  "
-        f"congestion {costs.congestion_cost:.4f}  proxy {costs.proxy_cost:.4f}  {seconds}"
+        f"congestion {costs.congestion_cost:.4f}  proxy {costs.total:.4f}  {seconds}"
     )
 
 
@@ -96,10 +96,10 @@ def report_cases(design: Design, cases: list[Case], repeats: int) -> None:
                 print(f"; bar of {bar * 1e3:.0f} ms {'met' if median <= bar else 'NOT met'}" if bar else "")
             if design.name == ARIANE and case.name == "legalized.plc":
                 print(
-                    f"  {'':28s} proxy {costs.proxy_cost / PUBLIC_COST:.3f} of the public placer's {PUBLIC_COST}, ",
+                    f"  {'':28s} proxy {costs.total / PUBLIC_COST:.3f} of the public placer's {PUBLIC_COST}, ",
                     end="",
                 )
-                print(f"{costs.proxy_cost / FILE_COST:.3f} of the file's {FILE_COST}")
+                print(f"{costs.total / FILE_COST:.3f} of the file's {FILE_COST}")
 
 
 def report_random(design: Design, count: int) -> None:
@@ -109,7 +109,7 @@ def report_random(design: Design, count: int) -> None:
     for placer in SOFT_PLACERS:
         results = [run(design, placer, placement, 1) for placement in placements]
         parts = np.array([costs for costs, _, _ in results])
-        means[placer] = np.array([costs.proxy_cost for costs, _, _ in results])
+        means[placer] = np.array([costs.total for costs, _, _ in results])
         milliseconds = statistics.median(median for _, median, _ in results) * 1e3
         print(line(placer, Costs(*parts.mean(axis=0)), f"± {means[placer].std():.4f}  {milliseconds:6.1f} ms median"))
     for placer in SOFT_PLACERS[1:]:

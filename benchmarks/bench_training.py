@@ -37,8 +37,8 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode, signature
-from placement.training.compilation import keep_compilations
 from placement.training.rollout import EmbeddedParameters, play
+from placement.utils.compilation import keep_compilations
 
 ROOT = Path(__file__).resolve().parents[1]
 BAR_EPISODES, BAR_SAMPLES, BAR_SHARE, BAR_BYTES = 15.0, 1000.0, 0.5, 200_000

@@ -148,7 +148,7 @@ def undisturbed(options: argparse.Namespace, folder: Path, iterations: int, *, s
 def costs(folder: Path, iterations: int) -> list[float]:
     """Mean costs of `LAST` iterations at each of `MOMENTS` moments up to `iterations`."""
     with (folder / "metrics.csv").open(newline="") as stream:
-        rows = [float(row["proxy_cost_mean"]) for row in csv.DictReader(stream) if row["proxy_cost_mean"]]
+        rows = [float(row["cost_mean"]) for row in csv.DictReader(stream) if row["cost_mean"]]
     ends = [iterations * moment // MOMENTS for moment in range(1, MOMENTS + 1)]
     return [statistics.fmean(rows[max(0, end - LAST) : end]) for end in ends]
 

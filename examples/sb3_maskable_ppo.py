@@ -48,7 +48,7 @@ class Curve(BaseCallback):
         self._costs: list[float] = []
 
     def _on_step(self) -> bool:
-        self._costs += [info["costs"]["proxy_cost"] for info in self.locals["infos"] if "costs" in info]
+        self._costs += [info["costs"]["total"] for info in self.locals["infos"] if "costs" in info]
         return True
 
     def _on_rollout_end(self) -> None:
@@ -81,7 +81,7 @@ def greedy_cost(model: MaskablePPO, envs: PoolVecEnv) -> float:
     while not ended[0]:
         actions, _ = model.predict(observation, action_masks=envs.action_masks(), deterministic=True)
         observation, _, ended, infos = envs.step(actions)
-    return infos[0].get("costs", {}).get("proxy_cost", float("nan"))
+    return infos[0].get("costs", {}).get("total", float("nan"))
 
 
 def train(design: str, *, envs: int = 64, steps: int = 30_000, seed: int = 0, threads: int = 0) -> Training:
@@ -116,7 +116,7 @@ def optimum(design: str) -> float | None:
     if not file.exists():
         return None
     _, best = placement.read_placement(file, loaded.netlist)
-    return placement.proxy_cost(loaded, best, weights=WIRELENGTH.cost.weights()).proxy_cost
+    return placement.cost(loaded, best, cost=WIRELENGTH.cost.weights()).total
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Chip macro placement by reinforcement learning. See README.md and docs/.
 
-The public face: `load` a design, its `proxy_cost`, the cost while macros move (`IncrementalCost`), environments to
+The public face: `load` a design, its `cost`, the cost while macros move (`IncrementalCost`), environments to
 place it in (`PlacementEnv`, `PlacementVectorEnv`, `DmEnvPool`, `make_pool`), `search`, `legalise`, and reading and
 writing placements. What needs the native engine is imported when it is first used. Gymnasium knows the environment as
 `MacroPlacement-v0` once this package is imported; `gymnasium.make("placement:MacroPlacement-v0", …)` imports it.
@@ -20,20 +20,37 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
-    from placement.engine.costs import Costs, proxy_cost
+    from placement.annealing.legaliser import legalise
+    from placement.annealing.public import search
+    from placement.engine.costs import Costs, cost
     from placement.engine.incremental import IncrementalCost
     from placement.engine.pool import make_pool
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
     from placement.env.vector_env import PlacementVectorEnv
-    from placement.search.legaliser import legalise
-    from placement.search.public import search
 
 # fmt: off
 __all__ = [
-    "Canvas", "CostConfig", "CostWeights", "Costs", "Design", "DesignError", "DmEnvPool", "EnvConfig",
-    "IncrementalCost", "Netlist", "Placement", "PlacementEnv", "PlacementVectorEnv",
-    "legalise", "load", "make_pool", "proxy_cost", "read_placement", "search", "write_placement",
+    "Canvas",
+    "CostConfig",
+    "CostWeights",
+    "Costs",
+    "Design",
+    "DesignError",
+    "DmEnvPool",
+    "EnvConfig",
+    "IncrementalCost",
+    "Netlist",
+    "Placement",
+    "PlacementEnv",
+    "PlacementVectorEnv",
+    "cost",
+    "legalise",
+    "load",
+    "make_pool",
+    "read_placement",
+    "search",
+    "write_placement",
 ]
 # fmt: on
 __version__ = "0.1.0"
@@ -44,9 +61,10 @@ _LATER = {
     "IncrementalCost": "placement.engine.incremental",
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
-    "legalise": "placement.search.legaliser",
+    "legalise": "placement.annealing.legaliser",
     "make_pool": "placement.engine.pool",
-    "proxy_cost": "placement.engine.costs",
+    "search": "placement.annealing.public",
+    "cost": "placement.engine.costs",
 }
 
 gymnasium.register(
@@ -58,8 +76,6 @@ gymnasium.register(
 
 def __getattr__(name: str) -> Any:
     """Imports a public name from its module at first use (PEP 562)."""
-    if name == "search":  # the package can be called
-        return importlib.import_module("placement.search")
     if name not in _LATER:
         raise AttributeError(f"module 'placement' has no attribute {name!r}")
     value = getattr(importlib.import_module(_LATER[name]), name)

@@ -117,7 +117,7 @@ class CostWeights(NamedTuple):
     """The weight of each part in a cost (no unit), and which cost it is: one of `COSTS`.
 
     Example:
-        >>> placement.proxy_cost(placement.load("toy6"), weights=placement.CostWeights(density=1.0)).proxy_cost
+        >>> placement.cost(placement.load("toy6"), cost=placement.CostWeights(density=1.0)).total
         1.1166666666666667
     """
 
@@ -132,14 +132,14 @@ class CostConfig(Settings, group="env.cost."):
     """Which cost, and the weights of its parts (no unit).
 
     Example:
-        >>> placement.CostConfig(density=1.0).weights()
+        >>> placement.CostConfig(name="proxy", density=1.0).weights()
         CostWeights(wirelength=1.0, density=1.0, congestion=0.5, name='proxy')
     """
 
     wirelength: Amount = 1.0
     density: Amount | None = None
     congestion: Amount | None = None
-    name: Annotated[str, one_of(COSTS)] = "proxy"
+    name: Annotated[str, one_of(COSTS)] = "chip"
 
     def weights(self) -> CostWeights:
         """The weights as the engine takes them; those that are not given are the cost's own."""
@@ -147,10 +147,6 @@ class CostConfig(Settings, group="env.cost."):
         density = own if self.density is None else self.density
         congestion = own if self.congestion is None else self.congestion
         return CostWeights(self.wirelength, density, congestion, self.name)
-
-
-CHIP_COST = CostConfig(name="chip")
-"""What training and search go by where nothing is said: of the two it agrees better with the flat check."""
 
 
 EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")
@@ -356,7 +352,7 @@ class TrainConfig(Settings):
     initial_policy: str | None = None
     judge: str = NO_JUDGE
     flips: bool = True
-    env: EnvConfig = EnvConfig(cost=CHIP_COST)
+    env: EnvConfig = EnvConfig()
     policy: PolicyConfig = PolicyConfig()
     ppo: PPOConfig = PPOConfig()
     replay: ReplayConfig = ReplayConfig()

@@ -35,7 +35,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What takes longest begins first: no worker is to be left alone with it at the end.
 LONG_FIRST = (
     "tests/native", "tests/runtimes", "tests/cli", "tests/replay", "tests/integration", "tests/test_docs_commands",
-    "tests/training", "tests/policy", "tests/ppo", "tests/search", "tests/evaluation", "tests/flat",
+    "tests/training", "tests/policy", "tests/ppo", "tests/annealing", "tests/evaluation", "tests/flat",
 )  # fmt: skip
 
 

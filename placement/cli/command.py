@@ -119,7 +119,7 @@ def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> float | No
     if config.json:
         sys.stdout.flush()
         print(json_line(result), flush=True)
-    return result.costs.proxy_cost
+    return result.costs.total
 
 
 def _settings(function: Callable[..., Any]) -> Any:

@@ -115,7 +115,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     from placement.flat.before_clustering import place_together
     from placement.report import floorplan_plot, style
     from placement.report.imported import import_table, notice_lines
-    from placement.training.compilation import keep_compilations
+    from placement.utils.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
     keep_compilations()

@@ -162,7 +162,7 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
     # late: JAX takes seconds to import
     from placement.flat.before_clustering import place_together
-    from placement.training.compilation import keep_compilations
+    from placement.utils.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
     options, halo = config.options

@@ -80,13 +80,13 @@ def _row(overrides: list[str], run_dir: str | Path, code: int) -> dict[str, Any]
     metrics = Path(run_dir) / "metrics.csv"
     rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
     if rows:
-        for name, column in (("best", "best_so_far"), ("mean", "proxy_cost_mean"), ("seconds", "seconds")):
+        for name, column in (("best", "best_so_far"), ("mean", "cost_mean"), ("seconds", "seconds")):
             # Empty where every episode was a dead end.
             row[name] = float(rows[-1][column]) if rows[-1][column] else None
         row["episodes"] = int(float(rows[-1]["episodes"]))
         found = Path(run_dir) / "best.json"
         if found.exists():  # the evaluation at the end comes after the last line
-            row["best"] = mean(one["proxy_cost"] for one in json.loads(found.read_text()).values())
+            row["best"] = mean(one["cost"] for one in json.loads(found.read_text()).values())
     return row
 
 

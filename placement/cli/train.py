@@ -56,9 +56,9 @@ def _trained(config: TrainConfig) -> float:
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
     from placement.training.checkpoint import CheckpointError
-    from placement.training.disk import DiskFull
     from placement.training.divergence import Diverged
-    from placement.training.supervisor import WorkerFailed
+    from placement.utils.disk import DiskFull
+    from placement.utils.supervisor import WorkerFailed
 
     try:
         result = _run(config)

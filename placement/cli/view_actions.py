@@ -94,17 +94,17 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
 
 
 def _legalise(task: Task) -> Outcome:
+    from placement.annealing.legaliser import legalise
     from placement.evaluation.search_evaluation import displaced
-    from placement.search.legaliser import legalise
 
     after = legalise(task.design, task.placement, spacing=task.number("spacing"))
     return Outcome(after, displaced(task.placement, after))
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.search.config import AnnealConfig, Budget
-    from placement.search.search import Watch, search
-    from placement.search.starts import Start, legal
+    from placement.annealing.config import AnnealConfig, Budget
+    from placement.annealing.search import Watch, search
+    from placement.annealing.starts import Start, legal
 
     config = AnnealConfig()
     watch = Watch(
@@ -125,7 +125,7 @@ def _refine(task: Task) -> Outcome:
 
 
 def _flip(task: Task) -> Outcome:
-    from placement.search.flips import flip_macros
+    from placement.annealing.flips import flip_macros
 
     found = flip_macros(task.design, task.placement, weights=task.weights)
     return Outcome(found.placement, f"{found.flipped} macros were mirrored")

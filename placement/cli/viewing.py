@@ -76,7 +76,7 @@ def view(config: ViewConfig, console: Console) -> None:
     if out is not None:
         first = sessions[0]
         write_placement(out, design, first.placement)
-        console.print(f"{len(first.steps)} steps, cost {first.costs.proxy_cost:.6f}: {out}", soft_wrap=True)
+        console.print(f"{len(first.steps)} steps, cost {first.costs.total:.6f}: {out}", soft_wrap=True)
         return
     assert config.design is not None
     recovery = Recovery()

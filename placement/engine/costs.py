@@ -1,4 +1,4 @@
-"""The exact proxy cost of a placement, its maps, and whether the placement is legal and keeps to its constraints.
+"""The exact cost of a placement, its maps, and whether the placement is legal and keeps to its constraints.
 
 Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.config import CostWeights
+from placement.config import CostConfig, CostWeights
 from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
@@ -28,13 +28,10 @@ class Costs(NamedTuple):
             add where they must make way, over what wirelength_cost is over.
         congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
             beyond 70% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
-        proxy_cost: their weighted sum, of the cost that the weights name.
-
-    With the chip cost (docs/explanation/chip-cost.md) density_cost is the wire that is added where cells must make way,
-    congestion_cost the wire beyond the usable tracks, both over the same length as wirelength_cost.
+        total: the weighted sum of the three, which is what is minimised.
 
     Example:
-        >>> costs = placement.proxy_cost(placement.load("toy6"))
+        >>> costs = placement.cost(placement.load("toy6"), cost="proxy")
         >>> costs.wirelength, costs.density_cost
         (2940.0, 0.5)
     """
@@ -43,10 +40,13 @@ class Costs(NamedTuple):
     wirelength_cost: float
     density_cost: float
     congestion_cost: float
-    proxy_cost: float
+    total: float
 
 
-DEFAULT_WEIGHTS = CostWeights()
+DEFAULT_WEIGHTS = CostConfig().weights()
+"""The default cost of everything that computes one: the chip cost."""
+PROXY_WEIGHTS = CostConfig(name="proxy").weights()
+"""The published proxy cost with its published weights."""
 
 
 class CostMaps(NamedTuple):
@@ -107,25 +107,54 @@ def _evaluator(design: Design) -> _native.CostEvaluator:
     return evaluator
 
 
-def proxy_cost(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Costs:
-    """The exact cost of `placement` (None: the design's own), the proxy or the chip cost by `weights.name`.
-
-    Example:
-        >>> round(placement.proxy_cost(placement.load("toy6")).proxy_cost, 6)
-        0.866667
+def compute_costs(
+    design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS
+) -> Costs:
+    """The exact cost of `placement` (None: the design's own); `weights.name` says which cost.
 
     Raises:
-        DesignError: a node has no place, or the placement has another number of nodes.
+        DesignError: a node has no position, or the placement has another number of nodes.
     """
     placement = checked_placement(design, placement)
     return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, *weights))
+
+
+def proxy_cost(design: Design, placement: Placement | None = None) -> Costs:
+    """The published proxy cost with its published weights; see `compute_costs`."""
+    return compute_costs(design, placement, weights=PROXY_WEIGHTS)
+
+
+def cost(design: Design, placement: Placement | None = None, *, cost: str | CostWeights = "chip") -> Costs:
+    """The exact cost of a placement.
+
+    Args:
+        design: as `load` returns it.
+        placement: None: the design's own.
+        cost: "chip" (the default of every command) or "proxy" (the published one), or weights of your own.
+
+    Example:
+        >>> round(placement.cost(placement.load("toy6"), cost="proxy").total, 6)
+        0.866667
+
+    Raises:
+        DesignError: a node has no position, or the placement has another number of nodes.
+        ConfigError: there is no such cost.
+    """
+    weights = CostConfig(name=cost).weights() if isinstance(cost, str) else cost
+    return compute_costs(design, placement, weights=weights)
+
+
+def costs_object(costs: Costs, weights: CostWeights) -> dict[str, Any]:
+    """What JSON files hold: the cost's name, its total as `cost`, then wirelength (µm) and the three components."""
+    described = costs._asdict()
+    return {"cost_name": weights.name, "cost": described.pop("total"), **described}
 
 
 def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
     """The proxy cost's density and congestion maps of `placement` (None: the design's own); raises DesignError."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
-    evaluator.evaluate(placement.x, placement.y, placement.orientation, *DEFAULT_WEIGHTS)
+    evaluator.evaluate(placement.x, placement.y, placement.orientation, *PROXY_WEIGHTS)
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
     evaluator.write_maps(*maps)
     return maps

@@ -27,7 +27,7 @@ class IncrementalCost:
         >>> design = placement.load("toy6")
         >>> cost = placement.IncrementalCost(design)
         >>> after = cost.move(int(design.placing_order[0]), x=90.0, y=30.0)
-        >>> after == placement.proxy_cost(design, cost.placement)
+        >>> after == placement.cost(design, cost.placement)
         True
     """
 

@@ -20,8 +20,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
+from placement.annealing.starts import Start
 from placement.config import NO_JUDGE
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.evaluation.flat_evaluation import FlatJudge, FlatPlaced
 from placement.evaluation.mixed_size import refine_among_cells, wire_beyond_tracks
 from placement.evaluation.portfolio import WAYS, Way, ways_of
@@ -34,8 +36,6 @@ from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report.metrics import FlatMetrics
 from placement.report.tables import make_table
-from placement.search.search import Point, SearchResult, Watch, search, search_identity
-from placement.search.starts import Start
 
 RECORD_NAME = "candidates.json"
 DETOUR = 60.0
@@ -320,7 +320,7 @@ def _find(
 
     def candidate(start: str, placement: Placement, flat: FlatPlaced, found: SearchResult | None) -> Candidate:
         seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
-        cost = proxy_cost(design, placement, weights=weights).proxy_cost
+        cost = compute_costs(design, placement, weights=weights).total
         beyond = wire_beyond_tracks(design, flat)
         wirelength, spread = flat.result.wirelength, flat.result.converged
         return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, 0.0, None, placement)
@@ -367,7 +367,7 @@ def _find_way(
     return Candidate(
         number=number,
         start=f"{result.start}{way.suffix}",
-        cost=proxy_cost(design, result.placement, weights=config.weights).proxy_cost,
+        cost=compute_costs(design, result.placement, weights=config.weights).total,
         seconds=result.seconds,
         moves=result.moves,
         flat_wirelength=0.0,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from placement.annealing.search import Point, Watch
 from placement.engine.costs import proxy_cost
 from placement.evaluation.comparison_results import Entry, comparison_table, worth, write_comparison
 from placement.evaluation.given_placement import load_placements
@@ -28,8 +29,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import find, load
 from placement.report.metrics import Metrics, measure
-from placement.search.search import Point, Watch
-from placement.training.interruption import Interruption
+from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:
     from placement.evaluation.comparison_flat import FlatChecks

@@ -80,7 +80,7 @@ class Entry(NamedTuple):
 def worth(entry: Entry) -> float:
     """What the best has least of: routed wirelength, µm, with the flat check, else the cost."""
     flat = entry.metrics.flat
-    return entry.metrics.costs.proxy_cost if flat is None else flat.routed_wirelength
+    return entry.metrics.costs.total if flat is None else flat.routed_wirelength
 
 
 def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
@@ -197,7 +197,7 @@ def write_comparison(
         )
         style.save_figure(figure, folder / "cost_over_time.png")
     best = {placer: min(_of(entries, placer), key=worth) for placer in placers}
-    shown = {placer: (entry.outcome.placement, entry.metrics.costs.proxy_cost) for placer, entry in best.items()}
+    shown = {placer: (entry.outcome.placement, entry.metrics.costs.total) for placer, entry in best.items()}
     title = f"{design.name}: placers compared"
     figure = comparison_plots.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
     style.save_figure(figure, folder / "placements.png")

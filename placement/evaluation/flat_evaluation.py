@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
+from placement.annealing.settle import settle_for_check
 from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult
 from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
@@ -21,8 +22,7 @@ from placement.netlist.importing import clusters_or_none
 from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
-from placement.search.settle import settle_for_check
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 
 class FlatPlaced(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import SearchResult, Watch, search
+from placement.annealing.starts import Start
 from placement.config import CostWeights
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.flat_evaluation import FlatPlaced
 from placement.flat.among_cells import among_cells, macros_of
 from placement.netlist.design import Design, Placement
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import SearchResult, Watch, search
-from placement.search.starts import Start
 from placement.training.mixed_size import NAME
 
 WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
@@ -37,7 +37,7 @@ def wire_beyond_tracks(design: Design, placed: FlatPlaced) -> float:
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
     unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
-    return proxy_cost(among, among.initial, weights=WEIGHTS).congestion_cost * unit
+    return compute_costs(among, among.initial, weights=WEIGHTS).congestion_cost * unit
 
 
 def refine_among_cells(

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from placement.engine.costs import proxy_cost
+from placement.annealing.flips import flip_macros
+from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import load_placement
 from placement.evaluation.settings import EvaluateConfig, JudgingSettings
@@ -19,7 +20,6 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.report.export import write_macros
 from placement.report.metrics import Metrics, json_object, measure, metrics_table
-from placement.search.flips import flip_macros
 
 
 class Found(NamedTuple):
@@ -55,12 +55,12 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         placement = place_soft_macros(design, placement, config.soft_placer)
     title = f"{design.name}: {name}"
     if config.flips:
-        cost = proxy_cost(design, placement, weights=config.weights).proxy_cost
+        cost = compute_costs(design, placement, weights=config.weights).total
         found = flip_macros(design, placement, weights=config.weights)
         placement, title = found.placement, f"{title}, {found.flipped} macros flipped"
         console.print(
             f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
-            f"{config.weights.name} cost {cost:.6f} → {found.costs.proxy_cost:.6f}"
+            f"{config.weights.name} cost {cost:.6f} → {found.costs.total:.6f}"
         )
     metrics = measure(design, placement, weights=config.weights)
     if config.flat:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine.costs import proxy_cost
+from placement.annealing.config import HOT, Budget
+from placement.annealing.search import SearchResult, Watch, search
+from placement.annealing.starts import Start, make_starts, refinement_starts
+from placement.engine.costs import compute_costs
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.config import HOT, Budget
-from placement.search.search import SearchResult, Watch, search
-from placement.search.starts import Start, make_starts, refinement_starts
 
 SAMPLING_SHARE = 0.1
 """Of the time of `policy+refine`, for drawing placements from the policy."""
@@ -72,7 +72,7 @@ def _best_of(
     number = 0
     for batch in batches:
         for placement in batch:
-            cost = proxy_cost(job.design, placement, weights=job.config.weights).proxy_cost
+            cost = compute_costs(job.design, placement, weights=job.config.weights).total
             kept.append((cost, number, placement))
             number += 1
         kept = sorted(kept, key=lambda one: one[:2])[:REFINED]
@@ -156,7 +156,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
 
 def _point(job: Job, placement: Placement, begin: float) -> tuple[float, float]:
     """CPU seconds since `begin`, and what the placement costs."""
-    cost = proxy_cost(job.design, placement, weights=job.config.weights).proxy_cost
+    cost = compute_costs(job.design, placement, weights=job.config.weights).total
     return time.process_time() - begin, cost
 
 

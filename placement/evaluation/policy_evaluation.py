@@ -133,7 +133,7 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     folder = config.folder(design, run.name)
     folder.mkdir(parents=True, exist_ok=True)
     write_evaluations(folder / "samples.csv", evaluations)
-    write_results_of(folder, lines, design)
+    write_results_of(folder, lines, design, weights)
     if config.draws_plots and (run / "metrics.csv").is_file():
         _draw_training(run, folder / "training.png", design.name, metrics)
     origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
@@ -161,7 +161,7 @@ def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None
         columns = curves.read_metrics(run / "metrics.csv")
     except curves.CurvesError as error:
         raise ConfigError(str(error)) from None
-    found = {f"found on {design}": metrics.costs.proxy_cost}
+    found = {f"found on {design}": metrics.costs.total}
     title, cost = f"training of {run.name}", metrics.weights.name
     style.save_figure(curves.plot_training(columns, title=title, baselines=found, cost=cost), path)
 

@@ -10,17 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from placement.engine.costs import Costs, CostWeights, proxy_cost
+from placement.annealing.flips import flip_macros
+from placement.annealing.settle import settle_soft_macros
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.report.tables import make_table
-from placement.search.flips import flip_macros
-from placement.search.settle import settle_soft_macros
 from placement.training.evaluator import Evaluation
-
-COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
 class PolicyResult(NamedTuple):
@@ -52,7 +50,7 @@ def policy_results(evaluations: Sequence[Evaluation], beam: Sequence[Evaluation]
     lines = [_best("greedy", "greedy", greedy), _best(f"best of {len(samples)}", "sampled", samples)]
     costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
     mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
-    deviation = float(np.std([one.proxy_cost for one in costs])) if costs else None
+    deviation = float(np.std([one.total for one in costs])) if costs else None
     lines.append(PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation))
     if beam:
         lines.append(_best(f"beam of {len(beam)}", "beam", beam))
@@ -67,7 +65,7 @@ def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResul
 
 def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Those that placed every macro, the cheapest first."""
-    found = [(one.costs.proxy_cost, number) for number, one in enumerate(evaluations) if one.costs is not None]
+    found = [(one.costs.total, number) for number, one in enumerate(evaluations) if one.costs is not None]
     return [evaluations[number] for _, number in sorted(found)]
 
 
@@ -79,10 +77,10 @@ def settled_result(
     for evaluation in finished(evaluations)[:count]:
         assert evaluation.placement is not None
         placement = settle_soft_macros(design, evaluation.placement, weights=weights)
-        found.append((proxy_cost(design, placement, weights=weights), placement))
+        found.append((compute_costs(design, placement, weights=weights), placement))
     if not found:
         return None
-    costs, placement = min(found, key=lambda one: one[0].proxy_cost)
+    costs, placement = min(found, key=lambda one: one[0].total)
     return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
 
 
@@ -90,13 +88,13 @@ def flipped_result(lines: Sequence[PolicyResult], design: Design, weights: CostW
     """Mirrors the macros of every line's placement; the cheapest result."""
     whole = [(line, line.placement) for line in lines if line.placement is not None]
     found = [(line, flip_macros(design, placement, weights=weights)) for line, placement in whole]
-    line, best = min(found, key=lambda one: one[1].costs.proxy_cost)
+    line, best = min(found, key=lambda one: one[1].costs.total)
     return PolicyResult(f"flipped {line.key}", "flipped", best.costs, placement=best.placement, flipped=best.flipped)
 
 
 def cheapest(lines: Sequence[PolicyResult], design: Design) -> PolicyResult:
     """The line of the cheapest placement; raises DesignError if there is none."""
-    found = [(line.costs.proxy_cost, index) for index, line in enumerate(lines) if line.costs and line.placement]
+    found = [(line.costs.total, index) for index, line in enumerate(lines) if line.costs and line.placement]
     if not found:
         raise no_placement(design, sum(line.dead_ends or 0 for line in lines))
     return lines[min(found)[1]]
@@ -110,11 +108,12 @@ def no_placement(design: Design, episodes: int) -> DesignError:
     )
 
 
-def results_table(lines: Sequence[PolicyResult], title: str, cost: str = "proxy") -> Table:
+def results_table(lines: Sequence[PolicyResult], title: str, cost: str = DEFAULT_WEIGHTS.name) -> Table:
     """The lines, with the dead ends of each; `cost` is the name of the cost."""
     rows = []
     for line in lines:
-        cells = ["–" if line.costs is None else f"{getattr(line.costs, name):.6f}" for name in COSTS]
+        values = [None] * 4 if line.costs is None else [line.costs.total, *line.costs[1:4]]
+        cells = ["–" if value is None else f"{value:.6f}" for value in values]
         rows.append([line.name, *cells, "" if line.dead_ends is None else str(line.dead_ends)])
     spreads = [line.deviation for line in lines if line.deviation is not None]
     notes = [f"standard deviation of the samples' {cost} cost {spread:.6f}" for spread in spreads]
@@ -123,7 +122,7 @@ def results_table(lines: Sequence[PolicyResult], title: str, cost: str = "proxy"
     return make_table(columns, rows, title=title, caption="\n".join(notes) or None)
 
 
-def write_results_of(folder: Path, lines: Sequence[PolicyResult], design: Design) -> None:
+def write_results_of(folder: Path, lines: Sequence[PolicyResult], design: Design, weights: CostWeights) -> None:
     """Writes the lines to `lines.json`, and each placement to a file of its key, such as `greedy.plc`."""
     described = []
     for line in lines:
@@ -131,7 +130,7 @@ def write_results_of(folder: Path, lines: Sequence[PolicyResult], design: Design
         if line.placement is not None:
             file = f"{line.key}.plc"
             write_placement(folder / file, design, line.placement, comments=[f"{design.name}: {line.name}"])
-        costs = None if line.costs is None else line.costs._asdict()
+        costs = None if line.costs is None else costs_object(line.costs, weights)
         about = {"name": line.name, "key": line.key, "dead_ends": line.dead_ends, "macros_flipped": line.flipped}
         described.append({**about, "file": file, "costs": costs})
     write_whole(folder / "lines.json", json.dumps(described, indent=2) + "\n")

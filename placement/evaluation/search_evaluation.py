@@ -12,6 +12,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.legaliser import legalise
+from placement.annealing.search import SearchResult, Watch, search
+from placement.annealing.starts import Start, legal, refinement_starts
 from placement.evaluation.given_placement import has_macro_places, load_placement
 from placement.evaluation.placement_evaluation import Found, check_out, write_results
 from placement.evaluation.progress_bar import progress_bars
@@ -22,11 +26,7 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.report.tables import make_table
-from placement.search.config import AnnealConfig
-from placement.search.legaliser import legalise
-from placement.search.search import SearchResult, Watch, search
-from placement.search.starts import Start, legal, refinement_starts
-from placement.training.interruption import Interruption
+from placement.utils.interruption import Interruption
 
 STOPPED = "stopped before its time was spent; the same command goes on from here"
 MOST_SAMPLES = 4

@@ -9,8 +9,8 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
+from placement.annealing.config import AnnealConfig, Budget
 from placement.config import (
-    CHIP_COST,
     COSTS,
     NO_JUDGE,
     Amount,
@@ -26,7 +26,6 @@ from placement.config import (
 )
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
-from placement.search.config import AnnealConfig, Budget
 
 DEFAULT_COST = CostConfig()
 TRAINED = "trained"
@@ -154,7 +153,7 @@ class AnnealSettings(CheckpointSettings):
 class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
-    cost: CostConfig = CHIP_COST
+    cost: CostConfig = DEFAULT_COST
     method: Literal["refine", "anneal", "mixed_size", "portfolio"] | None = None
     placement: str | None = None
     moves: Count | None = None

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from placement.annealing.settle import settle_for_check
 from placement.config import ConfigError
 from placement.judge.ensemble import Ensemble, read
 from placement.judge.geometry import Viewer
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder
-from placement.search.settle import settle_for_check
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 SHIPPED = "base"
 """The name of the judge that comes with the project, `judges/base.npz`."""

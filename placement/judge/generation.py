@@ -31,7 +31,7 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import write_design
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
-from placement.training.interruption import Interruption
+from placement.utils.interruption import Interruption
 
 POLL_SECONDS = 0.5
 """Between two looks at the workers."""

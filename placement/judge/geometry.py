@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine.costs import CostWeights, checked_placement, proxy_cost
+from placement.engine.costs import CostWeights, checked_placement, compute_costs
 from placement.flat.core import Core
 from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.flat.routable import FULLEST
@@ -184,8 +184,8 @@ class Viewer:
         excess: Sequence[np.ndarray],
     ) -> np.ndarray:
         """[B, 10]: `PARTS`; lengths and excess first of the annealed soft macros, then of the spread ones."""
-        chip = [proxy_cost(self.design, placement, weights=self.CHIP) for placement in placed]
-        proxy = [proxy_cost(self.design, placement, weights=self.PROXY) for placement in placed]
+        chip = [compute_costs(self.design, placement, weights=self.CHIP) for placement in placed]
+        proxy = [compute_costs(self.design, placement, weights=self.PROXY) for placement in placed]
         columns = [
             *(np.log((one.sum(-1) / self.scale) @ self.weight) for one in lengths),
             np.log([one.routed_wirelength / (self.scale * self._wires.num_nets) for one in routes]),

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.starts import make_starts
 from placement.engine.costs import proxy_cost
 from placement.flat.before_clustering import place_together
 from placement.netlist.design import Design
@@ -17,8 +19,6 @@ from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.importing import ImportedDesign, import_design
-from placement.search.config import AnnealConfig
-from placement.search.starts import make_starts
 
 ATTEMPTS = 20
 """Draws whose macros do not fit the core are drawn anew, at most so often."""

@@ -18,8 +18,8 @@ from placement.judge.geometry import PARTS
 from placement.judge.reading import read_examples
 from placement.judge.settings import RankConfig
 from placement.report.tables import make_table
-from placement.training.compilation import keep_compilations
-from placement.training.interruption import Interruption
+from placement.utils.compilation import keep_compilations
+from placement.utils.interruption import Interruption
 
 LEAST = 4
 """Placements of the best quarter, at least."""

@@ -16,13 +16,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.judge.dataset import read_samples
 from placement.judge.examples import Example, Targets
 from placement.judge.geometry import Viewer, resized
 from placement.judge.processes import process_lost, submit_all
 from placement.netlist.errors import DesignError
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 _DOES = "reads the data"
 DEADLINE = 3600.0
@@ -69,8 +69,8 @@ def read_example(folder: Path) -> Example | None:
             overflow=np.sqrt([one.overflow for one in truth]).astype(np.float32),
             maps=np.log1p(maps).astype(np.float32),
         ),
-        chip=np.array([proxy_cost(design, one, weights=viewer.CHIP).proxy_cost for one in placements]),
-        proxy=np.array([proxy_cost(design, one, weights=viewer.PROXY).proxy_cost for one in placements]),
+        chip=np.array([compute_costs(design, one, weights=viewer.CHIP).total for one in placements]),
+        proxy=np.array([compute_costs(design, one, weights=viewer.PROXY).total for one in placements]),
         flat=np.array([one.flat_wirelength for one in truth]),
         seconds=seconds,
     )

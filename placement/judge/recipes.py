@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import search
+from placement.annealing.starts import make_starts
 from placement.config import CostWeights
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import search
-from placement.search.starts import make_starts
 
 LEAST_MOVES = 1000
 """Of a search."""

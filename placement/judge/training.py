@@ -25,8 +25,8 @@ from placement.judge.reading import read_examples
 from placement.judge.ridge import fit_ridge, ridge_level
 from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import check_output_file
-from placement.training.compilation import keep_compilations
-from placement.training.interruption import Interruption
+from placement.utils.compilation import keep_compilations
+from placement.utils.interruption import Interruption
 
 ROWS = 4
 """A step's placements are a multiple of it."""

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.settle import settle_for_check
 from placement.flat.full_check import FlatChecker
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.importing import clusters_or_none
-from placement.search.settle import settle_for_check
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 
 class Truth(NamedTuple):

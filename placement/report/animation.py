@@ -59,7 +59,7 @@ def save_episode(
     order = design.placing_order if order is None else np.asarray(order)
     costs = measure(design, placement, weights=weights).costs
     ending = (
-        f"{weights.name} cost {costs.proxy_cost:.4f}: wirelength {costs.wirelength_cost:.4f}, "
+        f"{weights.name} cost {costs.total:.4f}: wirelength {costs.wirelength_cost:.4f}, "
         f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
     )
     drawn = _EpisodeFigure(design, placement, title or design.name)

@@ -19,13 +19,13 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from placement.report import style
 
 PARTS = {
-    "proxy_cost_mean": "{} cost",
+    "cost_mean": "{} cost",
     "wirelength_cost_mean": "wirelength cost",
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
 }
 LEFT = 0.8  # inches
-REQUIRED = ("episodes", "proxy_cost_mean", "proxy_cost_best")
+REQUIRED = ("episodes", "cost_mean", "cost_best")
 
 Columns = dict[str, np.ndarray]
 
@@ -66,7 +66,7 @@ def _number(text: str | None, path: object, line: int, name: str) -> float:
 
 def best_so_far(columns: Columns) -> np.ndarray:
     """float64 [I]: the lowest proxy cost found up to each iteration; NaN before the first."""
-    return np.fmin.accumulate(columns["proxy_cost_best"])
+    return np.fmin.accumulate(columns["cost_best"])
 
 
 def plot_training(
@@ -99,7 +99,7 @@ def plot_training(
 
 def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
     """The greedy policy's cost at the iterations that it was evaluated after."""
-    values = columns.get("greedy_proxy_cost")
+    values = columns.get("greedy_cost")
     if values is not None and np.isfinite(values).any():
         shown = np.isfinite(values)
         look = {"color": style.GREEN, "marker": "D", "markersize": 4.5, "linestyle": "none"}
@@ -108,7 +108,7 @@ def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
 
 def _summary(columns: Columns, cost: str) -> str:
     """How long the run was and what came of it, in a line."""
-    mean = columns["proxy_cost_mean"]
+    mean = columns["cost_mean"]
     mean = mean[np.isfinite(mean)]
     change = f"; mean {cost} cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
     best = best_so_far(columns)[-1]

@@ -18,8 +18,9 @@ from placement.engine.costs import (
     CostWeights,
     Legality,
     Violations,
+    compute_costs,
+    costs_object,
     legality,
-    proxy_cost,
     violations,
 )
 from placement.flat.problem import FULLEST
@@ -108,7 +109,7 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
     area = netlist.width * netlist.height
     hard_area = float(area[netlist.hard].sum())
     return Metrics(
-        costs=proxy_cost(design, placement, weights=weights),
+        costs=compute_costs(design, placement, weights=weights),
         weights=weights,
         legality=legality(design, placement),
         violations=violations(design, placement),
@@ -123,17 +124,15 @@ def measure(design: Design, placement: Placement | None = None, *, weights: Cost
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
-    """What programs read: the name of the cost, wirelength (µm), the four costs, overlaps, outside.
+    """What programs read: the cost's name, the cost, wirelength (µm), the cost's components, overlaps, outside.
 
-    `proxy_cost` is the weighted sum of the three parts, whichever cost it is. Where the design has constraints, how
-    often each kind is broken, too; what the flat check found, where it was run.
+    Where the design has constraints, how often each kind is broken, too; what the flat check found, where it was run.
     """
     broken = metrics.violations._asdict()
     keys = VIOLATION_KEYS if metrics.is_constrained else {}
     flat = {} if metrics.flat is None else metrics.flat._asdict()
     return {
-        "cost": metrics.weights.name,
-        **metrics.costs._asdict(),
+        **costs_object(metrics.costs, metrics.weights),
         **metrics.legality._asdict(),
         **{key: broken[field] for key, field in keys.items()},
         **flat,
@@ -157,7 +156,7 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_row("density cost", f"{costs.density_cost:.6f}", f"weight {metrics.weights.density:g}")
     table.add_row("congestion cost", f"{costs.congestion_cost:.6f}", f"weight {metrics.weights.congestion:g}")
     table.add_row(
-        f"{metrics.weights.name} cost", f"{costs.proxy_cost:.6f}", "their weighted sum", style="bold", end_section=True
+        f"{metrics.weights.name} cost", f"{costs.total:.6f}", "their weighted sum", style="bold", end_section=True
     )
     table.add_row("overlaps", str(metrics.legality.overlaps), "pairs of hard macros", style=_alarm(metrics, "overlaps"))
     table.add_row("outside", str(metrics.legality.outside), "hard macros off canvas", style=_alarm(metrics, "outside"))

@@ -66,7 +66,7 @@ def costs_line(metrics: Metrics) -> str:
         f"{weights.density:g} · {costs.density_cost:.4f} density",
         f"{weights.congestion:g} · {costs.congestion_cost:.4f} congestion",
     )
-    return f"{weights.name} cost {costs.proxy_cost:.4f} = {' + '.join(parts)}"
+    return f"{weights.name} cost {costs.total:.4f} = {' + '.join(parts)}"
 
 
 def _mark_faults(figure: Figure, metrics: Metrics) -> None:

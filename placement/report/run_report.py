@@ -28,8 +28,8 @@ SUMMARY = {
     "episodes": "episodes",
     "steps": "steps",
     "seconds": "seconds",
-    "proxy_cost_mean": "{} cost, mean of the episodes",
-    "proxy_cost_best": "{} cost, best of the episodes",
+    "cost_mean": "{} cost, mean of the episodes",
+    "cost_best": "{} cost, best of the episodes",
     "wirelength_cost_mean": "wirelength cost, mean",
     "density_cost_mean": "density cost, mean",
     "congestion_cost_mean": "congestion cost, mean",
@@ -38,7 +38,7 @@ SUMMARY = {
 }
 DRAWN = 8
 """Designs whose best placements are drawn; a film of each takes a second or two, and a page of dozens nobody reads."""
-COSTS = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
+COSTS = ("cost", "wirelength_cost", "density_cost", "congestion_cost")
 
 
 def write_report(

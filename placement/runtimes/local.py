@@ -20,24 +20,24 @@ from placement.replay.factory import make_replay
 from placement.training import run_record
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
-from placement.training.compilation import keep_compilations
 from placement.training.designs import load_designs, steps
-from placement.training.disk import checked_room
 from placement.training.episode_schedule import EpisodeSchedule
 from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
 from placement.training.inference import CentralInference, Inference, LocalInference
-from placement.training.interruption import Interruption
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.progress import TrainingProgress, make_progress
 from placement.training.run import complete, restore
 from placement.training.run_folder import working_folder
 from placement.training.run_result import RunResult
 from placement.training.saving import Saver
-from placement.training.seeds import SeedRole, role_key, role_seed
-from placement.training.supervisor import Supervisor
 from placement.training.teacher import make_teacher
 from placement.training.trained_run import Parameters, initial_parameters
+from placement.utils.compilation import keep_compilations
+from placement.utils.disk import checked_room
+from placement.utils.interruption import Interruption
+from placement.utils.seeds import SeedRole, role_key, role_seed
+from placement.utils.supervisor import Supervisor
 
 
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> RunResult:

@@ -140,7 +140,7 @@ class Actor:
     def _report(self, env: int, costs: np.ndarray, origin: str) -> None:
         design, best = self._pool.config.design_of_env[env], self._context.best
         found = Costs(*(float(cost) for cost in costs))
-        if best is not None and found.proxy_cost < best.limit(design):
+        if best is not None and found.total < best.limit(design):
             best.report(design, found, self._pool.placement(env), origin=origin)
 
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
+from placement.annealing.flips import Flipped, flip_macros
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report import best_history
-from placement.search.flips import Flipped, flip_macros
 
 _log = logging.getLogger(__name__)
 FIELDS = ("x", "y", "orientation", "placed")
@@ -55,13 +55,13 @@ class BestTracker:
     def limit(self, design: int) -> float:
         """The proxy cost below which a placement is worth reporting; infinite while there is none."""
         with self._lock:
-            return self._best[design].costs.proxy_cost if design in self._best else math.inf
+            return self._best[design].costs.total if design in self._best else math.inf
 
     def report(self, design: int, costs: Costs, placement: Placement, *, origin: str) -> bool:
         """Keeps the placement if it is cheaper than the best of design number `design`; returns whether it was."""
         with self._lock:
             known = self._best.get(design)
-            if known is not None and costs.proxy_cost >= known.costs.proxy_cost:
+            if known is not None and costs.total >= known.costs.total:
                 return False
             self._best[design] = Best(costs, placement, origin)
             self._unwritten.add(design)
@@ -80,7 +80,7 @@ class BestTracker:
     def costs(self) -> list[float]:
         """The best costs of the designs that have one, in the designs' order."""
         with self._lock:
-            return [self._best[design].costs.proxy_cost for design in sorted(self._best)]
+            return [self._best[design].costs.total for design in sorted(self._best)]
 
     def write(self, folder: Path, *, iteration: int) -> None:
         """Writes what is better than at the last call: `best.plc` (`best-<design>.plc` of several) and `best.json`.
@@ -93,8 +93,8 @@ class BestTracker:
         for index in unwritten:
             design, found = self._designs[index], best[index]
             name = self.file_name(index)
-            _write(folder / name, design, found)
-            _write(best_history.next_path(folder, name, iteration), design, found)
+            _write(folder / name, design, found, self.weights)
+            _write(best_history.next_path(folder, name, iteration), design, found, self.weights)
         if unwritten:
             content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
             write_whole(folder / "best.json", json.dumps(content, indent=2) + "\n")
@@ -108,7 +108,7 @@ class BestTracker:
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
 
     def _entry(self, index: int, found: Best) -> dict[str, Any]:
-        return {"file": self.file_name(index), "origin": found.origin, **found.costs._asdict()}
+        return {"file": self.file_name(index), "origin": found.origin, **costs_object(found.costs, self.weights)}
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
         """Mirrors the best placements' macros where that is cheaper, and writes that to files of its own.
@@ -123,7 +123,7 @@ class BestTracker:
             flipped = flip_macros(design, found.placement, weights=self.weights)
             path = folder / self.file_name(index).replace("best", "best_flipped", 1)
             origin = f"{found.origin}, {flipped.flipped} macros flipped"
-            _write(path, design, Best(flipped.costs, flipped.placement, origin))
+            _write(path, design, Best(flipped.costs, flipped.placement, origin), self.weights)
             result.append((path, flipped))
         return result
 
@@ -156,7 +156,7 @@ class BestTracker:
                 continue
             try:
                 _, placement = read_placement(path, design.netlist)
-                costs = proxy_cost(design, placement, weights=self.weights)
+                costs = compute_costs(design, placement, weights=self.weights)
             except DesignError as error:
                 _log.warning("%s is not taken as the best placement so far: %s", path, error)
                 continue
@@ -170,6 +170,6 @@ def _to_arrays(design: Design, best: Best | None) -> dict[str, np.ndarray]:
     return {"costs": costs, **{field: getattr(placement, field) for field in FIELDS}}
 
 
-def _write(path: Path, design: Design, best: Best) -> None:
-    comments = (f"Proxy cost : {best.costs.proxy_cost:.9f}", f"Found by : {best.origin}")
+def _write(path: Path, design: Design, best: Best, weights: CostWeights) -> None:
+    comments = (f"{weights.name.capitalize()} cost : {best.costs.total:.9f}", f"Found by : {best.origin}")
     write_placement(path, design, best.placement, comments=comments)

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from placement.training.disk import checked_room
+from placement.utils.disk import checked_room
 
 _log = logging.getLogger(__name__)
 FORMAT = 2

@@ -76,8 +76,8 @@ class EpisodeVerifier:
             found = self.placement(episode)
         except IllegalAction as error:
             return str(error)
-        if found is None or not math.isclose(found[0].proxy_cost, said, rel_tol=COST_TOLERANCE):
-            return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].proxy_cost}"
+        if found is None or not math.isclose(found[0].total, said, rel_tol=COST_TOLERANCE):
+            return f"says that it costs {said:.9g}, but costs {'nothing' if found is None else found[0].total}"
         actor, count = int(episode.identity[0]) >> INCARNATION_BITS, int(episode.identity[1])
         who = "greedy evaluation" if is_evaluation(episode) else f"actor {actor}, episode {count}"
         origin = f"{who}, parameters of iteration {iteration}"

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from placement.annealing.config import MOVES, AnnealConfig, Budget
+from placement.annealing.search import search
+from placement.annealing.starts import Start
 from placement.config import EnvConfig, ExpertConfig
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design, Placement
 from placement.ppo.elites import Elites
 from placement.ppo.trajectory import Episode, signature
-from placement.search.config import MOVES, AnnealConfig, Budget
-from placement.search.search import search
-from placement.search.starts import Start
 
 EXCHANGES = ("hard_swap", "hard_permute", "hard_roll")
 """Moves that keep macros of equal size on the grid."""

@@ -17,17 +17,17 @@ from placement.ppo.learner import Learner
 from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
-from placement.training.disk import checked_room
 from placement.training.divergence import Diverged, SkippedSteps
 from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
 from placement.training.input_pipeline import Batch, InputPipeline
-from placement.training.interruption import Interrupted, Interruption
 from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
-from placement.training.supervisor import Supervisor
 from placement.training.teacher import Teacher
+from placement.utils.disk import checked_room
+from placement.utils.interruption import Interrupted, Interruption
+from placement.utils.supervisor import Supervisor
 
 LOST_ITERATIONS = 5
 """With dead ends alone, after which the run says what to try."""
@@ -247,8 +247,8 @@ class LearnerLoop:
                 origin = f"{'greedy' if found.greedy else 'sampled'} evaluation, parameters of iteration {iteration}"
                 parts.best.report(found.design, found.costs, found.placement, origin=origin)
             if found.greedy:
-                costs.append(math.nan if found.costs is None else found.costs.proxy_cost)
-        return {"greedy_proxy_cost": sum(costs) / len(costs)} if costs else {}
+                costs.append(math.nan if found.costs is None else found.costs.total)
+        return {"greedy_cost": sum(costs) / len(costs)} if costs else {}
 
     def _capture(self, counters: Counters) -> TrainingState:
         learner = self.parts.learner

@@ -31,7 +31,7 @@ Row = Mapping[str, float]
 def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
     """What an iteration's episodes say: costs (of those that placed everything), dead ends, length, staleness.
 
-    Where there are several designs, `design<number>_proxy_cost_mean` tells them apart, numbered as in the settings.
+    Where there are several designs, `design<number>_cost_mean` tells them apart, numbered as in the settings.
 
     Args:
         episodes: that the iteration learned from; at least one.
@@ -39,14 +39,15 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
     """
     costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
     row: dict[str, float] = {"reward_mean": float(np.mean([episode.reward for episode in episodes]))}
-    for position, name in enumerate(Costs._fields):
+    for position, field in enumerate(Costs._fields):
+        name = "cost" if field == "total" else field
         values = costs[:, position] if len(costs) else np.array([math.nan])
         row[f"{name}_mean"], row[f"{name}_std"] = float(values.mean()), float(values.std())
         row[f"{name}_best"] = float(values.min())
     designs = np.array([int(episode.design) for episode in episodes])
     for which in np.unique(designs) if designs.any() else ():
         mine = [one.costs[4] for one in episodes if one.design == which and not one.dead_end]
-        row[f"design{which}_proxy_cost_mean"] = float(np.mean(mine)) if mine else math.nan
+        row[f"design{which}_cost_mean"] = float(np.mean(mine)) if mine else math.nan
     staleness = version - np.array([episode.version for episode in episodes])
     row["dead_ends"] = float(sum(bool(episode.dead_end) for episode in episodes))
     row["staleness_mean"], row["staleness_max"] = float(staleness.mean()), float(staleness.max())

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.flips import flip_macros
+from placement.annealing.starts import Start, legal
 from placement.config import CostWeights
 from placement.engine.soft import place_soft_macros
 from placement.flat.from_clusters import clustered_nodes, core_of, macros_from_flat
@@ -17,10 +20,7 @@ from placement.netlist.feasibility import ready
 from placement.netlist.load import find
 from placement.netlist.straps import DENSITY
 from placement.netlist.user_placement import read_imported_flat
-from placement.search.config import AnnealConfig
-from placement.search.flips import flip_macros
-from placement.search.starts import Start, legal
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)

@@ -82,7 +82,7 @@ class PlainProgress:
         parts = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in PARTS.items())
         self.note(
             f"iteration {int(row['iteration'])}/{self._iterations} · {int(row['episodes'])} episodes · "
-            f"{self._cost} cost {_cost(row, 'proxy_cost_mean')}, best {_cost(row, 'best_so_far')} ({parts}) · "
+            f"{self._cost} cost {_cost(row, 'cost_mean')}, best {_cost(row, 'best_so_far')} ({parts}) · "
             f"{_number(row, 'steps_per_second')} steps/s · {clock(row['seconds'])}, "
             f"{clock(self._remaining.seconds(row))} left"
         )
@@ -151,9 +151,9 @@ class LiveProgress:
         table.add_column("sampled episodes")
         for title in ("first mean", "mean", "best"):
             table.add_column(title, justify="right")
-        for name, title in {"proxy_cost": f"{self._cost} cost", **PARTS}.items():
+        for name, title in {"cost": f"{self._cost} cost", **PARTS}.items():
             first = _cost(self._first, f"{name}_mean")
-            style = "bold" if name == "proxy_cost" else ""
+            style = "bold" if name == "cost" else ""
             table.add_row(title, first, _cost(row, f"{name}_mean"), _cost(row, f"{name}_best"), style=style)
         return table
 

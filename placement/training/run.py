@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from placement.training.best import BestTracker
-from placement.training.interruption import Interrupted
 from placement.training.learner_loop import LearnerLoop
 from placement.training.progress import ProgressSink
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.saving import Counters, Saver
-from placement.training.supervisor import WorkerStuck
 from placement.training.trained_run import Parameters
+from placement.utils.interruption import Interrupted
+from placement.utils.supervisor import WorkerStuck
 
 _log = logging.getLogger(__name__)
 STOP_SECONDS = 30.0
@@ -62,7 +62,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> RunResult:
     for file, cost in zip(ended.best_files, loop.parts.best.costs(), strict=True):
         note(f"best placement: {file} ({name} cost {cost:.4f})")
     for path, flipped in loop.parts.best.write_flipped(ended.run_dir) if flips and not interrupted else ():
-        cost = flipped.costs.proxy_cost
+        cost = flipped.costs.total
         note(f"the same, {flipped.flipped} macros flipped: {path} ({name} cost {cost:.4f})")
     note(f"run folder: {ended.run_dir}")
     return ended
@@ -78,7 +78,7 @@ def result(loop: LearnerLoop, *, interrupted: bool) -> RunResult:
         episodes=counters.episodes,
         seconds=counters.seconds,
         best_cost=best.mean_cost(),
-        mean_cost=loop.last.get("proxy_cost_mean", float("nan")),
+        mean_cost=loop.last.get("cost_mean", float("nan")),
         best_files=best.files(loop.folder),
         interrupted=interrupted,
     )

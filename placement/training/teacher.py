@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from placement.annealing.config import AnnealConfig
 from placement.config import EnvConfig, TrainConfig
 from placement.engine.pool import make_pool
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.ppo.trajectory import Episode
-from placement.search.config import AnnealConfig
 from placement.training.expert import onto_grid
 from placement.training.mixed_size import mixed_size_start
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from placement.annealing.legaliser import legalise
 from placement.cli.main import main
 from placement.engine.costs import legality, violations
 from placement.engine.pool import make_pool
@@ -22,7 +23,6 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
-from placement.search.legaliser import legalise
 from placement.training.expert import onto_grid
 from tests.support.constrained_designs import constrained
 

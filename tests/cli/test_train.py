@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.config import CHIP_COST
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from tests.support.command import run_here
@@ -62,8 +61,8 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
     design = load("toy6")
     _, placement = read_placement(run_dir / "best.plc", design.netlist)
     best = json.loads((run_dir / "best.json").read_text())["toy6"]
-    cost = proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost
-    assert cost == pytest.approx(best["proxy_cost"], rel=1e-12)
+    cost = compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total
+    assert cost == pytest.approx(best["cost"], rel=1e-12)
     assert legality(design, placement) == (0, 0)
     for file in ("plots/training.png", "plots/placement.png", "report.html", "config.yaml", "versions.json"):
         assert (run_dir / file).stat().st_size > 0, file

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.annealing.annealer import Annealer
+from placement.annealing.config import AnnealConfig
+from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
-from placement.search.annealer import Annealer
-from placement.search.config import AnnealConfig
 from tests.support.chip_oracle import chip_costs
 from tests.support.designs import Net, Node, build, random_design, random_placement, square_canvas
 
@@ -44,7 +44,7 @@ def test_the_engine_agrees_with_the_definition(
     design = _with_room_kept(design_seed, straps, halo)
     placement = random_placement(design, seed, spill=spill)
     expected = chip_costs(design, placement, CHIP[:3])
-    assert proxy_cost(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert compute_costs(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -62,7 +62,7 @@ def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int, straps: flo
         else:
             place = generator.uniform(-0.1, 1.1, 2) * (design.canvas.width, design.canvas.height)
             cost.move(node, float(place[0]), float(place[1]))
-        assert cost.costs == proxy_cost(design, cost.placement, weights=CHIP)
+        assert cost.costs == compute_costs(design, cost.placement, weights=CHIP)
         if generator.random() < 0.4:
             assert cost.undo() == before
         else:
@@ -80,7 +80,7 @@ def _stack(distance: float) -> Design:
 
 
 def test_clusters_upon_each_other_cost_the_way_apart() -> None:
-    costs = [proxy_cost(_stack(distance), weights=CHIP).density_cost for distance in (0.0, 5.0, 10.0)]
+    costs = [compute_costs(_stack(distance), weights=CHIP).density_cost for distance in (0.0, 5.0, 10.0)]
     assert costs[0] > costs[1] > 1e-6 > costs[2]
     # One gcell's area goes half a gcell's side: 100 µm² · 5 µm · 2 pins / 200 µm², over 80 µm.
     assert costs[0] == pytest.approx(5.0 / 80.0)
@@ -103,7 +103,7 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
     constraints = dataclasses.replace(design.constraints, halo=halos)
     design = dataclasses.replace(design, straps=straps, constraints=constraints)
     # Of 100 µm² the rest goes 5 µm, half a gcell · 2 pins / 200 µm², over 80 µm.
-    assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
+    assert compute_costs(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
 
 
 @pytest.mark.parametrize(("clusters", "beyond"), [(22, 0.0), (24, 24 / 0.7 - 32)])
@@ -142,7 +142,7 @@ def _density_of_a_crowd(clusters: int, gcells: int, blocks: int = 1) -> float:
             for i in range(clusters)
         ]
     design = build("crowd", square_canvas(gcells, gcells), nodes, [Net([("s0-0", 0.0, 0.0), ("s0-1", 0.0, 0.0)])])
-    return proxy_cost(dataclasses.replace(design, straps=0.0), weights=CHIP).density_cost
+    return compute_costs(dataclasses.replace(design, straps=0.0), weights=CHIP).density_cost
 
 
 def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
@@ -168,8 +168,8 @@ def test_stacked_clusters_go_apart() -> None:
     annealer = Annealer(design, design.initial, config=AnnealConfig(), weights=weights)
     before = annealer.costs.density_cost
     annealer.run(20_000, 0.0)
-    costs = proxy_cost(design, annealer.best, weights=weights)
-    assert costs.proxy_cost == annealer.best_cost
+    costs = compute_costs(design, annealer.best, weights=weights)
+    assert costs.total == annealer.best_cost
     assert costs.density_cost < 0.02 * before
 
 
@@ -186,8 +186,8 @@ def test_wire_over_macros_without_tracks_costs() -> None:
     design = build("over", canvas, nodes, [Net([("left", 0.0, 0.0), ("right", 0.0, 0.0)])])
     beside = design.initial.moved(np.array([2]), np.array([15.0]), np.array([35.0]))
     # Ten µm of wire stand in the macro's gcell, which has no track.
-    assert proxy_cost(design, weights=CHIP).congestion_cost == pytest.approx(10.0 / 80.0)
-    assert proxy_cost(design, beside, weights=CHIP).congestion_cost == 0.0
+    assert compute_costs(design, weights=CHIP).congestion_cost == pytest.approx(10.0 / 80.0)
+    assert compute_costs(design, beside, weights=CHIP).congestion_cost == 0.0
 
 
 @pytest.mark.parametrize(("width", "cut"), [(6.0, 1.0), (4.0, 0.8), (0.0, 0.0)])
@@ -201,7 +201,7 @@ def test_a_channel_beside_a_macro_is_no_way_across(width: float, cut: float) -> 
     design = build(
         "channel", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [Net([("left", 0, 0), ("right", 0, 0)])]
     )
-    assert proxy_cost(design, weights=CHIP).congestion_cost == pytest.approx(cut * 10.0 / 80.0)
+    assert compute_costs(design, weights=CHIP).congestion_cost == pytest.approx(cut * 10.0 / 80.0)
 
 
 def test_a_net_of_very_many_pins_needs_more_wire_than_one_of_fifty() -> None:
@@ -210,11 +210,11 @@ def test_a_net_of_very_many_pins_needs_more_wire_than_one_of_fifty() -> None:
         nodes = [Node(f"p{i}", NodeKind.PORT, 40.0 * i / (count - 1), 15.0) for i in range(count)]
         net = Net([(node.name, 0.0, 0.0) for node in nodes])
         design = build("wide", dataclasses.replace(square_canvas(4, 4), **tracks), nodes, [net])
-        return proxy_cost(design, weights=CHIP).congestion_cost
+        return compute_costs(design, weights=CHIP).congestion_cost
 
     assert excess(200) == pytest.approx(2 * excess(50), rel=1e-6)
 
 
 def test_the_name_of_a_cost_is_checked() -> None:
     with pytest.raises(ValueError, match="cost 'silicon' must be proxy or chip"):
-        proxy_cost(_stack(0.0), weights=CostWeights(name="silicon"))
+        compute_costs(_stack(0.0), weights=CostWeights(name="silicon"))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement.engine.costs import Costs, CostWeights, proxy_cost
+from placement.engine.costs import Costs, CostWeights, compute_costs, proxy_cost
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
@@ -29,7 +29,7 @@ def movable(design: Design, *kinds: NodeKind) -> list[int]:
 
 def assert_exact(cost: IncrementalCost, design: Design, costs: Costs) -> None:
     assert cost.costs == costs
-    assert costs == proxy_cost(design, cost.placement, weights=WEIGHTS)
+    assert costs == compute_costs(design, cost.placement, weights=WEIGHTS)
 
 
 def random_step(cost: IncrementalCost, design: Design, generator: np.random.Generator) -> Costs:

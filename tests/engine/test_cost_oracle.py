@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement.engine.costs import CostWeights, cost_maps, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs, cost_maps, proxy_cost
 from placement.netlist.design import Design, Placement
 from tests.support import oracle
 from tests.support.designs import four_macros, random_design, random_placement
@@ -16,7 +16,7 @@ from tests.support.designs import four_macros, random_design, random_placement
 def assert_agrees(design: Design, placement: Placement) -> None:
     weights = CostWeights(1.0, 0.7, 0.3)
     expected = oracle.costs(design, placement, weights[:3])
-    assert proxy_cost(design, placement, weights=weights) == pytest.approx(expected, rel=1e-11, abs=1e-13)
+    assert compute_costs(design, placement, weights=weights) == pytest.approx(expected, rel=1e-11, abs=1e-13)
     for found, wanted in zip(cost_maps(design, placement), oracle.maps(design, placement), strict=True):
         np.testing.assert_allclose(found, np.array(wanted), rtol=1e-11, atol=1e-12)
 

@@ -82,7 +82,7 @@ def test_the_end_tells_the_cost_and_its_parts() -> None:
     assert all("costs" not in step[5] for step in seen[1:-1])
     costs = proxy_cost(env.design, env.placement)
     assert seen[-1][5]["costs"] == dict(zip(Costs._fields, costs, strict=True))
-    assert seen[-1][2] == np.float32(-costs.proxy_cost)
+    assert seen[-1][2] == np.float32(-costs.total)
     assert legality(env.design, env.placement) == (0, 0)
 
 

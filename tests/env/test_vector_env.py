@@ -101,7 +101,7 @@ def test_it_can_be_made_by_id_and_wrapped() -> None:
     for _ in range(3):
         result = wrapped.step(envs.action_space.sample())
     assert result[2].all()
-    expected = [-proxy_cost(four_macros(), envs.unwrapped.pool.placement(env)).proxy_cost for env in range(2)]
+    expected = [-proxy_cost(four_macros(), envs.unwrapped.pool.placement(env)).total for env in range(2)]
     np.testing.assert_allclose(result[4]["episode"]["r"], expected, rtol=1e-6)
     wrapped.close()
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from placement.annealing.search import search_identity
 from placement.cli.main import main
 from placement.config import CostConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.evaluation import candidates
 from placement.evaluation.candidates import Candidate, candidates_table, find_best, ranked
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
-from placement.search.search import search_identity
 
 WORDS = ["cost=chip", "method=anneal", "moves=20000", "candidates=2", "json=true"]
 
@@ -85,8 +85,8 @@ def test_a_mixed_size_start_is_kept_where_its_refinement_is_worth_less(
     assert found["overlaps"] == found["outside"] == 0
     record = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
     assert {one["start"].removesuffix(", not refined") for one in record} == {"mixed size"}
-    placed = proxy_cost(load(str(made), tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
-    assert found["proxy_cost"] == pytest.approx(placed.proxy_cost, rel=1e-5)
+    placed = compute_costs(load(str(made), tmp_path / "placement.plc"), weights=CostConfig(name="chip").weights())
+    assert found["cost"] == pytest.approx(placed.total, rel=1e-5)
     capsys.readouterr()
     assert main(["search", "design=toy6", "method=mixed_size"]) == 2
     assert "has no flat netlist" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from placement.cli.main import main
 from placement.config import CostConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.evaluation import given_placement, search_evaluation
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
@@ -39,7 +39,7 @@ def test_a_cost_and_its_weights_are_given_together(capsys: pytest.CaptureFixture
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     weights = CostConfig(name="chip", density=3.0).weights()
     assert found["cost"] == "chip"
-    assert found["proxy_cost"] == proxy_cost(load("toy6"), weights=weights).proxy_cost
+    assert found["cost"] == compute_costs(load("toy6"), weights=weights).total
 
 
 def test_comparisons_name_the_cost() -> None:

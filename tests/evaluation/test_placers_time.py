@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.search import Watch
 from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.evaluation import placers, policy_evaluation
 from placement.evaluation.placers import PLACERS, Job
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig
-from placement.search.search import Watch
 
 LOADING, COMPILING, SAMPLING, STARTING = 3.0, 4.0, 1.0, 2.0
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from placement.config import CHIP_COST, ConfigError, CostConfig, PolicyConfig, TrainConfig, build
-from placement.engine.costs import legality, proxy_cost
+from placement.config import ConfigError, CostConfig, PolicyConfig, TrainConfig, build
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.evaluation import policy_evaluation
 from placement.evaluation.comparison import compare
 from placement.evaluation.policy_evaluation import evaluate_policy
@@ -72,22 +72,22 @@ def test_the_best_of_all_is_kept_and_written(run_folder, tmp_path):
     with (tmp_path / "out" / "samples.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["greedy"] for row in rows] == ["1"] + SAMPLES * ["0"]
-    costs = [float(row["proxy_cost"]) for row in rows]
-    assert metrics.costs.proxy_cost == min(costs)
+    costs = [float(row["cost"]) for row in rows]
+    assert metrics.costs.total == min(costs)
     design = load("toy6", tmp_path / "out" / "placement.plc")
-    assert proxy_cost(design, weights=CHIP_COST.weights()) == metrics.costs, (
+    assert compute_costs(design, weights=DEFAULT_WEIGHTS) == metrics.costs, (
         "the placement that was written costs exactly that"
     )
     assert legality(design) == (0, 0)
     written = json.loads((tmp_path / "out" / "metrics.json").read_text())
-    assert (written["proxy_cost"], written["iteration"]) == (metrics.costs.proxy_cost, ITERATION)
+    assert (written["cost"], written["iteration"]) == (metrics.costs.total, ITERATION)
     for line in ("greedy", f"best of {SAMPLES} ", f"mean of {SAMPLES} "):
         assert line in text
     assert f"{sum(costs[1:]) / SAMPLES:.6f}" in text
 
 
 def test_pictures_are_drawn(run_folder, tmp_path):
-    header = "iteration,episodes,proxy_cost_mean,proxy_cost_best"
+    header = "iteration,episodes,cost_mean,cost_best"
     (run_folder / "metrics.csv").write_text(f"{header}\n1,8,1.5,1.25\n2,16,1.25,1.0\n")
     evaluate(run_folder, plots=True, out=str(tmp_path / "out"))
     names = {path.name for path in (tmp_path / "out").iterdir()}
@@ -105,7 +105,7 @@ def test_the_seed_decides_the_samples(run_folder, tmp_path):
 
 def test_the_policy_is_judged_by_the_cost_that_it_was_trained_on(run_folder, tmp_path):
     trained, text = evaluate(run_folder, out=str(tmp_path / "trained"))
-    assert trained.weights == CHIP_COST.weights() and "chip cost" in text and "proxy" not in text
+    assert trained.weights == DEFAULT_WEIGHTS and "chip cost" in text and "proxy" not in text
     asked, text = evaluate(run_folder, cost="proxy", out=str(tmp_path / "asked"))
     assert asked.weights == CostConfig().weights() and "proxy cost" in text
 
@@ -124,7 +124,7 @@ def test_the_best_is_chosen_by_the_weights_given(run_folder, tmp_path):
     with (tmp_path / "out" / "samples.csv").open(newline="") as stream:
         wirelengths = [float(row["wirelength_cost"]) for row in csv.DictReader(stream)]
     assert metrics.costs.wirelength_cost == min(wirelengths)
-    assert metrics.costs.proxy_cost == 2 * min(wirelengths)
+    assert metrics.costs.total == 2 * min(wirelengths)
 
 
 def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
@@ -172,7 +172,7 @@ def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
     drawn, _ = evaluate(run_folder, out=str(tmp_path / "drawn"))
     settings = {"method": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
     metrics = searched(run_folder, evaluate_search, SearchConfig, **settings)
-    assert metrics.costs.proxy_cost < drawn.costs.proxy_cost
+    assert metrics.costs.total < drawn.costs.total
     assert metrics.legality == (0, 0)
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["start"].startswith("sample")
 
@@ -192,16 +192,16 @@ def test_every_way_has_a_line_and_a_placement_and_the_cheapest_is_kept(run_folde
     lines = {line["key"]: line for line in json.loads((tmp_path / "lines.json").read_text())}
     assert list(lines) == ["greedy", "sampled", "mean", "beam", "settled", "flipped"]
     assert lines["mean"]["file"] is None
-    costs = {key: line["costs"]["proxy_cost"] for key, line in lines.items() if line["file"]}
+    costs = {key: line["costs"]["cost"] for key, line in lines.items() if line["file"]}
     for key, cost in costs.items():
         design = load("clustered40", tmp_path / f"{key}.plc")
-        assert proxy_cost(design, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(cost, rel=1e-12)
+        assert compute_costs(design, weights=DEFAULT_WEIGHTS).total == pytest.approx(cost, rel=1e-12)
         assert legality(design) == (0, 0)
         assert lines[key]["name"] in text and f"{cost:.6f}" in text
     assert costs["settled"] < min(costs[key] for key in ("greedy", "sampled", "beam"))
     assert costs["flipped"] < min(cost for key, cost in costs.items() if key != "flipped")
-    assert metrics.costs.proxy_cost == costs["flipped"]
-    assert proxy_cost(load("clustered40", tmp_path / "placement.plc"), weights=CHIP_COST.weights()) == metrics.costs
+    assert metrics.costs.total == costs["flipped"]
+    assert compute_costs(load("clustered40", tmp_path / "placement.plc"), weights=DEFAULT_WEIGHTS) == metrics.costs
 
 
 def test_without_flips_and_beam_there_are_no_such_lines(run_folder, tmp_path):

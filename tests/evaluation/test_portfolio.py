@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from placement.annealing.starts import Start
 from placement.cli.main import main
 from placement.config import CostConfig, CostWeights
 from placement.evaluation import candidates
@@ -22,7 +23,6 @@ from placement.judge.estimate import read_judge
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
 from placement.report.metrics import FlatMetrics
-from placement.search.starts import Start
 from placement.training import mixed_size
 
 WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]

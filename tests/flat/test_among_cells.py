@@ -9,7 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import search
+from placement.annealing.starts import Start, legal
+from placement.engine.costs import CostWeights, compute_costs
 from placement.evaluation.mixed_size import wire_beyond_tracks
 from placement.flat.among_cells import GCELL, among_cells, macros_of
 from placement.flat.from_clusters import macros_on_flat
@@ -20,9 +23,6 @@ from placement.netlist.floorplan import Region
 from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.importing import import_design
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import search
-from placement.search.starts import Start, legal
 from tests.support import chip_oracle
 
 CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
@@ -71,7 +71,7 @@ def with_cells() -> Placement:
 def test_it_prices_every_net_of_the_flat_netlist() -> None:
     flat, design, _ = made()
     among = among_cells(flat, design, with_cells())
-    costs = proxy_cost(among, among.initial, weights=CHIP)
+    costs = compute_costs(among, among.initial, weights=CHIP)
     assert costs.wirelength == pytest.approx(half_perimeter(flat.netlist, with_cells()), rel=1e-12)
     assert among.canvas.cell_width <= GCELL and among.canvas.cell_height <= GCELL
 
@@ -123,7 +123,7 @@ def test_a_search_moves_macros_only_and_gives_them_back() -> None:
     ).placement
     cells = among.netlist.soft
     assert (found.x[cells] == among.initial.x[cells]).all() and (found.y[cells] == among.initial.y[cells]).all()
-    assert proxy_cost(among, found, weights=CHIP).proxy_cost < proxy_cost(among, weights=CHIP).proxy_cost
+    assert compute_costs(among, found, weights=CHIP).total < compute_costs(among, weights=CHIP).total
     moved = macros_of(flat, design, placement, found)
     again = macros_on_flat(flat, design.netlist, moved)
     hard, core = flat.netlist.hard, flat.floorplan.core

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from placement.annealing.settle import settle_for_check
 from placement.flat import full_check, routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
@@ -20,7 +21,6 @@ from placement.netlist.generators.flat import FlatOptions
 from placement.netlist.generators.flat_floorplan import flat_on_floorplan
 from placement.netlist.importing import ImportedDesign, import_design
 from placement.netlist.straps import DENSITY
-from placement.search.settle import settle_for_check
 
 OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utilization=0.3, cell_utilization=0.15)
 

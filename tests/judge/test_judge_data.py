@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from placement.annealing import legaliser
+from placement.annealing.settle import settle_for_check
 from placement.config import ConfigError
 from placement.engine.costs import legality
 from placement.judge import dataset, generation
@@ -22,8 +24,6 @@ from placement.judge.recipes import make_placement, recipes
 from placement.judge.settings import DataConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import write_placement
-from placement.search import legaliser
-from placement.search.settle import settle_for_check
 
 SMALL = {"count": 1, "placements": 3, "moves": 1000, "least_cells": 300, "most_cells": 400} | {
     "least_macros": 4,

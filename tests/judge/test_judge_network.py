@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from placement.annealing.settle import settle_for_check, settle_soft_macros
 from placement.engine.costs import proxy_cost
 from placement.flat import from_clusters
 from placement.flat.routing import route_estimate
@@ -24,7 +25,6 @@ from placement.judge.training import ROWS, held_out, some_of, turned
 from placement.netlist.design import Canvas, Design
 from placement.netlist.errors import DesignError
 from placement.netlist.mirrored import mirrored
-from placement.search.settle import settle_for_check, settle_soft_macros
 
 SCALING = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from placement.config import (
-    CHIP_COST,
     ConfigError,
     CostConfig,
     EnvConfig,
@@ -25,7 +24,7 @@ from placement.judge.reward import JudgedReward, make_reward
 from placement.netlist.load import load
 from placement.runtimes import local
 
-ENV = EnvConfig(cost=CHIP_COST, soft_placer="annealed")
+ENV = EnvConfig(soft_placer="annealed")
 
 
 def config(run_dir: Path, **changed: object) -> TrainConfig:
@@ -61,7 +60,7 @@ def test_a_run_is_paid_by_the_judge(tmp_path: Path) -> None:
     result = local.run(config(tmp_path / "run"))
     assert result.iterations == 1
     (row,) = csv.DictReader((tmp_path / "run" / "metrics.csv").read_text(encoding="utf-8").splitlines())
-    paid, cost = float(row["reward_mean"]), float(row["proxy_cost_mean"])
+    paid, cost = float(row["reward_mean"]), float(row["cost_mean"])
     assert np.isfinite(paid) and abs(paid + cost) > 0.5  # a log of a wirelength, no cost
     levels = read_judge("base").levels(Viewer(load("clustered40")), [load("clustered40").initial])
     assert paid == pytest.approx(-levels[0], abs=1.0)

@@ -119,8 +119,8 @@ void check_limits(const std::shared_ptr<const Design>& design, const Weights& we
       moves[j].y += 40 * random.both_ways() * random.fraction();
       moves[j].orientation = static_cast<std::int8_t>(random.below(4));
     }
-    const double before = cost.costs().proxy_cost, limit = before * (1 + 0.004 * random.both_ways());
-    const double after = whole.propose(moves, count).proxy_cost;
+    const double before = cost.costs().total, limit = before * (1 + 0.004 * random.both_ways());
+    const double after = whole.propose(moves, count).total;
     const bool bounded = i < 1000 || i % 5 != 0;
     if (!bounded) cost.propose(moves, count);
     const bool proposed = !bounded || cost.propose_within(moves, count, limit);
@@ -128,10 +128,10 @@ void check_limits(const std::shared_ptr<const Design>& design, const Weights& we
     if (!proposed) {
       CHECK(after > limit);
       CHECK(!cost.pending());
-      CHECK(cost.costs().proxy_cost == before);
+      CHECK(cost.costs().total == before);
       ++sure;
     } else {
-      CHECK(cost.costs().proxy_cost == after);
+      CHECK(cost.costs().total == after);
     }
     if (i == 2001) {
       cost.reset(cost.x().data(), cost.y().data(), cost.orientation().data());

@@ -72,9 +72,9 @@ bool follow(IncrementalCost& cost, TargetDrawer& targets, int number, Random& ra
   NodeMove to = cost.at(2 + number);
   if (!targets.draw(number, 0, random, &to.x, &to.y)) return false;
   CHECK(to.x >= 0 && to.x <= 80 && to.y >= 0 && to.y <= 60);
-  const double before = cost.costs().proxy_cost;
+  const double before = cost.costs().total;
   cost.propose(&to, 1);
-  rise = cost.costs().proxy_cost - before;
+  rise = cost.costs().total - before;
   if (rise > 0) {
     cost.undo();
   } else {
@@ -149,7 +149,7 @@ TEST(clusters_upon_each_other_are_drawn_apart) {
   std::vector<double> x = design->initial_x, y = design->initial_y;
   for (int node = 2; node < 6; ++node) x[node] = 35, y[node] = 35;
   IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), weights);
-  CHECK(cost.costs().proxy_cost > 0);
+  CHECK(cost.costs().total > 0);
   const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
   targets->reset();
   Random random(1);
@@ -157,7 +157,7 @@ TEST(clusters_upon_each_other_are_drawn_apart) {
   double rise;
   for (int i = 0; i < 40; ++i) drawn += follow(cost, *targets, i % 4, random, rise);
   CHECK(drawn > 2);
-  CHECK(cost.costs().proxy_cost < 1e-3);
+  CHECK(cost.costs().total < 1e-3);
 }
 
 TEST(warm_targets_are_drawn_by_their_boltzmann_weights) {

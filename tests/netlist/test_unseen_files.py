@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.made_chip import TECHNOLOGIES, Options, write_chip
+from placement.annealing.config import AnnealConfig
+from placement.annealing.starts import make_starts
 from placement.engine.costs import legality
 from placement.netlist.assembly.bookshelf import read_bookshelf_design
 from placement.netlist.assembly.lef_def import read_lef_def
@@ -17,8 +19,6 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.importing import import_design, write_design
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig
-from placement.search.starts import make_starts
 
 FEW = ClusteringSettings(parts=12)
 

@@ -9,7 +9,7 @@ from PIL import Image
 from placement.report import curves, style
 
 HEADER = (
-    "iteration,episodes,steps,seconds,proxy_cost_mean,proxy_cost_best,proxy_cost_std,"
+    "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,"
     "wirelength_cost_mean,density_cost_mean,congestion_cost_mean"
 )
 
@@ -33,8 +33,8 @@ def test_columns_are_read(tmp_path):
     path.write_text(path.read_text() + "4,32,256,2.0,,,,,,\n")
     columns = curves.read_metrics(path)
     assert columns["episodes"].tolist() == [8, 16, 24, 32]
-    assert columns["proxy_cost_mean"][1] == 0.5
-    assert np.isnan(columns["proxy_cost_mean"][3])
+    assert columns["cost_mean"][1] == 0.5
+    assert np.isnan(columns["cost_mean"][3])
     assert curves.best_so_far(columns).tolist() == pytest.approx([0.9, 0.5, 1 / 3 - 0.1, 1 / 3 - 0.1])
 
 
@@ -42,7 +42,7 @@ def test_columns_are_read(tmp_path):
     ("text", "message"),
     [
         (None, "cannot be read"),
-        ("iteration,episodes\n1,2\n", ":1: the columns proxy_cost_mean, proxy_cost_best are missing"),
+        ("iteration,episodes\n1,2\n", ":1: the columns cost_mean, cost_best are missing"),
         (HEADER + "\n", "no iteration"),
         (HEADER + "\n1,8,64,x,1,1,0,1,1,1\n", ":2: seconds is 'x'"),
     ],
@@ -63,7 +63,7 @@ def test_training_curves_hold_the_numbers(tmp_path):
     assert np.array_equal(lines["best so far"].get_ydata(), curves.best_so_far(columns))
     mean = lines["mean of the iteration's episodes"]
     assert np.array_equal(mean.get_xdata(), columns["episodes"])
-    assert np.array_equal(mean.get_ydata(), columns["proxy_cost_mean"])
+    assert np.array_equal(mean.get_ydata(), columns["cost_mean"])
     assert any("annealer 0.6740" in text.get_text() for text in proxy.texts)
     for axes, name in ((wirelength, "wirelength"), (density, "density"), (congestion, "congestion")):
         assert np.array_equal(axes.get_lines()[0].get_ydata(), columns[f"{name}_cost_mean"])
@@ -76,7 +76,7 @@ def test_greedy_evaluations_are_marked(tmp_path):
     path = tmp_path / "metrics.csv"
     _write(path, 3)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0] + ",greedy_proxy_cost", lines[1] + ",", lines[2] + ",0.75", lines[3] + ","]))
+    path.write_text("\n".join([lines[0] + ",greedy_cost", lines[1] + ",", lines[2] + ",0.75", lines[3] + ","]))
     figure = curves.plot_training(curves.read_metrics(path))
     greedy = next(line for line in figure.axes[0].get_lines() if line.get_label() == "greedy policy")
     assert (greedy.get_xdata().tolist(), greedy.get_ydata().tolist()) == ([16], [0.75])

@@ -17,7 +17,7 @@ from tests.support.designs import four_macros, random_design
 def _run_folder(folder, designs):
     """A run folder as training leaves it."""
     folder.mkdir()
-    header = "iteration,episodes,steps,seconds,proxy_cost_mean,proxy_cost_best,proxy_cost_std,wirelength_cost_mean"
+    header = "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,wirelength_cost_mean"
     (folder / "metrics.csv").write_text(f"{header}\n1,8,24,1.5,1.25,1.1,0.1,0.2\n2,16,48,3.0,1.0,0.9,0.1,0.1\n")
     best = {}
     for index, design in enumerate(designs):
@@ -59,7 +59,7 @@ def test_report_holds_everything_and_fetches_nothing(tmp_path):
     assert len(links.sources) == 4
     assert all(source.startswith("data:image/") for source in links.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
-    assert f"{proxy_cost(design).proxy_cost:.6f}" in text
+    assert f"{proxy_cost(design).total:.6f}" in text
     assert "1.2500" in text and "&lt;b&gt;&amp;" in text
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from placement.config import CHIP_COST
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.training.checkpoint import Checkpoints
@@ -91,9 +90,9 @@ def _check_whole(folder: Path, iterations: int) -> None:
     assert [int(row["iteration"]) for row in _rows(folder)] == list(range(1, iterations + 1))
     design = load("toy6")
     _, placement = read_placement(folder / "best.plc", design.netlist)
-    said = json.loads((folder / "best.json").read_text())["toy6"]["proxy_cost"]
-    assert proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(said, rel=1e-12)
-    assert said <= min(float(row["proxy_cost_best"]) for row in _rows(folder)) + 1e-8
+    said = json.loads((folder / "best.json").read_text())["toy6"]["cost"]
+    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(said, rel=1e-12)
+    assert said <= min(float(row["cost_best"]) for row in _rows(folder)) + 1e-8
 
 
 @pytest.mark.slow
@@ -112,7 +111,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
     # In lock-step a run that was killed is, in the end, the run that was not.
     undisturbed = Process("-c", FAKE, str(tmp_path / "undisturbed"), "40", "memory")
     assert undisturbed.end() == 0
-    columns = ("proxy_cost_mean", "proxy_cost_best", "learner_loss")
+    columns = ("cost_mean", "cost_best", "learner_loss")
     one, other = ([[row[key] for key in columns] for row in _rows(run)] for run in (tmp_path, tmp_path / "undisturbed"))
     assert one == other
 

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 from placement.config import (
-    CHIP_COST,
     ConfigError,
     EnvConfig,
     PolicyConfig,
@@ -28,7 +27,7 @@ from placement.config import (
     RuntimeConfig,
     TrainConfig,
 )
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
@@ -36,10 +35,10 @@ from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.load import load
 from placement.replay import factory
 from placement.runtimes import local
-from placement.training.disk import DiskFull
 from placement.training.metrics import MetricsWriter
 from placement.training.saving import read_parameters
-from placement.training.supervisor import WorkerFailed
+from placement.utils.disk import DiskFull
+from placement.utils.supervisor import WorkerFailed
 from tests.support import designs
 from tests.support.designs import Node
 from tests.support.fakes import FakeAgent, FakeLearner
@@ -120,10 +119,10 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path: Path) -> None:
     rows = _rows(tmp_path)
     assert [int(row["episodes"]) for row in rows] == [8, 16, 24, 32]
     assert [int(row["steps"]) for row in rows] == [48, 96, 144, 192]
-    assert [row["greedy_proxy_cost"] != "" for row in rows] == [False, True, False, True]
+    assert [row["greedy_cost"] != "" for row in rows] == [False, True, False, True]
     assert len(shown.rows) == 4 and any("best.plc" in note for note in shown.notes)
-    assert float(rows[-1]["proxy_cost_mean"]) == pytest.approx(result.mean_cost, rel=1e-6)
-    assert result.best_cost <= min(float(row["proxy_cost_best"]) for row in rows) + 1e-9
+    assert float(rows[-1]["cost_mean"]) == pytest.approx(result.mean_cost, rel=1e-6)
+    assert result.best_cost <= min(float(row["cost_best"]) for row in rows) + 1e-9
 
 
 def test_the_best_placement_is_what_it_says(tmp_path: Path) -> None:
@@ -131,10 +130,8 @@ def test_the_best_placement_is_what_it_says(tmp_path: Path) -> None:
     design = load("toy6")
     _, placement = read_placement(tmp_path / "best.plc", design.netlist)
     assert result.best_files == (tmp_path / "best.plc",)
-    assert proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost == pytest.approx(
-        result.best_cost, rel=1e-12
-    )
-    assert json.loads((tmp_path / "best.json").read_text())["toy6"]["proxy_cost"] == result.best_cost
+    assert compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total == pytest.approx(result.best_cost, rel=1e-12)
+    assert json.loads((tmp_path / "best.json").read_text())["toy6"]["cost"] == result.best_cost
     assert legality(design, placement) == (0, 0)
 
 
@@ -304,7 +301,7 @@ def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(local.LearnerLoop, "_seconds", lambda self: float(next(clock)), raising=True)
     result, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
     assert 1 <= result.iterations < 10 and not result.interrupted
-    assert _rows(tmp_path)[-1]["greedy_proxy_cost"] != ""
+    assert _rows(tmp_path)[-1]["greedy_cost"] != ""
     again, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
     assert again.iterations == result.iterations
 
@@ -321,7 +318,7 @@ def test_several_designs_train_together(tmp_path: Path) -> None:
     result, _ = _run(_config(tmp_path, design=("toy6", "planted20")))
     assert len(result.best_files) == 2 and all(file.exists() for file in result.best_files)
     content = json.loads((tmp_path / "best.json").read_text())
-    assert result.best_cost == pytest.approx(np.mean([entry["proxy_cost"] for entry in content.values()]))
+    assert result.best_cost == pytest.approx(np.mean([entry["cost"] for entry in content.values()]))
 
 
 def test_without_reverb_it_trains_and_says_so_once(
@@ -355,7 +352,7 @@ def test_the_best_is_flipped_at_the_end_and_stays_what_it_is(tmp_path: Path) -> 
     for name in ("best.plc", "best_flipped.plc"):
         _, placement = read_placement(tmp_path / name, design.netlist, located=design.initial)
         assert legality(design, placement) == (0, 0)
-        costs[name] = proxy_cost(design, placement, weights=CHIP_COST.weights()).proxy_cost
+        costs[name] = compute_costs(design, placement, weights=DEFAULT_WEIGHTS).total
     assert costs["best_flipped.plc"] < costs["best.plc"] == pytest.approx(result.best_cost, rel=1e-12)
     (said,) = [note for note in shown.notes if "best_flipped.plc" in note]
     assert "macros flipped" in said and f"{costs['best_flipped.plc']:.4f}" in said

@@ -24,7 +24,7 @@ class OracleCosts(NamedTuple):
     wirelength_cost: float
     density_cost: float
     congestion_cost: float
-    proxy_cost: float
+    total: float
 
 
 class OracleMaps(NamedTuple):

@@ -90,7 +90,7 @@ def test_a_reward_of_its_own_is_paid_for_the_placement_of_the_episode(designs: l
     for episode in episodes:
         which, placement = reward.asked[round(float(episode.reward) / 100) - 1]
         assert which == episode.design
-        assert proxy_cost(designs[which], placement).proxy_cost == pytest.approx(float(episode.costs[4]))
+        assert proxy_cost(designs[which], placement).total == pytest.approx(float(episode.costs[4]))
 
 
 def test_an_episode_that_dead_ends_is_paid_by_the_environment() -> None:
@@ -127,7 +127,7 @@ def test_the_best_placement_of_a_round_is_reported_with_its_exact_cost(designs: 
         best = context.best.best(index)
         assert best is not None
         mine = [episode for episode in episodes if episode.design == index]
-        assert best.costs.proxy_cost == min(episode.costs[4] for episode in mine)
+        assert best.costs.total == min(episode.costs[4] for episode in mine)
         assert proxy_cost(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
         assert legality(design, best.placement) == (0, 0)
         cheapest = min(mine, key=lambda episode: episode.costs[4])

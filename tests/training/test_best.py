@@ -31,10 +31,10 @@ def test_the_cheapest_is_kept() -> None:
     tracker = BestTracker(DESIGNS)
     assert tracker.limit(0) == math.inf and math.isnan(tracker.mean_cost())
     reports = [_report(tracker, 0, seed) for seed in range(6)]
-    costs = [costs.proxy_cost for costs, _, _ in reports]
+    costs = [costs.total for costs, _, _ in reports]
     assert [taken for _, _, taken in reports] == [cost < min([math.inf, *costs[:n]]) for n, cost in enumerate(costs)]
     best = tracker.best(0)
-    assert best is not None and best.costs.proxy_cost == tracker.limit(0) == min(costs)
+    assert best is not None and best.costs.total == tracker.limit(0) == min(costs)
     assert best.placement == reports[int(np.argmin(costs))][1]
     assert tracker.best(1) is None
 
@@ -46,7 +46,7 @@ def test_files_hold_the_best_and_are_written_when_it_changes(tmp_path: Path) -> 
     _, read = read_placement(tmp_path / "best.plc", DESIGNS[0].netlist)
     assert read == placement
     content = json.loads((tmp_path / "best.json").read_text())
-    assert content[DESIGNS[0].name]["proxy_cost"] == costs.proxy_cost
+    assert content[DESIGNS[0].name]["cost"] == costs.total
     assert content[DESIGNS[0].name]["file"] == "best.plc"
     assert content[DESIGNS[0].name]["origin"] == "actor 3, episode 17"
     (tmp_path / "best.plc").unlink()
@@ -106,7 +106,7 @@ def test_what_was_best_over_the_iterations_is_kept_and_thinned(tmp_path: Path) -
     costs = proxy_cost(design, placement)
     written = best_history.MOST_KEPT + 1
     for iteration in range(written):
-        tracker.report(0, costs._replace(proxy_cost=100.0 - iteration), placement, origin="test")
+        tracker.report(0, costs._replace(total=100.0 - iteration), placement, origin="test")
         tracker.write(tmp_path, iteration=iteration)
         tracker.write(tmp_path, iteration=iteration + 1000)  # nothing is better: nothing is written
     kept = best_history.entries(tmp_path, tracker.file_name(0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placement.training.episode_schedule import EpisodeSchedule, ScheduleClosed, Turn
-from placement.training.seeds import SeedRole, role_key, role_seed
+from placement.utils.seeds import SeedRole, role_key, role_seed
 
 LONG = 90.0
 

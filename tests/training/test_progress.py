@@ -12,7 +12,7 @@ from placement.training.progress import LiveProgress, PlainProgress, Remaining, 
 
 
 def _row(iteration: int) -> dict[str, float]:
-    costs = {"proxy_cost": 0.75, "wirelength_cost": 0.05, "density_cost": 0.5, "congestion_cost": 0.9}
+    costs = {"cost": 0.75, "wirelength_cost": 0.05, "density_cost": 0.5, "congestion_cost": 0.9}
     return {
         "iteration": iteration,
         "episodes": iteration * 32,

@@ -85,9 +85,9 @@ def test_metrics_of_episodes_by_hand() -> None:
     dear = episode(1, version=5)._replace(costs=np.array([30.0, 0.3, 0.6, 1.0, 1.1]), reward=np.float32(-1.1))
     dead = episode(2, version=5)._replace(costs=np.full(5, np.nan), dead_end=np.array(True), reward=np.float32(-4))
     row = episode_metrics([cheap, dear, dead], version=5)
-    assert row["proxy_cost_mean"] == pytest.approx(0.85)
-    assert row["proxy_cost_std"] == pytest.approx(0.25)
-    assert row["proxy_cost_best"] == pytest.approx(0.6)
+    assert row["cost_mean"] == pytest.approx(0.85)
+    assert row["cost_std"] == pytest.approx(0.25)
+    assert row["cost_best"] == pytest.approx(0.6)
     assert row["wirelength_mean"] == pytest.approx(20)
     assert row["density_cost_mean"] == pytest.approx(0.5)
     assert row["congestion_cost_std"] == pytest.approx(0.2)
@@ -99,4 +99,4 @@ def test_metrics_of_episodes_by_hand() -> None:
 def test_dead_ends_alone_have_no_cost() -> None:
     dead = episode(0)._replace(costs=np.full(5, np.nan), dead_end=np.array(True))
     row = episode_metrics([dead], version=0)
-    assert math.isnan(row["proxy_cost_mean"]) and math.isnan(row["proxy_cost_best"])
+    assert math.isnan(row["cost_mean"]) and math.isnan(row["cost_best"])

@@ -11,7 +11,6 @@ import pytest
 
 from placement.cli.main import main
 from placement.config import (
-    CHIP_COST,
     ConfigError,
     EnvConfig,
     ExpertConfig,
@@ -32,7 +31,7 @@ from placement.runtimes.ray.host_assignment import require_shares
 from placement.training.evaluator import Evaluator
 from placement.training.teacher import ACTOR, Teacher
 
-ENV = EnvConfig(cost=CHIP_COST, off_grid=True, action_scale=2)
+ENV = EnvConfig(off_grid=True, action_scale=2)
 POLICY = PolicyConfig(node_width=8, rounds=1, grid_width=8)
 
 

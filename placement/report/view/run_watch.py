@@ -24,7 +24,7 @@ MOST_POINTS = 1000
 """Of a curve that are shown."""
 # File → its column of the abscissa with a title, and the columns that are drawn with theirs.
 _CURVES = {
-    METRICS_NAME: ("iteration", "iteration", {"proxy_cost_mean": "mean", "proxy_cost_best": "best"}),
+    METRICS_NAME: ("iteration", "iteration", {"cost_mean": "mean", "cost_best": "best"}),
     HISTORY_NAME: ("seconds", "CPU time (s)", {"cost": "best"}),
 }
 

@@ -293,7 +293,7 @@ class Window:
             step = session.change(action.title.lower(), after, command)
         if step is not None:
             self.changed(index, step)
-        costs = {"before": before.proxy_cost, "after": session.costs.proxy_cost}
+        costs = {"before": before.total, "after": session.costs.total}
         self._tell_job(index, action, "done", text=result.text, changed=step is not None, **costs)
 
     def _tell_job(self, index: int, action: Action, state: str, **values: Any) -> None:

@@ -20,7 +20,7 @@ class ActorProcess(RolloutWorker):
         from placement.training.actor import Actor, ActorContext
         from placement.training.episode_identity import INCARNATION_BITS
         from placement.training.inference import LocalInference
-        from placement.training.seeds import SeedRole, role_key
+        from placement.utils.seeds import SeedRole, role_key
 
         config, runtime, number = self.config, self.config.runtime, self.who.number
         incarnation = coordinator.incarnation

@@ -25,9 +25,9 @@ from placement.runtimes.ray.role_process import MAX_CALLS, Makers
 from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_folder import working_folder
 from placement.training.run_result import STOPPING, RunResult
-from placement.training.supervisor import WorkerFailed
 from placement.transport.addresses import accepts, is_loopback
 from placement.transport.token_proof import new_token
+from placement.utils.supervisor import WorkerFailed
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress
@@ -97,9 +97,9 @@ def run(
     from placement.judge.reward import require_judge
     from placement.training import run_record
     from placement.training.designs import load_designs
-    from placement.training.interruption import Interrupted, Interruption
     from placement.training.progress import make_progress
     from placement.training.shipped_policies import policy_folder
+    from placement.utils.interruption import Interrupted, Interruption
 
     host_assignment.require_shares(config)
     require_judge(config.judge)
@@ -357,8 +357,8 @@ def _failure(who: Who, error: Any) -> Exception:
     from placement.netlist.errors import DesignError
     from placement.replay.base import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
-    from placement.training.disk import DiskFull
     from placement.training.divergence import Diverged
+    from placement.utils.disk import DiskFull
 
     cause = error.cause if isinstance(error.cause, Exception) else error
     if isinstance(cause, (ConfigError, CheckpointError, DesignError, DiskFull, Diverged, ReplayTimeout)):

@@ -154,7 +154,7 @@ class EpisodeCollector:
         if not evaluated:
             return {}
         iterations, costs = zip(*evaluated.values(), strict=True)
-        return {"greedy_proxy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
+        return {"greedy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
 
     def _tell(self, missing: int) -> None:
         self._shortfall = Shortfall(self._shortfall.number + 1, missing)

@@ -19,7 +19,7 @@ class EvaluatorProcess(RolloutWorker):
         from placement.training.actor import whole_episode
         from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
         from placement.training.rollout import EmbeddedParameters, play
-        from placement.training.seeds import SeedRole, role_key
+        from placement.utils.seeds import SeedRole, role_key
 
         config, agent, designs = self.config, self.agent, self.designs
         pool = make_pool(designs, len(designs), config=config.env, num_threads=1)

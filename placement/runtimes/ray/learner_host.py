@@ -23,8 +23,8 @@ from placement.runtimes.ray.role_process import Makers, find
 from placement.training.best import BestTracker
 from placement.training.designs import steps
 from placement.training.episode_verifier import EpisodeVerifier
-from placement.training.seeds import SeedRole, role_seed
 from placement.transport.tunnel import NetworkAccess
+from placement.utils.seeds import SeedRole, role_seed
 
 
 @dataclasses.dataclass(frozen=True)

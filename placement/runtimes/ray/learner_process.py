@@ -71,8 +71,8 @@ class LearnerProcess(RoleProcess):
         from placement.runtimes.ray import primary_learner
         from placement.runtimes.ray.learner_host import LearnerHost
         from placement.runtimes.ray.secondary_learner import learn_along
-        from placement.training.compilation import keep_compilations
         from placement.training.run import complete
+        from placement.utils.compilation import keep_compilations
 
         keep_compilations()
         host = LearnerHost(self.config, coordinator, network, self.makers, self._stop, hosts)

@@ -21,20 +21,20 @@ from placement.runtimes.ray.role_process import find
 from placement.training import run_record
 from placement.training.best import BestTracker
 from placement.training.designs import load_designs
-from placement.training.disk import checked_room
 from placement.training.episode_verifier import EpisodeVerifier
 from placement.training.evaluator import Evaluator
 from placement.training.expert import Expert
-from placement.training.interruption import Interruption
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.run import restore
 from placement.training.run_folder import working_folder
 from placement.training.saving import Saver
-from placement.training.seeds import SeedRole, role_key
 from placement.training.stored_run import published
-from placement.training.supervisor import Supervisor
 from placement.training.teacher import make_teacher
 from placement.training.trained_run import initial_parameters
+from placement.utils.disk import checked_room
+from placement.utils.interruption import Interruption
+from placement.utils.seeds import SeedRole, role_key
+from placement.utils.supervisor import Supervisor
 
 LOCK_NAME = ".learner.lock"
 LOCK_SECONDS = 30.0

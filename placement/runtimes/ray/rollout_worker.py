@@ -46,8 +46,8 @@ class RolloutWorker(RoleProcess):
         coordinator = self.connect()
         from placement.modelcache.base import StoreClosed
         from placement.replay.base import ReplayClosed
-        from placement.training.compilation import keep_compilations
         from placement.training.designs import load_designs
+        from placement.utils.compilation import keep_compilations
 
         keep_compilations()
         self.designs = load_designs(self.config)

@@ -21,7 +21,7 @@ class ShardProcess(RoleProcess):
         coordinator = self.connect()
         from placement.replay.shard import ReplayShard
         from placement.training.designs import load_designs, steps
-        from placement.training.disk import checked_room
+        from placement.utils.disk import checked_room
 
         every = self.config.runtime.shard_checkpoint_seconds
         folder = self.folder("shards") if every else None

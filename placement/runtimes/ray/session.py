@@ -19,9 +19,9 @@ import psutil
 
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
-from placement.training.supervisor import WorkerFailed
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.deadline import within
+from placement.utils.supervisor import WorkerFailed
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"

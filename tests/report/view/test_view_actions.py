@@ -72,18 +72,18 @@ def test_legalise_is_one_step_and_keeps_what_is_fixed(tmp_path: Path) -> None:
     assert (session.placement.x[first], session.placement.y[first]) == (x, y)
     assert bool(session.placement.fixed[first])
     assert [step.what for step in session.steps][-1] == "legalise"
-    assert done["after"] == session.costs.proxy_cost == proxy_cost(watched.design, session.placement).proxy_cost
+    assert done["after"] == session.costs.total == proxy_cost(watched.design, session.placement).total
 
 
 def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_path: Path) -> None:
     watched = Watched(tmp_path, *own_actions().values(), design="clustered40")
-    before = watched.session.costs.proxy_cost
+    before = watched.session.costs.total
     for name, values in (("refine", {"time": 0.3}), ("flip", {})):
         watched.events.clear()
         done = watched.run(name, **values)
         assert done["after"] <= done["before"]
         assert watched.session.costs == proxy_cost(watched.design, watched.session.placement)
-    assert watched.session.costs.proxy_cost < before
+    assert watched.session.costs.total < before
     while watched.session.undo() is not None:
         pass
     assert watched.session.placement == watched.design.initial

@@ -17,6 +17,9 @@ import pytest
 from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
+from placement.annealing import search as search_module
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.engine.costs import legality, proxy_cost
 from placement.netlist.constraints_file import read_constraints
@@ -27,9 +30,6 @@ from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 from placement.report import best_history
-from placement.search import search as search_module
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import Watch, search
 from tests.report.view.conftest import Server
 
 pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
@@ -128,25 +128,25 @@ def test_drag_cost_undo_save_reload(
 ) -> None:
     design = load(DESIGN)
     one = person(serve(DESIGN))
-    before = one.shown("proxy_cost")
-    assert before == f"{proxy_cost(design).proxy_cost:.6f}"
+    before = one.shown("total")
+    assert before == f"{proxy_cost(design).total:.6f}"
     one.drag(hard(design), 60, 40)
     one.steps(1)
-    assert one.shown("proxy_cost") != before
+    assert one.shown("total") != before
     one.save("mine.plc")
     one.page.wait_for_selector("#message:has-text('saved:')")
     placement = saved(tmp_path / "mine.plc", design)
     costs = proxy_cost(design, placement)
-    for name in ("wirelength_cost", "density_cost", "congestion_cost", "proxy_cost"):
+    for name in ("wirelength_cost", "density_cost", "congestion_cost", "total"):
         assert one.shown(name) == f"{getattr(costs, name):.6f}"
     assert one.shown("wirelength") == f"{costs.wirelength:,.1f}"
     one.page.reload()
     one.ready()
     one.steps(1)
-    assert one.shown("proxy_cost") == f"{costs.proxy_cost:.6f}"
+    assert one.shown("total") == f"{costs.total:.6f}"
     one.page.keyboard.press("Control+z")
     one.steps(0)
-    assert one.shown("proxy_cost") == before
+    assert one.shown("total") == before
     one.page.keyboard.press("Control+Shift+z")
     one.steps(1)
     one.drag(hard(design), 30, 10)
@@ -185,18 +185,18 @@ def test_refine_shows_its_progress_stops_and_is_discarded(
     serve: Callable[..., Server], person: Callable[..., Person]
 ) -> None:
     one = person(serve(DESIGN))
-    before = one.shown("proxy_cost")
+    before = one.shown("total")
     one.page.fill("[name=refine-time]", "600")
     one.page.click("#do-refine")
     one.page.wait_for_selector("#job:has-text('best cost')")
     other = person(serve(DESIGN))  # nothing to do with the first one
-    assert other.shown("proxy_cost") == before
+    assert other.shown("total") == before
     one.page.click("#stop")
     one.page.wait_for_selector("#discard")
-    assert float(one.shown("proxy_cost")) < float(before)
+    assert float(one.shown("total")) < float(before)
     one.page.click("#discard")
     one.steps(0)
-    assert one.shown("proxy_cost") == before
+    assert one.shown("total") == before
 
 
 def test_two_windows_see_each_other_and_a_dead_server_is_told(
@@ -206,7 +206,7 @@ def test_two_windows_see_each_other_and_a_dead_server_is_told(
     one, other = person(server), person(server)
     one.drag(hard(design), 50, 30)
     other.steps(1)
-    assert other.shown("proxy_cost") == one.shown("proxy_cost")
+    assert other.shown("total") == one.shown("total")
     server.end(kill=True)
     for page in (one, other):
         page.page.wait_for_selector("#message.bad:has-text('The server does not answer')")
@@ -218,14 +218,14 @@ def test_unsaved_steps_outlive_a_killed_server(serve: Callable[..., Server], per
     one = person(server)
     one.drag(hard(design), 50, 30)
     one.steps(1)
-    cost = one.shown("proxy_cost")
+    cost = one.shown("total")
     server.end(kill=True)
     other = person(serve(DESIGN))
     other.steps(1)
-    assert other.shown("proxy_cost") == cost
+    assert other.shown("total") == cost
     other.page.keyboard.press("Control+z")
     other.steps(0)
-    assert other.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
+    assert other.shown("total") == f"{proxy_cost(design).total:.6f}"
 
 
 def test_two_placements_are_compared(
@@ -240,7 +240,7 @@ def test_two_placements_are_compared(
     one.steps(1)
     one.page.select_option("#compare-with", "1")
     one.page.wait_for_selector("#moved:has-text('1 hard and 0 soft')")
-    assert one.page.inner_text("#cost-proxy_cost td.other") == f"{proxy_cost(design).proxy_cost:.6f}"
+    assert one.page.inner_text("#cost-total td.other") == f"{proxy_cost(design).total:.6f}"
     for how in ("fade", "sides", "lines"):
         one.page.select_option("#compare-how", how)
     one.page.click("button:has-text('change places')")
@@ -252,7 +252,7 @@ def test_a_run_is_watched_while_it_goes_on(
 ) -> None:
     design, run = load(DESIGN), tmp_path / "run"
     run.mkdir()
-    head = "iteration,proxy_cost_mean,proxy_cost_best\n"
+    head = "iteration,cost_mean,cost_best\n"
     write_whole(run / "metrics.csv", f"{head}1,1.5,1.25\n")
     write_placement(run / "best.plc", design, design.initial)
     one = person(serve(DESIGN, "run"))
@@ -264,12 +264,12 @@ def test_a_run_is_watched_while_it_goes_on(
     write_placement(run / "best.plc", design, better)
     one.page.wait_for_selector("#run:has-text('of 2')")
     one.page.wait_for_selector("#run svg text:has-text('1.125')")
-    newest = f"#cost-proxy_cost td.now:has-text('{proxy_cost(design, better).proxy_cost:.6f}')"
+    newest = f"#cost-total td.now:has-text('{proxy_cost(design, better).total:.6f}')"
     one.page.wait_for_selector(newest)
     one.page.focus("#run-slider")
     one.page.keyboard.press("ArrowLeft")
     one.page.wait_for_selector("#run:has-text('best placement 1 of 2')")
-    assert one.shown("proxy_cost") == f"{proxy_cost(design).proxy_cost:.6f}"
+    assert one.shown("total") == f"{proxy_cost(design).total:.6f}"
     one.page.click("#run button:has-text('show the newest')")
     one.page.wait_for_selector(newest)
     third = better.moved(np.array([node]), design.initial.x[[node]] + 6.0, design.initial.y[[node]])
@@ -277,7 +277,7 @@ def test_a_run_is_watched_while_it_goes_on(
         write_placement(best_history.next_path(run, "best.plc", iteration), design, placement)
     later = person(serve(DESIGN, "run"))
     later.page.wait_for_selector("#run:has-text('best placement 3 of 3')")
-    assert later.shown("proxy_cost") == f"{proxy_cost(design, third).proxy_cost:.6f}"
+    assert later.shown("total") == f"{proxy_cost(design, third).total:.6f}"
     names = later.page.evaluate("viewer.model.run.sessions.map((at) => viewer.model.sessions[at].state.name)")
     assert names == ["best.plc, iteration 1", "best.plc, iteration 2", "best.plc, iteration 7"]
     (run / "best.plc").unlink()
@@ -305,7 +305,7 @@ def test_a_search_is_watched_while_it_goes_on(
     one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
     assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost
     one.page.wait_for_selector(f"#run svg text:has-text('{result.history[-1].cost:.3f}')")
-    one.page.wait_for_selector(f"#cost-proxy_cost td.now:has-text('{result.costs.proxy_cost:.6f}')")
+    one.page.wait_for_selector(f"#cost-total td.now:has-text('{result.costs.total:.6f}')")
 
 
 def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
@@ -322,7 +322,7 @@ def test_a_line_that_breaks_is_found_again_with_what_was_done_meanwhile(
     other.steps(1)
     one.page.wait_for_selector("#message:has-text('connected again')")
     one.steps(1)
-    assert one.shown("proxy_cost") == other.shown("proxy_cost")
+    assert one.shown("total") == other.shown("total")
 
 
 def test_labels_do_not_overlap_and_keys_align(serve: Callable[..., Server], person: Callable[..., Person]) -> None:
@@ -632,7 +632,7 @@ def test_a_design_that_vanished_is_still_moved_and_saved(
     one.steps(1)
     one.save("mine.plc")
     one.page.wait_for_selector("#message:has-text('saved:')")
-    assert one.shown("proxy_cost") == f"{proxy_cost(design, saved(tmp_path / 'mine.plc', design)).proxy_cost:.6f}"
+    assert one.shown("total") == f"{proxy_cost(design, saved(tmp_path / 'mine.plc', design)).total:.6f}"
     one.page.click("#do-flat")
     one.page.wait_for_selector("#job:has-text('chip')")
     assert "Traceback" not in one.page.inner_text("#job")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.config import CostConfig, EnvConfig, TrainConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import Watch, search
 from placement.training.run_record import write_record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -65,5 +65,5 @@ def test_the_cost_is_that_of_the_folder_that_is_opened(
     words = {"neither": [], "asked": ["cost.name=proxy", "cost.congestion=0.75"]}.get(kind, [])
     expected = {"neither": CostConfig(), "asked": CostConfig(congestion=0.75)}.get(kind, cost)
     assert main(["view", "toy6", "found", *words, "--out", "moved.plc"]) == 0
-    costs = proxy_cost(load("toy6"), weights=expected.weights())
-    assert f"cost {costs.proxy_cost:.6f}" in capsys.readouterr().out
+    costs = compute_costs(load("toy6"), weights=expected.weights())
+    assert f"cost {costs.total:.6f}" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placement.annealing.legaliser import legalise
 from placement.engine.costs import violations
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
@@ -18,7 +19,6 @@ from placement.report.view.recovery import Recovery
 from placement.report.view.session import Session
 from placement.report.view.steps import read_steps, steps_text
 from placement.report.view.window import Window
-from placement.search.legaliser import legalise
 
 
 def opened(folder: Path) -> tuple[Window, Session]:

@@ -52,8 +52,8 @@ def test_it_opens_from_disk_in_a_frame(browser: Any, tmp_path: Path) -> None:
     seen.on("request", lambda request: asked.append(request.url))
     seen.goto(f"file://{tmp_path}/report.html")
     frame = seen.frame_locator("iframe")
-    frame.locator("#cost-proxy_cost td.now").wait_for(timeout=30_000)
-    assert frame.locator("#cost-proxy_cost td.now").inner_text() == f"{proxy_cost(design).proxy_cost:.6f}"
+    frame.locator("#cost-total td.now").wait_for(timeout=30_000)
+    assert frame.locator("#cost-total td.now").inner_text() == f"{proxy_cost(design).total:.6f}"
     assert frame.locator("button:has-text('Save')").count() == 0
     frame.locator("#map").select_option("density")
     assert all(url.startswith(("file:", "data:", "about:")) for url in asked)

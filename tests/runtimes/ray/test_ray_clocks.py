@@ -17,8 +17,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.config import CHIP_COST
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from tests.support import cluster as hosts
@@ -205,8 +204,8 @@ def test_a_learner_on_another_host_than_the_command_keeps_its_run_in_object_stor
         rows = list(csv.DictReader(stream))
     assert [int(row["iteration"]) for row in rows] == list(range(1, ITERATIONS + 1))
     _, placement = read_placement(result / "best.plc", load("toy6").netlist)
-    best = json.loads((result / "best.json").read_text())["toy6"]["proxy_cost"]
-    cost = proxy_cost(load("toy6"), placement, weights=CHIP_COST.weights()).proxy_cost
+    best = json.loads((result / "best.json").read_text())["toy6"]["cost"]
+    cost = compute_costs(load("toy6"), placement, weights=DEFAULT_WEIGHTS).total
     assert cost == pytest.approx(best, rel=1e-12)
-    assert best <= min(float(row["proxy_cost_best"]) for row in rows) + 1e-8
+    assert best <= min(float(row["cost_best"]) for row in rows) + 1e-8
     assert (result / "report.html").is_file()

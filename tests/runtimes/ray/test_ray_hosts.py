@@ -201,7 +201,7 @@ def test_a_link_with_a_tenth_of_the_rate_slows_and_loses_nothing(cluster: Cluste
 
 
 def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: RayRun, folder: Path) -> None:
-    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"]
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"]
     cluster.kill(HEAD)
     assert run.end(timeout=2 * MINUTE) != 0
     assert f"the Ray cluster at {cluster.address} has not answered" in run.output()
@@ -217,14 +217,14 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
         again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
         _goes_on(again)
         check_record(folder)
-    assert json.loads((folder / "run" / "best.json").read_text())["toy6"]["proxy_cost"] <= best
+    assert json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"] <= best
 
 
 def _trained(run_dir: Path) -> tuple[float, float, float]:
     """Mean cost of the first and of the last iterations' episodes, and the best cost."""
     with (run_dir / "metrics.csv").open(newline="") as stream:
-        costs = [float(row["proxy_cost_mean"]) for row in csv.DictReader(stream)]
-    best = json.loads((run_dir / "best.json").read_text())["clustered40"]["proxy_cost"]
+        costs = [float(row["cost_mean"]) for row in csv.DictReader(stream)]
+    best = json.loads((run_dir / "best.json").read_text())["clustered40"]["cost"]
     return sum(costs[:3]) / 3, sum(costs[-3:]) / 3, best
 
 

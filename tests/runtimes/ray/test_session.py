@@ -16,7 +16,7 @@ import pytest
 
 from placement.config import RuntimeConfig
 from placement.runtimes.ray import processes, session
-from placement.training.supervisor import WorkerFailed
+from placement.utils.supervisor import WorkerFailed
 
 
 class _SlowRay:

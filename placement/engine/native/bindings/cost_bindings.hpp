@@ -42,7 +42,7 @@ inline Weights as_weights(const BoundWeights& weights) {
 using CostTuple = std::tuple<double, double, double, double, double>;
 
 inline CostTuple as_tuple(const Costs& costs) {
-  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
+  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total};
 }
 
 }  // namespace placement

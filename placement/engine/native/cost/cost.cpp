@@ -27,7 +27,7 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   Costs costs;
   if (weights.name == CostName::chip) {
     costs = evaluate_chip(x, y, orientation);
-    costs.proxy_cost = weighted_sum(costs, weights);
+    costs.total = weighted_sum(costs, weights);
     return costs;
   }
   steps_.clear();
@@ -46,7 +46,7 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());
   costs.congestion_cost = grid_.congestion_cost(steps_, cover_);
-  costs.proxy_cost = weighted_sum(costs, weights);
+  costs.total = weighted_sum(costs, weights);
   return costs;
 }
 

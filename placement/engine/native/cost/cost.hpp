@@ -19,7 +19,7 @@ namespace placement {
 struct Costs {
   double wirelength = 0;  // µm, weighted half-perimeter sum
   double wirelength_cost = 0, density_cost = 0, congestion_cost = 0;
-  double proxy_cost = 0;  // their weighted sum, of whichever cost the weights name
+  double total = 0;  // their weighted sum, of whichever cost the weights name
 };
 
 inline double weighted_sum(const Costs& costs, const Weights& weights) {

@@ -297,7 +297,7 @@ void IncrementalCost::refresh_maps() {
 void IncrementalCost::sum_up(bool congestion) {
   costs_.wirelength_cost = costs_.wirelength * nets_->per_wirelength;
   if (congestion) costs_.congestion_cost = chip_ ? chip_->congestion_cost() : maps_->congestion_cost();
-  costs_.proxy_cost = weighted_sum(costs_, weights_);
+  costs_.total = weighted_sum(costs_, weights_);
 }
 
 }  // namespace placement

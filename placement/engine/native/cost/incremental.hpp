@@ -106,7 +106,7 @@ class IncrementalCost {
   bool is_sure_above(const NodeMove* moves, int count, double limit);
   // Whether a bound of the cost is above a limit by more than all rounding errors of the bound and the cost together.
   bool is_surely_above(double floor, double limit) const {
-    return floor > limit + 1e-11 * (std::abs(limit) + std::abs(costs_.proxy_cost));
+    return floor > limit + 1e-11 * (std::abs(limit) + std::abs(costs_.total));
   }
   void renew_floor();
   double floor_of_nets();

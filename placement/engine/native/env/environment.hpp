@@ -170,8 +170,8 @@ class Environment {
     const Costs costs = scorer.score(last_x_.data(), last_y_.data());
     const double terms = scorer.terms(last_x_.data(), last_y_.data());
     has_finished_ = ended_ = true;
-    costs_ = {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.proxy_cost};
-    reward_ = -(costs.proxy_cost + terms);
+    costs_ = {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total};
+    reward_ = -(costs.total + terms);
   }
 
   PlacementState state_;

@@ -34,7 +34,7 @@ Annealer::Annealer(std::shared_ptr<const Design> design, const double* x, const 
       cost_(std::move(design), x, y, orientation, weights),
       drawer_(cost_, options),
       random_(seed),
-      best_cost_(cost_.costs().proxy_cost),
+      best_cost_(cost_.costs().total),
       best_x_(cost_.x()),
       best_y_(cost_.y()),
       best_orientation_(cost_.orientation()),
@@ -91,11 +91,11 @@ void Annealer::run(std::int64_t moves, double hot, double cold) {
     const int count = drawer_.draw(picked, random_);
     if (count == 0) continue;
     ++tally_.evaluated[kind];
-    const double before = cost_.costs().proxy_cost;
+    const double before = cost_.costs().total;
     // What the move may cost is drawn first, so that most of those that cost more need no whole evaluation.
     const double allowed = temperature > 0 ? -temperature * std::log(random_.fraction()) : 0.0;
     if (!cost_.propose_within(drawer_.moves(), count, before + allowed)) continue;
-    const double change = cost_.costs().proxy_cost - before;
+    const double change = cost_.costs().total - before;
     if (!(change <= allowed)) {
       cost_.undo();
       continue;
@@ -119,8 +119,8 @@ void Annealer::mark(int node) {
 }
 
 void Annealer::keep_if_best() {
-  if (!(cost_.costs().proxy_cost < best_cost_)) return;
-  best_cost_ = cost_.costs().proxy_cost;
+  if (!(cost_.costs().total < best_cost_)) return;
+  best_cost_ = cost_.costs().total;
   for (const std::int32_t node : changed_) {
     best_x_[node] = cost_.x()[node];
     best_y_[node] = cost_.y()[node];
@@ -176,11 +176,11 @@ void Annealer::begin_anew(const double* x, const double* y, const std::int8_t* o
 bool Annealer::replace_soft(SoftPlacer& placer) {
   const std::vector<double> old_x = cost_.x(), old_y = cost_.y();
   const std::vector<std::int8_t> orientation = cost_.orientation();
-  const double before = cost_.costs().proxy_cost;
+  const double before = cost_.costs().total;
   std::vector<double> x = old_x, y = old_y;
   placer.place(x.data(), y.data(), orientation.data());
   cost_.reset(x.data(), y.data(), orientation.data());
-  if (!(cost_.costs().proxy_cost < before)) {
+  if (!(cost_.costs().total < before)) {
     cost_.reset(old_x.data(), old_y.data(), orientation.data());
     return false;
   }

@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 
 const ROWS = [["wirelength", "length (µm)"], ["wirelength_cost", "wirelength"], ["density_cost", "density"],
-  ["congestion_cost", "congestion"], ["proxy_cost", ""]];
+  ["congestion_cost", "congestion"], ["total", ""]];
 
 // As `macro-placement evaluate` prints it.
 export function costText(name, value) {
@@ -37,7 +37,7 @@ function costTable(model) {
   const rows = ROWS.map(([name, label]) => {
     const weight = { wirelength_cost: "wirelength", density_cost: "density", congestion_cost: "congestion" }[name];
     const text = label || `${state.weights.name} cost`;
-    return element("tr", { className: name === "proxy_cost" ? "sum" : "", id: `cost-${name}` },
+    return element("tr", { className: name === "total" ? "sum" : "", id: `cost-${name}` },
       element("th", { title: weight ? `weight ${state.weights[weight]}` : "" }, text),
       element("td", { className: "now" }, costText(name, costs[name])),
       other ? element("td", { className: "other" }, costText(name, other.costs[name])) : "",

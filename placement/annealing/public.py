@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import SearchResult
+from placement.annealing.search import search as search_from
+from placement.annealing.starts import Start, legal
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import SearchResult
-from placement.search.search import search as search_from
-from placement.search.starts import Start, legal
 
 
 def search(
@@ -22,7 +22,7 @@ def search(
     threads: int = 1,
     seed: int = 0,
 ) -> SearchResult:
-    """The best placement that simulated annealing finds on the exact proxy cost.
+    """The best placement that simulated annealing finds on the exact cost.
 
     Args:
         design: a design, or the name or path of one.
@@ -30,13 +30,13 @@ def search(
         moves: moves of each thread, instead of `seconds`: the result then depends on the arguments only.
         start: a placement to improve, made legal first; None: the search makes its own starts.
         config: how it anneals; None: the defaults.
-        weights: of the proxy cost's parts.
+        weights: of the cost's components.
         threads: annealers, a thread each.
         seed: of everything random, at least 0.
 
     Example:
         >>> found = placement.search("toy6", moves=2000)
-        >>> found.costs.proxy_cost < placement.proxy_cost(placement.load("toy6")).proxy_cost
+        >>> found.costs.total < placement.cost(placement.load("toy6")).total
         True
 
     Raises:

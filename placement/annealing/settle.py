@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 
-from placement.config import CHIP_COST
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.search import search
+from placement.annealing.starts import Start
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.engine.soft import place_soft_macros
 from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.config import AnnealConfig, Budget
-from placement.search.search import search
-from placement.search.starts import Start
 
 MOVES = 100_000
 """A cost ranks made placements better the longer soft macros are annealed for it; beyond these, little is gained for
@@ -86,4 +85,4 @@ def settle_for_check(design: Design, placement: Placement) -> Placement:
         DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
     """
     moves = max(MOVES, _CHECK_EACH * len(design.netlist.soft))
-    return settle_soft_macros(design, placement, weights=CHIP_COST.weights(), moves=moves, hot=_CHECK_HOT)
+    return settle_soft_macros(design, placement, weights=DEFAULT_WEIGHTS, moves=moves, hot=_CHECK_HOT)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from placement.search.boxes import TOLERANCE, Boxes
+from placement.annealing.boxes import TOLERANCE, Boxes
 
 ROUNDS = 30
 """Of holding boxes apart that overlap."""

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.annealing.settle import settle_soft_macros
+from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.search.settle import settle_soft_macros
 from tests.support.designs import random_placement
 
 CHIP = CostWeights(1.0, 1.0, 1.0, "chip")
@@ -28,7 +28,7 @@ def test_it_is_cheaper_and_moves_soft_macros_alone() -> None:
     np.testing.assert_array_equal(settled.orientation, placement.orientation)
     np.testing.assert_array_equal(settled.fixed, placement.fixed)
     analytic = place_soft_macros(design, placement, "analytic")
-    costs = [proxy_cost(design, one, weights=CHIP).proxy_cost for one in (settled, analytic)]
+    costs = [compute_costs(design, one, weights=CHIP).total for one in (settled, analytic)]
     assert costs[0] < 0.98 * costs[1]
     again = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
     np.testing.assert_array_equal(settled.x, again.x)
@@ -38,9 +38,9 @@ def test_rounds_that_cool_are_cheaper_than_one(monkeypatch: pytest.MonkeyPatch) 
     design = load("clustered40")
     placement = random_placement(design, 3)
     settled = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
-    monkeypatch.setattr("placement.search.settle._ROUNDS", 1)
+    monkeypatch.setattr("placement.annealing.settle._ROUNDS", 1)
     once = settle_soft_macros(design, placement, weights=CHIP, moves=20_000)
-    costs = [proxy_cost(design, one, weights=CHIP).proxy_cost for one in (settled, once)]
+    costs = [compute_costs(design, one, weights=CHIP).total for one in (settled, once)]
     assert costs[0] < 0.99 * costs[1]
 
 
@@ -53,10 +53,10 @@ def test_soft_macros_begin_spread_around_the_macros_too(monkeypatch: pytest.Monk
 
     def costs() -> np.ndarray:
         settled = [settle_soft_macros(design, one, weights=CHIP, moves=20_000) for one in placements]
-        return np.array([proxy_cost(design, one, weights=CHIP).proxy_cost for one in settled])
+        return np.array([compute_costs(design, one, weights=CHIP).total for one in settled])
 
     both = costs()
-    monkeypatch.setattr("placement.search.settle.clusters_clear_of_straps", no_room)
+    monkeypatch.setattr("placement.annealing.settle.clusters_clear_of_straps", no_room)
     alone = costs()
     assert np.all(both < 0.98 * alone)
 

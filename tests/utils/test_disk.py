@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from placement.training.checkpoint import Checkpoints
-from placement.training.disk import DiskFull, checked_room
+from placement.utils.disk import DiskFull, checked_room
 
 
 @pytest.fixture

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
+from placement.annealing import search_checkpoint
+from placement.annealing.annealer import Annealer, Tally
+from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.cooling import make_schedule
+from placement.annealing.legaliser import legalise
+from placement.annealing.population import Population
+from placement.annealing.starts import Start, affordable, make_starts
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
-from placement.search import search_checkpoint
-from placement.search.annealer import Annealer, Tally
-from placement.search.config import AnnealConfig, Budget
-from placement.search.cooling import make_schedule
-from placement.search.legaliser import legalise
-from placement.search.population import Population
-from placement.search.starts import Start, affordable, make_starts
 
 FINAL_SHARE = 0.04
 """Share of the budget at the end that accepts only what does not cost."""
@@ -147,7 +147,7 @@ def search(
         best = legalise(design, best, spacing=config.spacing, blockages=config.blockages, grid=config.grid)
     if run.finished and folder is not None:
         search_checkpoint.forget(folder)
-    costs = proxy_cost(design, best, weights=weights)
+    costs = compute_costs(design, best, weights=weights)
     tallies = _summed([annealer.tallies for annealer in annealers])
     return SearchResult(best, costs, run.start, tuple(run.history), tallies, run.finished)
 

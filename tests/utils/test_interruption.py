@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from placement.training.interruption import Interrupted, Interruption
+from placement.utils.interruption import Interrupted, Interruption
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

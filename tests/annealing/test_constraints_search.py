@@ -11,6 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.annealing import legaliser
+from placement.annealing.annealer import Annealer
+from placement.annealing.boxes import joined_grid
+from placement.annealing.config import MOVES, AnnealConfig, Budget
+from placement.annealing.flips import flip_macros
+from placement.annealing.legaliser import NoRoom, fits, legalise
+from placement.annealing.search import search
+from placement.annealing.starts import make_starts
 from placement.engine.costs import legality, violations
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.constraints import Constraints, SnapGrid
@@ -19,14 +27,6 @@ from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.clustered import clustered
-from placement.search import legaliser
-from placement.search.annealer import Annealer
-from placement.search.boxes import joined_grid
-from placement.search.config import MOVES, AnnealConfig, Budget
-from placement.search.flips import flip_macros
-from placement.search.legaliser import NoRoom, fits, legalise
-from placement.search.search import search
-from placement.search.starts import make_starts
 from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import constrained, randomly_constrained
 from tests.support.designs import random_design, random_placement, square_canvas

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.annealing import legaliser
+from placement.annealing.boxes import boxes_of
+from placement.annealing.legaliser import NoRoom, fits, legalise
 from placement.engine.costs import legality
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.search import legaliser
-from placement.search.boxes import boxes_of
-from placement.search.legaliser import NoRoom, fits, legalise
 from tests.support.dense import dense_design, strewn
 from tests.support.designs import random_design, random_placement, square_canvas
 

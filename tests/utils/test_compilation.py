@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from placement.training.compilation import keep_compilations
+from placement.utils.compilation import keep_compilations
 
 
 @pytest.fixture(autouse=True)

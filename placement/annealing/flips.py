@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.engine.incremental import IncrementalCost
 from placement.netlist.design import Design, Placement
 
@@ -61,18 +61,18 @@ def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = 
     found = cost.placement
     flipped = int((found.orientation != before).sum())
     result = found if flipped else placement
-    return Flipped(result, proxy_cost(design, result, weights=weights), flipped, sweeps)
+    return Flipped(result, compute_costs(design, result, weights=weights), flipped, sweeps)
 
 
 def _turned(design: Design, cost: IncrementalCost, node: int) -> bool:
     """Turns a macro to its cheapest orientation of the same sides; whether that is another than before."""
     before = cost.orientation(node)
-    best, lowest = before, cost.costs.proxy_cost - LEAST_GAIN
+    best, lowest = before, cost.costs.total - LEAST_GAIN
     for mirror in _MIRRORS:
         other = before ^ mirror  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
         if not design.constraints.allows(node, other):
             continue
-        found = cost.orient(node, other).proxy_cost
+        found = cost.orient(node, other).total
         if found < lowest:
             best, lowest = other, found
         cost.undo()

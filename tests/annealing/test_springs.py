@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.annealing.springs import spring_matrix, springs_at_rest
 from placement.netlist.design import Placement
 from placement.netlist.load import load
-from placement.search.springs import spring_matrix, springs_at_rest
 
 
 def quadratic_wirelength(springs: np.ndarray, placement: Placement) -> float:

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from placement.annealing.boxes import TOLERANCE, Boxes, boxes_of, joined_grid, snapped
+from placement.annealing.least_displacement import Centres, in_order, tightened
 from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import turned_as_allowed
-from placement.search.boxes import TOLERANCE, Boxes, boxes_of, joined_grid, snapped
-from placement.search.least_displacement import Centres, in_order, tightened
 
 ATTEMPTS = 600
 """Of putting some macros back in another order."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.legaliser import NoRoom, legalise
 from placement.netlist.design import Design, Placement
-from placement.search.config import AnnealConfig
-from placement.search.legaliser import NoRoom, legalise
 
 HALVINGS = 20
 """Of the interval in which the largest pitch for a number of rows lies."""

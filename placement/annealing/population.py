@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from placement.search.annealer import Annealer
+from placement.annealing.annealer import Annealer
 
 ROUND_SECONDS = 3600.0
 """Wall-clock seconds that a round may take before it counts as hung."""
@@ -60,7 +60,7 @@ class Population:
         Returns:
             How many did.
         """
-        costs = [annealer.costs.proxy_cost for annealer in self.annealers]
+        costs = [annealer.costs.total for annealer in self.annealers]
         winner = int(np.argmin(costs))
         losers = [index for index, cost in enumerate(costs) if cost > costs[winner] + behind]
         placement = self.annealers[winner].placement if losers else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from placement.search.config import HOT, REFINE_SHARE, AnnealConfig
+from placement.annealing.config import HOT, REFINE_SHARE, AnnealConfig
 
 
 class Geometric:

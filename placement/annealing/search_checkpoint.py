@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from placement.annealing.annealer import Annealer, AnnealerState
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
-from placement.search.annealer import Annealer, AnnealerState
 
 STATE_NAME = "search.npz"
 BEST_NAME = "best.plc"

@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.config import STARTS, AnnealConfig, Budget
+from placement.annealing.legaliser import NoRoom, legalise
+from placement.annealing.rows import RowPacker
+from placement.annealing.springs import spring_matrix, springs_at_rest
 from placement.engine import _native
-from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
@@ -20,10 +24,6 @@ from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
-from placement.search.config import STARTS, AnnealConfig, Budget
-from placement.search.legaliser import NoRoom, legalise
-from placement.search.rows import RowPacker
-from placement.search.springs import spring_matrix, springs_at_rest
 
 ELECTROSTATIC = "electrostatic"
 SECONDS_PER_PIN = 4e-5
@@ -118,7 +118,7 @@ def _complete(design: Design, start: Start, placer: str, weights: CostWeights) -
     placement = _with_soft(design, start.placement, placer)
     if start.name.startswith(ELECTROSTATIC):
         both = (start.placement, placement)
-        placement = min(both, key=lambda one: proxy_cost(design, one, weights=weights).proxy_cost)
+        placement = min(both, key=lambda one: compute_costs(design, one, weights=weights).total)
     return Start(start.name, placement)
 
 
@@ -167,7 +167,7 @@ def _cheapest_rows(
             placement = packer.pack(stretch, generator, like=like)
             if placement is None:
                 continue
-            cost = proxy_cost(design, _with_soft(design, placement, "analytic_fast"), weights=weights).proxy_cost
+            cost = compute_costs(design, _with_soft(design, placement, "analytic_fast"), weights=weights).total
             found.append((cost, len(found), _Rows(packer, f"{kind} {stretch:.3g}", stretch, placement)))
             least, dearer = (cost, 0) if cost < least else (least, dearer + 1)
             if dearer == DEARER:

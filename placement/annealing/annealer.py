@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.config import MOVES, AnnealConfig
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, checked_placement
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
-from placement.search.config import MOVES, AnnealConfig
 
 # How often each kind is tried, before the mix adapts.
 WEIGHTS = {

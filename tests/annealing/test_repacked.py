@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from placement.annealing.config import AnnealConfig
+from placement.annealing.rows import MOST_ASSIGNED, RowPacker, _parts
+from placement.annealing.springs import springs_at_rest
+from placement.annealing.starts import RACED, Start, make_starts, repacked
 from placement.engine.costs import legality
 from placement.netlist.load import load
-from placement.search.config import AnnealConfig
-from placement.search.rows import MOST_ASSIGNED, RowPacker, _parts
-from placement.search.springs import springs_at_rest
-from placement.search.starts import RACED, Start, make_starts, repacked
 
 
 def test_macros_of_equal_size_stand_as_near_as_they_can_to_where_they_stood() -> None:

@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from placement.training.supervisor import Supervisor, WorkerFailed, WorkerStuck
+from placement.utils.supervisor import Supervisor, WorkerFailed, WorkerStuck
 
 LONG = 90.0
 
