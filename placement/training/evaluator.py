@@ -45,7 +45,7 @@ class Evaluator:
         agent: made for the same designs.
         designs: to be evaluated.
         env: the environment's settings.
-        samples: episodes drawn on each design beside the greedy one, at a call.
+        samples: episodes drawn on each design at a call, in addition to the greedy one.
     """
 
     def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
@@ -60,7 +60,7 @@ class Evaluator:
 
         `key` is a JAX random key, consumed.
         """
-        network = EmbeddedParameters(parameters, self._agent.embed(parameters))
+        network = self._network(parameters)
         evaluations = []
         for pool, greedy, its_key in zip(self._pools, (True, False), jax.random.split(key), strict=False):
             placements: dict[int, Placement] = {}
@@ -77,11 +77,14 @@ class Evaluator:
         return evaluations
 
     def finite(self, parameters: Any) -> bool:
-        """Whether what the network says at the beginning of each design's episode are finite numbers."""
-        network = EmbeddedParameters(parameters, self._agent.embed(parameters))
+        """Whether the network's outputs at the beginning of each design's episode are finite."""
         observation, _ = self._pools[0].reset()
-        decision = self._agent.act(*network, Observation(**observation), jax.random.key(0), greedy=True)
+        observed = Observation(**observation)
+        decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
         return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+
+    def _network(self, parameters: Any) -> EmbeddedParameters:
+        return EmbeddedParameters(parameters, self._agent.embed(parameters))
 
 
 def _evaluation(played: Episode, env: int, greedy: bool, placement: Placement | None) -> Evaluation:

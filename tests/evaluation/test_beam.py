@@ -14,7 +14,7 @@ from placement.evaluation.beam import BRANCHES, BeamSearch
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.training.evaluator import Evaluator
-from placement.training.trained_run import parameter_shapes
+from placement.training.trained_policy import parameter_shapes
 
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
 

@@ -25,8 +25,7 @@ from placement.ppo.mesh import make_mesh  # noqa: E402
 from placement.ppo.trajectory import Episode  # noqa: E402
 from placement.replay.shard import ReplayShard  # noqa: E402
 from placement.replay.sharded import ShardedReplay, ShardWriter  # noqa: E402
-from placement.training.checkpoint import Checkpoints  # noqa: E402
-from placement.training.saving import on_host  # noqa: E402
+from placement.training.checkpoint import Checkpoints, on_host  # noqa: E402
 from tests.support.designs import four_macros  # noqa: E402
 from tests.support.episodes import played_episodes  # noqa: E402
 

@@ -14,9 +14,10 @@ from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.runtimes import local
 from placement.runtimes.ray import driver
 from placement.runtimes.ray.coordinator import RoleName, Who
+from placement.training import learner_loop
 from placement.training.checkpoint import Checkpoints
-from placement.training.divergence import Diverged, SkippedSteps
-from placement.training.saving import FOLDER_NAME
+from placement.training.learner_loop import Diverged, SkippedSteps
+from placement.training.run_folder import CHECKPOINTS_NAME
 from tests.support.fakes import FakeAgent, FakeLearner, Silent
 
 
@@ -25,13 +26,14 @@ def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "Agent", FakeAgent)
     monkeypatch.setattr(local, "Learner", FakeLearner)
     monkeypatch.setattr(local, "keep_compilations", lambda: None)
+    monkeypatch.setattr(learner_loop, "MAX_SKIPPED_STEPS", 5)
 
 
 def _config(folder: Path, **ppo: Any) -> TrainConfig:
     return TrainConfig(
         design=("toy6",),
         run_dir=str(folder),
-        ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, "max_skipped_steps": 5, **ppo}),
+        ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, **ppo}),
         replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=8, checkpoint_every=1, evaluate_every=0),
     )
@@ -52,7 +54,7 @@ def _skips(iterations: range) -> type[FakeLearner]:
 
 
 def _steps(folder: Path) -> list[int]:
-    checkpoints = Checkpoints(folder / FOLDER_NAME, read_only=True)
+    checkpoints = Checkpoints(folder / CHECKPOINTS_NAME, read_only=True)
     try:
         return checkpoints.steps()
     finally:
@@ -99,8 +101,8 @@ def test_parameters_that_give_nan_are_never_published_or_saved(tmp_path: Path, m
 
 
 def test_only_steps_in_a_row_count() -> None:
-    skipped = SkippedSteps(4)
-    for steps, left_out, too_many in ((0, 3, False), (1, 3, False), (0, 3, False), (0, 1, True)):
+    skipped = SkippedSteps()
+    for steps, left_out, too_many in ((0, 3, False), (1, 3, False), (0, 3, False), (0, 2, True)):
         skipped.note({"gradient_steps": steps, "skipped_steps": left_out})
         assert skipped.too_many is too_many
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from placement.config import ConfigError
-from placement.training.object_storage import store as store_module
-from placement.training.object_storage.lease import LEASE_NAME, Lease
-from placement.training.object_storage.snapshot import MANIFEST_NAME, Publisher, fetch, read_manifest
-from placement.training.object_storage.store import ObjectStore, StorageError
+from placement.training import object_storage as store_module
+from placement.training.object_storage import MANIFEST_NAME, ObjectStore, Publisher, StorageError, fetch, read_manifest
+from placement.training.stored_run import LEASE_NAME, Lease
 from tests.support.object_server import ObjectServer
 from tests.support.waiting import wait_until
 

@@ -1,36 +1,32 @@
 """Numbers for what a run publishes: they rise through every restart of the learner, while iterations fall back.
 
-A learner that died goes on from its last checkpoint, some iterations back; the parameters that it publishes then are
-others than the dead one's of the same iteration. So what travels has a number of its own. A learner takes numbers that
-none before it took, and whatever was made with an earlier learner's parameters shows it by its number.
+A learner that died resumes from its last checkpoint, some iterations back; the parameters that it then publishes differ
+from the dead one's of the same iteration. So whatever travels carries a number of its own. A learner takes numbers that
+no earlier one took, and the number shows whether something was made with an earlier learner's parameters.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-from placement.modelcache.base import ParameterPublisher
-from placement.modelcache.cache import ModelCache
-from placement.modelcache.layout import Layout
 from placement.netlist.files import write_whole
 
 FILE_NAME = "publications.json"
 BLOCK = 1000
-"""PublicationNumbers that are reserved at once."""
+"""Numbers that are reserved at once."""
 
 
 class PublicationNumbers:
-    """The numbers of one start of the learner, for who does not publish: other learner hosts.
+    """The numbers of one start of the learner, for learner hosts that do not publish.
 
     Args:
         first: the number of the first parameters.
-        iteration: that this learner starts at.
+        iteration: at which this learner starts.
         unseen: iterations beyond `newest` whose parameters may be published already.
 
     Attributes:
-        begun: the iteration that this learner started at.
+        begun: the iteration at which this learner started.
         newest: the last iteration known to be done; -1 before the first parameters are numbered.
     """
 
@@ -48,21 +44,23 @@ class PublicationNumbers:
 
 
 class Publications(PublicationNumbers):
-    """The numbers of one start of the learner, for who publishes.
+    """The numbers of one start of the learner, for the host that publishes.
 
     Args:
-        folder: the run folder; keeps which numbers are taken.
-        iteration: that this learner starts at.
+        folder: the run folder, which records the numbers taken.
+        iteration: at which this learner starts.
     """
 
     def __init__(self, folder: Path, *, iteration: int) -> None:
         self._path = folder / FILE_NAME
-        self._reserved = _read(self._path)
+        # A file that cannot be read is an error, or numbers would be taken twice.
+        known = json.loads(self._path.read_text(encoding="utf-8"))["reserved"] if self._path.exists() else 0
+        self._reserved = int(known)
         super().__init__(self._reserved, iteration=iteration, unseen=0)
         self._reserve()
 
     def number(self, iteration: int) -> int:
-        """Of the parameters after `iteration` iterations; reserves it in the run folder before it is used."""
+        """The number of the parameters after `iteration` iterations; reserved in the run folder before it is used."""
         number = self.first + iteration - self.begun
         while number >= self._reserved:
             self._reserve()
@@ -72,30 +70,3 @@ class Publications(PublicationNumbers):
     def _reserve(self) -> None:
         self._reserved += BLOCK
         write_whole(self._path, json.dumps({"reserved": self._reserved}) + "\n")
-
-
-class RootStore(ParameterPublisher):
-    """Publishes iterations under their numbers, at the root of the tree of caches.
-
-    Args:
-        cache: the root; it is the caller's to close.
-        layout: of the parameters.
-        wire_dtype: "float32", or "bfloat16" for half the bytes.
-        publications: the numbers.
-    """
-
-    def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str, publications: Publications) -> None:
-        self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
-        self._publications = publications
-
-    def publish(self, iteration: int, parameters: Any) -> None:
-        """Makes the parameters after `iteration` iterations the newest; SnapshotMismatch if not of the layout."""
-        number = self._publications.number(iteration)
-        self._cache.publish(self._layout.pack(number, parameters, wire_dtype=self._wire_dtype))
-
-
-def _read(path: Path) -> int:
-    """The first number that is free; a file that cannot be read is an error, or numbers would be taken twice."""
-    if not path.exists():
-        return 0
-    return int(json.loads(path.read_text(encoding="utf-8"))["reserved"])

@@ -25,8 +25,7 @@ from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
 from placement.runtimes.ray.messages import Shortfall
 from placement.runtimes.ray.publications import PublicationNumbers, Publications
 from placement.training.actor import Actor, ActorContext
-from placement.training.best import BestTracker
-from placement.training.episode_verifier import EpisodeVerifier
+from placement.training.best import BestTracker, EpisodeVerifier
 from placement.training.inference import LocalInference
 from tests.support.fakes import FakeAgent
 
