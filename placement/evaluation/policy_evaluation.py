@@ -170,4 +170,4 @@ def write_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Writes a CSV file with a row for each episode; costs are empty where it came to a dead end."""
     nothing = [""] * len(Costs._fields)
     rows = [[int(one.greedy), int(one.dead_end), *(one.costs or nothing)] for one in evaluations]
-    write_whole(path, csv_text([["greedy", "dead_end", *Costs._fields], *rows]))
+    write_whole(path, csv_text([["greedy", "dead_end", *Costs._fields[:-1], "cost"], *rows]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig, PolicyConfig
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import make_pool
 from placement.evaluation import beam
 from placement.evaluation.beam import BRANCHES, BeamSearch
@@ -42,7 +42,7 @@ def test_it_ends_with_different_whole_placements_at_their_exact_costs(agent, par
     for one in found:
         assert not one.dead_end and not one.greedy
         assert legality(design, one.placement) == (0, 0)
-        assert proxy_cost(design, one.placement) == one.costs
+        assert compute_costs(design, one.placement) == one.costs
         pool.reset()
         for action in one.actions:
             pool.step(np.array([action], np.int32))

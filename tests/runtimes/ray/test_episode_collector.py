@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.engine.pool import make_pool
 from placement.modelcache.base import Snapshot
 from placement.netlist.design import Design
@@ -92,7 +92,7 @@ def test_episodes_come_with_their_iteration_and_the_best_placement_is_kept(
         best = bench.best.best(index)
         assert best is not None
         assert best.costs.total == min(episode.costs[4] for episode in episodes if episode.design == index)
-        assert proxy_cost(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
+        assert compute_costs(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
 
 
 def test_old_and_orphaned_episodes_are_dropped_and_counted(
