@@ -56,13 +56,6 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "rewards not normalised, no baseline": ("ppo.reward_normalisation=none", "ppo.baseline=none"),
     "advantages normalised per minibatch": ("ppo.advantage_normalisation=minibatch",),
     "dead ends left out": ("ppo.learn_dead_ends=false",),
-    "self-imitation": ("ppo.self_imitation=0.1",),
-    "self-imitation of what search improved": (
-        "ppo.self_imitation=0.1",
-        "expert.every=10",
-        "expert.placements=2",
-        "expert.moves=50000",
-    ),
     # How it learns
     "4 epochs on the same episodes": ("ppo.epochs=4",),
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),

@@ -233,26 +233,7 @@ class PPOConfig(Settings, group="ppo."):
     baseline: Literal["history", "value", "none"] = "value"
     learn_dead_ends: bool = True
     shaping: Amount = 0.0
-    self_imitation: Amount = 0.0
-    elites: Count = 16
-    imitated_episodes: Count = 8
     max_skipped_steps: Count = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class ExpertConfig(Settings, group="expert."):
-    """Placements to be imitated: of mixed size at first, and the policy's best once a search has improved them.
-
-    configs/config.yaml says what each setting means.
-    """
-
-    mixed_size: OrNone = 0
-    passes: Count = 200
-    learning_rate: Positive = 3e-3
-    kept_rate: Annotated[float, Rule("above 0 and at most 1", lambda value: 0 < value <= 1)] = 0.1
-    every: OrNone = 0
-    placements: Count = 2
-    moves: Count = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -357,15 +338,11 @@ class TrainConfig(Settings):
     ppo: PPOConfig = PPOConfig()
     replay: ReplayConfig = ReplayConfig()
     runtime: RuntimeConfig = RuntimeConfig()
-    expert: ExpertConfig = ExpertConfig()
     tracking: TrackingConfig = TrackingConfig()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
-        teachable = not self.expert.every or self.ppo.self_imitation > 0
-        right = "above 0 with expert.every, or nothing would learn from the expert"
-        require(teachable, "ppo.self_imitation", self.ppo.self_imitation, right)
         if self.judge != NO_JUDGE:
             self._check_judged()
         if self.runtime.name == "ray":
@@ -379,22 +356,6 @@ class TrainConfig(Settings):
         unit = "with judge, which pays in another unit"
         require(not self.env.cost_terms, "env.cost_terms", list(self.env.cost_terms), f"empty {unit}")
         require(not self.ppo.shaping, "ppo.shaping", self.ppo.shaping, f"0 {unit}")
-        require(not self.expert.every, "expert.every", self.expert.every, f"0 {unit}")
-
-    def played_ppo(self) -> PPOConfig:
-        """What is learned with from the policy's own episodes.
-
-        A policy that was taught is sure of itself: steps of the usual length, most of them in the direction of noise,
-        undo in one iteration what it was taught.
-        """
-        if not self.expert.mixed_size:
-            return self.ppo
-        kept = self.expert.kept_rate
-        return dataclasses.replace(
-            self.ppo,
-            learning_rate=kept * self.ppo.learning_rate,
-            entropy_coefficient=kept * self.ppo.entropy_coefficient,
-        )
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:

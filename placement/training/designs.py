@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
-from placement.netlist.load import find, load
-from placement.netlist.user_placement import require_imported_flat
+from placement.netlist.load import load
 from placement.policy.order import as_played
 
 
@@ -16,13 +15,10 @@ def load_designs(config: TrainConfig) -> list[Design]:
     """The run's designs with their placing order and grid of actions, their macros turned as they may be.
 
     Raises:
-        DesignError: one cannot be read, its constraints cannot be met, or it has no flat netlist and needs one.
+        DesignError: one cannot be read, or its constraints cannot be met.
         ConfigError: two have one name.
     """
     designs = [as_played(ready(load(name)), config.env) for name in config.design]
-    if config.expert.mixed_size:
-        for name in config.design:
-            require_imported_flat(find(name).parent)
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     return designs

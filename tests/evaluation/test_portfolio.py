@@ -15,6 +15,7 @@ from placement.annealing.starts import Start
 from placement.cli.main import main
 from placement.config import CostConfig, CostWeights
 from placement.evaluation import candidates
+from placement.evaluation import mixed_size_start as mixed_size
 from placement.evaluation.candidates import MORE_OVERFLOW, Candidate, find_best, most_promising, ranked
 from placement.evaluation.flat_evaluation import FlatFound, FlatJudge
 from placement.evaluation.portfolio import WAYS, ways_of
@@ -23,7 +24,6 @@ from placement.judge.estimate import read_judge
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
 from placement.report.metrics import FlatMetrics
-from placement.training import mixed_size
 
 WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]
 JUDGED = [*WORDS, "judge=base"]
