@@ -15,10 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
-_GRID_SETTINGS = (
-    *("wire_mask", "maps", "pulls", "location", "rank"),
-    *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias", "electrostatic_bias"),
-)
 NO_JUDGE = "none"
 """Of `judge`, where no judge is asked."""
 RENAMED = {"anneal.shelve": "anneal.repack"}
@@ -166,48 +162,26 @@ class EnvConfig(Settings, group="env."):
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
     soft_placer: EpisodeSoftPlacer = "analytic_fast"
-    order: Literal["area", "connected"] = "area"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False
-    overlap: Annotated[float, Rule("in [0, 4]", lambda value: 0 <= value <= 4)] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.off_grid or not self.overlap, "env.overlap", self.overlap, "0 unless env.off_grid=true")
 
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig(Settings, group="policy."):
     """The network: which one, its sizes, and what it is shown; configs/policy/ says what each setting means."""
 
-    name: Literal["edge_gnn", "edge_gnn_stepwise"] = "edge_gnn"
+    name: Literal["edge_gnn"] = "edge_gnn"
     node_width: Count = 32
     rounds: Count = 3
     grid_width: Count = 16
     location_frequencies: Count = 8
     wire_bias: float = 0.0
-    direct_bias: float = 0.0
-    sequential_bias: float = 0.0
     edge_bias: float = 0.0
     room_bias: float = 0.0
     electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    wire_mask: bool = True
-    maps: bool = True
-    pulls: bool = True
     location: bool = True
     graph: bool = True
-    rank: bool = True
-    floor: Annotated[float, Rule("in [0, 1)", lambda value: 0 <= value < 1)] = 0.0
-    mask_padding: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.name == "edge_gnn_stepwise":
-            for key in _GRID_SETTINGS:
-                default = getattr(type(self), key)
-                right = f"left at {default!r} with policy=edge_gnn_stepwise, which is not shown the grid's maps"
-                require(getattr(self, key) == default, f"policy.{key}", getattr(self, key), right)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,12 +201,7 @@ class PPOConfig(Settings, group="ppo."):
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 1.0
-    target_kl: Amount = 0.0
-    advantage_normalisation: Literal["design", "minibatch", "none"] = "design"
-    reward_normalisation: Literal["design", "none"] = "design"
     baseline: Literal["history", "value", "none"] = "value"
-    learn_dead_ends: bool = True
-    shaping: Amount = 0.0
     max_skipped_steps: Count = 20
 
 
@@ -355,7 +324,6 @@ class TrainConfig(Settings):
         require(self.env.soft_placer == "annealed", "env.soft_placer", self.env.soft_placer, f"annealed {reads}")
         unit = "with judge, which pays in another unit"
         require(not self.env.cost_terms, "env.cost_terms", list(self.env.cost_terms), f"empty {unit}")
-        require(not self.ppo.shaping, "ppo.shaping", self.ppo.shaping, f"0 {unit}")
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:

@@ -35,7 +35,6 @@ DIFFERENT = {
     # What the files set otherwise than the dataclasses, and why.
     "replay=reverb": {"replay.name": "reverb"},
     "replay=memory": {"replay.name": "memory"},
-    "policy=edge_gnn_stepwise": {"policy.name": "edge_gnn_stepwise", "policy.node_width": 8},  # as published
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
         "runtime.env_threads": 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.observation import MAPS, Observation
+from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
@@ -33,7 +33,6 @@ from placement.ppo.gradient_step import (
     Trained,
     gradient_step,
     make_optimiser,
-    normalised_over,
 )
 from placement.ppo.history import FEATURES, history_features
 from placement.ppo.hosts import Hosts
@@ -41,7 +40,7 @@ from placement.ppo.loss import Coefficients, Samples
 from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
 from placement.ppo.minibatches import all_minibatches, split_minibatches
 from placement.ppo.proximal import with_proximal
-from placement.ppo.targets import Targets, counted_lengths, targets, wire_shares
+from placement.ppo.targets import Targets, targets, wire_shares
 from placement.ppo.trajectory import Episode, stack_episodes
 
 
@@ -116,7 +115,6 @@ class Learner:
         check_divisible(ppo_config.minibatch_size, self._mesh)
         self._hosts = hosts or Hosts()
         self._designs = tuple(designs)
-        self._wirelength_weight = env_config.cost.wirelength
         self._renderer = EpisodeRenderer(self._designs)
         self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
@@ -217,7 +215,7 @@ class Learner:
         critic = self.state.critic
         if self._config.baseline == "history":
             batch, critic = self._with_baseline(prepared, statistics)
-        goals = targets(self._config, statistics, batch, self._potential_steps(prepared))
+        goals = targets(self._config, statistics, batch)
         data = self._data(prepared, goals)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(self._config.iterations - 1, 1), elapsed), 1.0)
@@ -228,20 +226,15 @@ class Learner:
         )
         rates = Rates(np.float32(learning_rate), np.float32(self._config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
-        inside = self._inside(goals.lengths)
+        inside = self._inside(batch.length)
         drawn = math.ceil(self._config.sample_fraction * len(inside))
         orders = [seeds.permutation(inside)[:drawn] for _ in range(self._config.epochs)]
         data = self._with_proximal(trained, data, batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
-            before = len(metrics)
             for minibatch in self._minibatches(order, len(batch.length)):
                 trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
-            if self._config.target_kl > 0:
-                divergence = np.mean([float(one.terms.approx_kl) for one in metrics[before:]])
-                if divergence > self._config.target_kl:
-                    break
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
         version = self.state.version + np.int32(1)
@@ -276,27 +269,12 @@ class Learner:
         energy = self._energies(self._inputs, prepared.observation, lengths)
         features = np.asarray(self._history(*given, energy, np.maximum(batch.actions, 0), lengths))
         rewards = advantage.normalised_rewards(statistics, batch.design, batch.reward)
-        counted = counted_lengths(self._config, batch)
         macros = np.asarray(self._network.inputs.macros)
         ratio = statistics.deviation / self.state.reward_statistics.deviation
         values, critic = regressed(
-            self.state.critic, features, rewards, batch.design, counted, macros=macros, ratio=ratio
+            self.state.critic, features, rewards, batch.design, batch.length, macros=macros, ratio=ratio
         )
-        if self._config.reward_normalisation == "none":
-            mean, deviation = (array[batch.design][:, None] for array in statistics[:2])
-            values = np.where(np.arange(self._steps)[None] < counted[:, None], mean + deviation * values, 0)
         return batch._replace(values=values.astype(np.float32)), critic
-
-    def _potential_steps(self, prepared: Prepared) -> np.ndarray | None:
-        """float32 [B, T], the weighted wirelength cost that each step added; None without shaping."""
-        if self._config.shaping == 0:
-            return None
-        batch = prepared.batch
-        actions = np.maximum(batch.actions, 0).reshape(-1)
-        maps = cast(jax.Array, prepared.observation.maps).addressable_data(0)  # every device has all of them
-        wire = maps[:, MAPS.index("wire_mask")].reshape(len(actions), -1)
-        added = np.asarray(jnp.take_along_axis(wire, actions[:, None], axis=1)).reshape(batch.actions.shape)
-        return self._wirelength_weight * added.astype(np.float32) * self._wire_shares[batch.design]
 
     def _data(self, prepared: Prepared, goals: Targets) -> IterationData:
         """The samples that minibatches are drawn from, on every device."""
@@ -334,8 +312,6 @@ class Learner:
         rates: Rates,
     ) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        if self._config.advantage_normalisation == "minibatch":
-            data = normalised_over(data, minibatch)
         step = functools.partial(gradient_step, self._network, self._optimiser)
         return step(trained, inputs, data, minibatch, coefficients, rates)
 

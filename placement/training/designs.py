@@ -8,17 +8,17 @@ from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
 from placement.netlist.load import load
-from placement.policy.order import as_played
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their placing order and grid of actions, their macros turned as they may be.
+    """The run's designs with their grid of actions, their macros turned as they may be.
 
     Raises:
         DesignError: one cannot be read, or its constraints cannot be met.
         ConfigError: two have one name.
     """
-    designs = [as_played(ready(load(name)), config.env) for name in config.design]
+    env = config.env
+    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     return designs

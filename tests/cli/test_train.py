@@ -105,12 +105,11 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
         (("ppo.clip=0",), "train.py: ppo.clip=0.0: must be above 0"),
         (("ppo.epoch=1",), "train.py: Could not override 'ppo.epoch'. Did you mean 'ppo.epochs'? (train.py --help"),
         (("off_grid=true",), "train.py: Could not override 'off_grid'. Did you mean 'env.off_grid'?"),
-        (("env.overlap=1",), "train.py: env.overlap=1.0: must be 0 unless env.off_grid=true"),
         (("env.cost.name=foo",), "train.py: env.cost.name='foo': must be proxy or chip"),
         (("env.soft_placer=foo",), "train.py: env.soft_placer='foo': must be one of force_directed, analytic"),
         (("design=nowhere",), "train.py: no design 'nowhere'"),
         (("replay=disk",), "train.py: replay='disk': must be auto, memory or reverb"),
-        (("policy=foo",), "train.py: policy='foo': must be edge_gnn or edge_gnn_stepwise"),
+        (("policy=foo",), "train.py: policy='foo': must be edge_gnn"),
         (("ppo=foo",), "train.py: ppo='foo': must be default"),
     ],
 )

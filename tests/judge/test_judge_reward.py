@@ -77,7 +77,6 @@ def test_a_judge_that_is_not_there_is_refused_before_anything_begins(tmp_path: P
         ({"env": dataclasses.replace(ENV, soft_placer="analytic")}, r"env\.soft_placer='analytic': must be annealed"),
         ({"env": dataclasses.replace(ENV, cost=CostConfig())}, r"env\.cost='proxy': must be chip with judge"),
         ({"env": dataclasses.replace(ENV, cost_terms=("a.so:1",))}, r"env\.cost_terms=\['a\.so:1'\]: must be empty"),
-        ({"ppo": PPOConfig(shaping=0.5)}, r"ppo\.shaping=0\.5: must be 0 with judge"),
     ],
 )
 def test_what_does_not_go_with_a_judge_is_refused(changed: dict[str, object], told: str, tmp_path: Path) -> None:
