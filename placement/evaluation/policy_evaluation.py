@@ -30,7 +30,6 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
-from placement.policy.order import as_played
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.training.evaluator import Evaluation, Evaluator
@@ -82,7 +81,7 @@ def load_policy(config: CheckpointSettings, design: Design | None = None) -> Tra
     run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
     given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
-    design = as_played(ready(given), trained.env)
+    design = ready(given).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     cost = config.cost.of(trained.env.cost) if isinstance(config.cost, SampledCost) else config.cost

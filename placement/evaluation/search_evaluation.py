@@ -140,7 +140,7 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
 
 
 def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Callable[[], bool]) -> Start:
-    from placement.training.mixed_size import mixed_size_start  # JAX takes seconds to import
+    from placement.evaluation.mixed_size_start import mixed_size_start  # JAX takes seconds to import
 
     assert config.design is not None
     return mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)

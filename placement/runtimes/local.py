@@ -22,7 +22,6 @@ from placement.training.best import BestTracker
 from placement.training.designs import load_designs, steps
 from placement.training.episode_schedule import EpisodeSchedule
 from placement.training.evaluator import Evaluator
-from placement.training.expert import Expert
 from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.progress import TrainingProgress, make_progress
@@ -30,7 +29,6 @@ from placement.training.run import complete, restore
 from placement.training.run_folder import working_folder
 from placement.training.run_result import RunResult
 from placement.training.saving import Saver
-from placement.training.teacher import make_teacher
 from placement.training.trained_run import Parameters, initial_parameters
 from placement.utils.compilation import keep_compilations
 from placement.utils.disk import checked_room
@@ -82,7 +80,7 @@ def _train(
     folder, seed = working_folder(config.run_dir), role_seed(config.seed, SeedRole.LEARNER)
     # The learner, as the newest checkpoint left it.
     agent, best = Agent(config.policy, designs), BestTracker(designs, config.env.cost.weights())
-    learner = Learner(config.policy, config.played_ppo(), config.env, designs, seed=seed, mesh=make_mesh())
+    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())
     counters = restore(saver, learner, best, folder=folder, initial=initial, progress=progress)
     # What lies between it and the actors: parameters go one way, episodes the other.
     supervisor, store = Supervisor(), MemoryStore()
@@ -102,12 +100,9 @@ def _train(
         interruption=interruption,
         progress=progress,
         saver=saver,
-        expert=Expert(designs, config.env, config.expert, seed=seed) if config.expert.every else None,
-        teacher=make_teacher(config, designs),
     )
     loop = LearnerLoop(config, parts, folder, counters)
     interruption.at_once = loop.save
-    loop.teach()
     store.publish(counters.iteration, loop.state.parameters)
     # The actors.
     if not loop.done():
