@@ -24,7 +24,7 @@ class Episode(NamedTuple):
         actions: int32 [T], row · columns + column; -1 past `length`.
         log_probabilities: float32 [T], of the actions when drawn; 0 past `length`.
         values: float32 [T], the value head's predictions when drawn; 0 past `length`.
-        reward: float32 [], the episode's only reward: minus its cost, or what a judge pays, or the dead-end penalty.
+        reward: float32 [], the episode's only reward: minus its cost, or the dead-end penalty.
         costs: float64 [5], wirelength (µm), wirelength, density, congestion and proxy cost; NaN at a dead end.
     """
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from placement.cli import evaluate as program
 from placement.cli.main import main
 from placement.engine.costs import compute_costs
 from placement.evaluation import comparison, comparison_flat, flat_evaluation
@@ -32,7 +31,7 @@ def compared(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluated(*words: str) -> int:
-    return program.main(words, program="evaluate.py")
+    return main(["evaluate", *words])
 
 
 def shifted(made: Path, path: Path, way: float) -> Path:

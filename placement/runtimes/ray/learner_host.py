@@ -52,7 +52,7 @@ class LearnerHost:
         config = self.config
         seed = role_seed(config.seed, SeedRole.LEARNER)
         made = find(self.makers.learner)
-        settings = config.policy, config.played_ppo(), config.env
+        settings = config.policy, config.ppo, config.env
         return made(*settings, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
 
     def open_shards(
