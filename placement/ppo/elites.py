@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.episode import Episode, signature
 from placement.ppo.advantage import REWARD_LIMIT, RewardStatistics
-from placement.ppo.trajectory import Episode, signature
 
 
 class Elites(NamedTuple):

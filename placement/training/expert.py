@@ -16,9 +16,9 @@ import numpy as np
 from placement.config import EnvConfig, ExpertConfig
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.soft import SOFT_PLACERS
+from placement.episode import Episode, signature
 from placement.netlist.design import Design, Placement
 from placement.ppo.elites import Elites
-from placement.ppo.trajectory import Episode, signature
 from placement.search.config import MOVES, AnnealConfig, Budget
 from placement.search.search import search
 from placement.search.starts import Start

@@ -12,9 +12,9 @@ import numpy as np
 
 from placement.config import EnvConfig, TrainConfig
 from placement.engine.pool import make_pool
+from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.ppo.trajectory import Episode
 from placement.search.config import AnnealConfig
 from placement.training.expert import onto_grid
 from placement.training.mixed_size import mixed_size_start

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.episode import Episode, signature
 from placement.ppo.advantage import REWARD_LIMIT, RewardStatistics
 from placement.ppo.elites import Elites, drawn_elites, no_elites, updated_elites
-from placement.ppo.trajectory import Episode, signature
 
 
 def _batch(rewards: list[float], *, design: int = 0, dead: int | None = None) -> Episode:

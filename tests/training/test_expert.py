@@ -10,10 +10,10 @@ import pytest
 
 from placement.config import ConfigError, EnvConfig, ExpertConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
 from placement.engine.pool import make_pool
+from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.ppo.elites import no_elites, updated_elites
-from placement.ppo.trajectory import stack_episodes
 from placement.report.curves import read_metrics
 from placement.runtimes.local import run
 from placement.training.expert import Expert, onto_grid

@@ -27,7 +27,7 @@ from placement.training.run_folder import working_folder
 from placement.training.run_result import STOPPING, RunResult
 from placement.training.supervisor import WorkerFailed
 from placement.transport.addresses import accepts, is_loopback
-from placement.transport.token_proof import new_token
+from placement.transport.gate import new_token
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress

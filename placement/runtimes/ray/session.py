@@ -21,7 +21,7 @@ from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
 from placement.training.supervisor import WorkerFailed
 from placement.transport.addresses import accepts, is_host_port
-from placement.transport.deadline import within
+from placement.transport.event_loop import within
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"
