@@ -13,12 +13,11 @@ import pytest
 from placement.config import EnvConfig
 from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import make_pool
-from placement.modelcache.base import Snapshot
-from placement.modelcache.store import MemoryStore
+from placement.episode import Schema
+from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
-from placement.replay.memory import MemoryReplay
-from placement.replay.validation import Schema
+from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import EpisodeSchedule
