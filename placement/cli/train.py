@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from placement.cli import sweep
@@ -13,19 +12,18 @@ from placement.netlist.load import find
 from placement.training import run_folder
 
 
-def main(values: dict[str, Any], program: Sequence[str]) -> float:
+def main(values: dict[str, Any]) -> float:
     """One training run, or one job of a sweep in a process of its own; returns the best proxy cost.
 
     Args:
         values: all settings, nested.
-        program: the words that started this program, with which a sweep starts its jobs.
 
     Raises:
         ConfigError, DesignError, OSError: a setting or a file is wrong.
         Refusal: training cannot go on.
     """
     config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default_run_dir(values)})
-    return sweep.run_job(config, program) if sweep.in_sweep() else train(config)
+    return sweep.run_job(config) if sweep.in_sweep() else train(config)
 
 
 def train(config: TrainConfig) -> float:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from placement.config import TrainConfig
-from placement.modelcache.base import ParameterPublisher
+from placement.episode import Episode
+from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
 from placement.ppo.mesh import make_mesh
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver

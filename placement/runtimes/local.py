@@ -14,7 +14,7 @@ from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
-from placement.replay.factory import make_replay
+from placement.replay.in_process import make_replay
 from placement.runtimes.components import Connections, Setup, build_loop
 from placement.training import run_folder
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule, batches_for

@@ -19,11 +19,11 @@ from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.ppo.trajectory import Episode
 from placement.report import best_history
 from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME

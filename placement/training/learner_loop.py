@@ -13,11 +13,11 @@ from pathlib import Path
 import jax
 
 from placement.config import TrainConfig
-from placement.modelcache.base import ParameterPublisher
+from placement.episode import Episode
+from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver, TrainingState, on_host
@@ -219,7 +219,7 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(roles.replay, "refused", 0) + pipeline.refused),
+            "refused_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 

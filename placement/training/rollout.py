@@ -18,8 +18,8 @@ import numpy as np
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
+from placement.episode import Episode, signature, stack_episodes
 from placement.policy.agent import Decision
-from placement.ppo.trajectory import Episode, signature, stack_episodes
 
 STEP_SECONDS = 600.0
 """Deadline of a batch of environments for one step."""

@@ -130,16 +130,16 @@ def _short_name(design: str) -> str:
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their placing order and grid of actions, in their preferred orientations.
+    """The run's designs with their grid of actions, in their preferred orientations.
 
     Raises:
         DesignError: a design cannot be read, or its constraints cannot be met.
         ConfigError: two designs have the same name.
     """
     from placement.netlist.feasibility import ready
-    from placement.policy.order import as_played
 
-    designs = [as_played(ready(load(name)), config.env) for name in config.design]
+    env = config.env
+    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     return designs

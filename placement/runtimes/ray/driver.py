@@ -27,7 +27,7 @@ from placement.runtimes.ray.telemetry import processes_table
 from placement.training import run_folder
 from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
-from placement.transport.token_proof import new_token
+from placement.transport.gate import new_token
 from placement.utils.supervisor import WorkerFailed
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run(
         config: all settings.
         progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
         factories: of the network and its learner.
-        timing: of heartbeats, queries and checkpoints.
+        timing: of heartbeats and checkpoints.
         watch: called with all processes' heartbeats, several times a second.
 
     Raises what `placement.runtimes.local.run` raises, and:

@@ -13,21 +13,19 @@ import jax
 import numpy as np
 
 from placement.config import TrainConfig
-from placement.modelcache.base import ParameterPublisher
+from placement.episode import Episode, EpisodeIntervalSet
 from placement.modelcache.cache import ModelCache
-from placement.modelcache.layout import Layout
+from placement.modelcache.store import Layout, ParameterPublisher
 from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed
-from placement.replay.interval_set import EpisodeIntervalSet
 from placement.replay.sharded import ShardedReplay
 from placement.runtimes.components import Connections, Setup, build_loop, make_learner
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import CoordinatorClient
 from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
-from placement.runtimes.ray.messages import Timing, host_of, shards_of, share
+from placement.runtimes.ray.messages import host_of, shards_of, share
 from placement.runtimes.ray.publications import PublicationNumbers, Publications
 from placement.runtimes.ray.rendezvous import InitialState, agree
 from placement.runtimes.ray.role_process import Factories, find
@@ -39,7 +37,7 @@ from placement.training.learner_loop import LearnerLoop
 from placement.training.rollout import EVALUATOR, actor_of
 from placement.training.stored_run import published
 from placement.training.trained_policy import initial_parameters
-from placement.transport.tunnel import NetworkAccess
+from placement.transport.gate import NetworkAccess
 from placement.utils.disk import checked_room
 from placement.utils.interruption import Interruption
 
@@ -57,7 +55,6 @@ class LearnerHost:
         coordinator: connection to it.
         network: how it serves others, and reaches them.
         factories: of the network and its learner.
-        timing: of silent shards.
         stop: set when the run is to end.
         hosts: the learner hosts, of which this process is one.
     """
@@ -66,7 +63,6 @@ class LearnerHost:
     coordinator: CoordinatorClient
     network: NetworkAccess
     factories: Factories
-    timing: Timing
     stop: threading.Event
     hosts: Hosts
 
@@ -92,7 +88,6 @@ class LearnerHost:
             designs=len(designs),
             intervals=learned,
             numbers=mine,
-            silence=self.timing.shard_silence,
             dial=self.network.dial,
         )
         episodes = EpisodeCollector(

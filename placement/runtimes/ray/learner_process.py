@@ -68,7 +68,7 @@ class LearnerProcess(RoleProcess):
         from placement.utils.compilation import keep_compilations
 
         keep_compilations()
-        host = LearnerHost(self.config, coordinator, network, self.factories, self.timing, self._stop, hosts)
+        host = LearnerHost(self.config, coordinator, network, self.factories, self._stop, hosts)
         if index:
             follow(host)
             return None

@@ -43,16 +43,12 @@ class Timing:
     Attributes:
         start: within which every process must have started.
         heartbeat: between two heartbeats of a process.
-        poll: between two queries for newer parameters.
         shard_checkpoint: between two checkpoints of a shard.
-        shard_silence: after which a shard that accepts connections but answers nothing counts as down.
     """
 
     start: float = 300.0
     heartbeat: float = 1.0
-    poll: float = 0.02
     shard_checkpoint: float = 30.0
-    shard_silence: float = 30.0
 
 
 def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:

@@ -14,8 +14,7 @@ from jax.experimental import multihost_utils
 from placement.ppo.hosts import Hosts, join_hosts
 from placement.runtimes.ray.coordinator import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
-from placement.transport.gate import Gate
-from placement.transport.tunnel import NetworkAccess
+from placement.transport.gate import Gate, NetworkAccess
 
 
 def join(

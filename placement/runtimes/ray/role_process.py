@@ -19,7 +19,7 @@ from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import COORDINATOR, CoordinatorClient
 from placement.runtimes.ray.messages import Timing, Who
 from placement.training.run_folder import load_designs, steps, working_folder
-from placement.transport.tunnel import Dial, NetworkAccess, Tunnels, direct
+from placement.transport.gate import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
 MAX_CALLS = 4
@@ -51,7 +51,7 @@ class RoleProcess:
         config: the run's settings.
         who: this process.
         factories: of the network and its learner.
-        timing: of heartbeats, queries and checkpoints.
+        timing: of heartbeats and checkpoints.
         token: the run's, which its servers ask for; None: they ask for none, because only this machine reaches them.
     """
 
@@ -150,7 +150,7 @@ class CacheProcess(RoleProcess):
             tree = plan_tree(coordinator.cache_hosts(), fan_out)
             return coordinator.cache_addresses(tree.ancestors(self.who.number))
 
-        cache = ModelCache(bind=network.bind, parents=above, poll_seconds=self.timing.poll, token=network.token)
+        cache = ModelCache(bind=network.bind, parents=above, token=network.token)
         try:
             coordinator.measure = lambda: telemetry.cache(cache)
             coordinator.serve(cache.address)

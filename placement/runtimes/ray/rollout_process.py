@@ -14,7 +14,7 @@ from placement.training.run_folder import load_designs, steps
 if TYPE_CHECKING:
     from placement.modelcache.reader import CacheReader
     from placement.netlist.design import Design
-    from placement.replay.sharded import ShardWriter
+    from placement.replay.shard_writer import ShardWriter
 
 SERVERS_SECONDS = 0.1
 LOOK_SECONDS = 0.5
@@ -51,7 +51,7 @@ class RolloutProcess(RoleProcess):
         """
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
-        from placement.modelcache.base import StoreClosed
+        from placement.modelcache.store import StoreClosed
         from placement.replay.base import ReplayClosed
         from placement.utils.compilation import keep_compilations
 
@@ -84,8 +84,8 @@ class RolloutProcess(RoleProcess):
 
     def _store(self, coordinator: CoordinatorClient) -> CacheReader:
         """The reading side of the parameter store."""
-        from placement.modelcache.layout import Layout
         from placement.modelcache.reader import CacheReader
+        from placement.modelcache.store import Layout
         from placement.modelcache.tree import plan_tree
 
         def addresses() -> tuple[str, ...]:
@@ -94,11 +94,11 @@ class RolloutProcess(RoleProcess):
             return coordinator.cache_addresses(tree.readable(coordinator.host, self.who.number))
 
         layout = Layout(self.agent.init(0))
-        return CacheReader(addresses, layout, poll_seconds=self.timing.poll, token=self.network().token)
+        return CacheReader(addresses, layout, token=self.network().token)
 
     def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
-        from placement.replay.sharded import ShardWriter
+        from placement.replay.shard_writer import ShardWriter
 
         hosts, number = coordinator.shard_hosts(self._shards), self.who.number
         return ShardWriter(
@@ -107,7 +107,6 @@ class RolloutProcess(RoleProcess):
             steps=steps(self.designs),
             designs=len(self.designs),
             key=number,
-            silence=self.timing.shard_silence,
             dial=self.network().dial,
         )
 
@@ -164,7 +163,7 @@ class EvaluatorProcess(RolloutProcess):
     def play(self, coordinator: CoordinatorClient) -> None:
         """See `RolloutProcess`."""
         from placement.engine.pool import make_pool
-        from placement.modelcache.base import StoreTimeout
+        from placement.modelcache.store import StoreTimeout
         from placement.training.rollout import EVALUATOR, INCARNATION_BITS, EmbeddedParameters, play, whole_episode
         from placement.utils.seeds import SeedRole, role_key
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from placement.modelcache.cache import ModelCache
-    from placement.modelcache.source import Source
+    from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
-    from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import ShardWriter
+    from placement.replay.sharded import ShardStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
@@ -76,18 +76,19 @@ def _numbers(measured: object, *names: str) -> dict[str, float]:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Measures of a model cache."""
-    own = _numbers(served, "served", "published", "strangers")
+    own = {**_numbers(served, "served", "published"), "strangers": float(served.unauthenticated)}
     return own if served.source is None else {**own, **reader(served.source)}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:
     """Measures of a replay shard."""
-    return _numbers(load, "size", "capacity", "written", "taken", "checkpoints", "strangers")
+    numbers = _numbers(load, "size", "capacity", "written", "taken", "checkpoints")
+    return {**numbers, "strangers": float(load.unauthenticated)}
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
     """What a learner host that does not write `metrics.csv` dropped."""
-    lost = _numbers(replay, "refused", "stale", "orphaned")
+    lost = {"refused": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
@@ -97,8 +98,8 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
         numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
-    for name in ("refused", "duplicates", "failures"):
-        numbers[f"replay_{name}"] = float(sum(getattr(one, name) for one in shards))
+    for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
+        numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
     return numbers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 from placement.runtimes.ray.learner_host import PeerEpisodes
 from placement.training.rollout import EVALUATOR, INCARNATION_BITS
 from tests.support.episodes import episode
