@@ -32,7 +32,7 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
-from placement.training.evaluator import Evaluation, Evaluator
+from placement.training.rollout import Evaluation, Evaluator
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder, read_newest
 

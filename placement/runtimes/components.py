@@ -17,9 +17,9 @@ from placement.ppo.mesh import make_mesh
 from placement.replay.base import ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver
-from placement.training.evaluator import Evaluator
 from placement.training.learner_loop import LearnerComponents, LearnerLoop, restore
 from placement.training.progress import ProgressSink
+from placement.training.rollout import Evaluator
 from placement.training.run_folder import working_folder
 from placement.training.trained_policy import Parameters
 from placement.utils.interruption import Interruption

@@ -40,12 +40,7 @@ class ScheduleClosed(RuntimeError):
 
 
 class Ticket(NamedTuple):
-    """Permission to begin some episodes together.
-
-    Attributes:
-        iteration: the iteration that the first of them is for.
-        version: the oldest version of the parameters that they may be drawn with.
-    """
+    """Permission to begin some episodes together, the first for `iteration`, with parameters of `version` or newer."""
 
     iteration: int
     version: int
@@ -125,15 +120,7 @@ class EpisodeSchedule:
 
 
 class ActorContext(NamedTuple):
-    """What the actors of a process share.
-
-    Attributes:
-        inference: picks actions.
-        schedule: decides when episodes begin.
-        store: where parameters come from.
-        replay: where episodes go.
-        best: receives placements that are better than any before; None: nobody does.
-    """
+    """What the actors of a process share; `best` is None where good placements are found elsewhere."""
 
     inference: Inference
     schedule: TicketSchedule

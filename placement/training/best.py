@@ -44,11 +44,7 @@ class Best(NamedTuple):
 
 
 class BestTracker:
-    """Keeps the cheapest placement of each of the run's designs. All methods may be called from several threads.
-
-    Attributes:
-        weights: of the cost by which placements are compared.
-    """
+    """Keeps the cheapest placement of each of the run's designs, by the cost of `weights`; for several threads."""
 
     def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
         self._designs, self.weights = designs, weights
@@ -170,10 +166,7 @@ class BestTracker:
 class EpisodeVerifier:
     """Replays episodes on the learner's engine to see whether they are true and where they lead; for one thread.
 
-    Args:
-        designs: the run's.
-        env: how episodes were played.
-        best: receives placements that are better than any before.
+    Placements that are better than any before go to `best`.
     """
 
     def __init__(self, designs: Sequence[Design], env: EnvConfig, best: BestTracker) -> None:

@@ -18,7 +18,7 @@ import json
 import logging
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,13 +52,7 @@ class CheckpointDamaged(CheckpointError):
 
 
 class Restored(NamedTuple):
-    """What a checkpoint held.
-
-    Attributes:
-        step: its number.
-        tree: pytree of host arrays.
-        record: the JSON record given to `save`.
-    """
+    """What a checkpoint held: its number, a pytree of host arrays, and the JSON record given to `save`."""
 
     step: int
     tree: Any
@@ -66,12 +60,9 @@ class Restored(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run: the last few are kept.
+    """The checkpoints of one run in a folder, of which the newest `keep` stay.
 
-    Args:
-        folder: where they are; made when the first one is saved.
-        keep: how many of the newest are kept.
-        read_only: nothing is written or cleaned up, for a reader beside a run in progress.
+    With `read_only` nothing is written or cleaned up, for a reader beside a run in progress.
     """
 
     def __init__(self, folder: str | Path, *, keep: int = 3, read_only: bool = False) -> None:
@@ -96,7 +87,7 @@ class Checkpoints:
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
         items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with checked_room(self._place(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
+        with checked_room(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
             if step in self._manager.all_steps():
                 self._manager.delete(step)
             self._manager.save(step, args=items, force=True)
@@ -119,17 +110,14 @@ class Checkpoints:
             CheckpointError: there is no checkpoint.
         """
         newest = self._step(step)
-        if step is not None:
-            return self._restore(like, newest)
-        damage: CheckpointDamaged | None = None
-        for candidate in reversed(self.steps()):
+        older = [] if step is not None else [each for each in self.steps() if each < newest]
+        while older:
             try:
-                return self._restore(like, candidate)
+                return self._restore(like, newest)
             except CheckpointDamaged as error:
-                damage = error
                 _log.warning("%s; trying the one before", error)
-        assert damage is not None
-        raise damage
+                newest = older.pop()
+        return self._restore(like, newest)
 
     def close(self) -> None:
         """Ends Orbax's threads."""
@@ -143,7 +131,10 @@ class Checkpoints:
             "tree": ocp.PyTreeCheckpointHandler(multiprocessing_options=alone),
             "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
         }
-        with _without_warnings("absl"):  # `read_only` alone causes two
+        absl = logging.getLogger("absl")
+        level = absl.level
+        absl.setLevel(logging.ERROR)  # `read_only` alone causes two warnings
+        try:
             options = ocp.CheckpointManagerOptions(
                 max_to_keep=None if self._read_only else self._keep,
                 create=False,
@@ -153,6 +144,8 @@ class Checkpoints:
                 multiprocessing_options=alone,
             )
             return ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
+        finally:
+            absl.setLevel(level)
 
     def _step(self, step: int | None) -> int:
         steps = self.steps()
@@ -161,17 +154,14 @@ class Checkpoints:
             raise CheckpointError(f"{self._folder}: {wanted}; there are {steps or 'none'}")
         return steps[-1] if step is None else step
 
-    def _place(self, step: int) -> Path:
-        return self._folder / str(step)
-
     def _read_record(self, step: int) -> dict[str, Any]:
         content = self._read(step, "record", ocp.args.JsonRestore())
         if not isinstance(content, dict) or not {"format", "leaves", "record"} <= content.keys():
-            raise CheckpointDamaged(f"{self._place(step)}: its record is incomplete")
+            raise CheckpointDamaged(f"{self._folder}/{step}: its record is incomplete")
         if content["format"] != FORMAT:
             raise CheckpointMismatch(
-                f"{self._place(step)}: has format version {content['format']}, this program reads {FORMAT}: finish the "
-                "run with the version that began it, or give another run_dir to begin anew"
+                f"{self._folder}/{step}: has format version {content['format']}, this program reads {FORMAT}: finish "
+                "the run with the version that began it, or give another run_dir to begin anew"
             )
         return content
 
@@ -181,7 +171,7 @@ class Checkpoints:
             return self._manager.restore(step, args=ocp.args.Composite(**{item: how}))[item]
         except Exception as error:  # their exceptions have no common base
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise CheckpointDamaged(f"{self._place(step)}: cannot be read ({reason[:300]})") from error
+            raise CheckpointDamaged(f"{self._folder}/{step}: cannot be read ({reason[:300]})") from error
 
     def _restore(self, like: Mapping[str, Any], step: int) -> Restored:
         content, wanted = self._read_record(step), jax.tree.map(np.asarray, dict(like))
@@ -194,7 +184,7 @@ class Checkpoints:
         tree = self._read(step, "tree", how)
         for path, leaf in _leaves(tree).items():
             if _checksum(leaf) != saved[path][1]:
-                raise CheckpointDamaged(f"{self._place(step)}: {path} does not match its checksum")
+                raise CheckpointDamaged(f"{self._folder}/{step}: {path} does not match its checksum")
         return Restored(step, tree, content["record"])
 
     def _require_same(self, saved: Mapping[str, str], wanted: Any, step: int) -> None:
@@ -210,7 +200,7 @@ class Checkpoints:
         if differences:
             more = f" and {len(differences) - 3} more differences" if len(differences) > 3 else ""
             raise CheckpointMismatch(
-                f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
+                f"{self._folder}/{step}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
 
 
@@ -222,17 +212,6 @@ def _this_process_alone() -> ocp.options.MultiprocessingOptions:
     return ocp.options.MultiprocessingOptions(
         primary_host=index, active_processes={index}, barrier_sync_key_prefix=f"host{index}"
     )
-
-
-@contextlib.contextmanager
-def _without_warnings(logger: str) -> Iterator[None]:
-    held = logging.getLogger(logger)
-    level = held.level
-    held.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        held.setLevel(level)
 
 
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
@@ -250,13 +229,7 @@ def _checksum(array: np.ndarray) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Counters:
-    """How far a run has come.
-
-    Attributes:
-        iteration: iterations done; the version of the newest parameters.
-        episodes, steps: learned from so far.
-        seconds: spent so far.
-    """
+    """How far a run has come: iterations done, episodes and steps learned from, seconds spent."""
 
     iteration: int = 0
     episodes: int = 0
@@ -271,12 +244,7 @@ class Counters:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingState:
-    """A consistent state of a run on the host, to be saved whenever the run ends.
-
-    Attributes:
-        counters: how far it has come.
-        learner, parameters: pytrees of host arrays.
-    """
+    """A consistent state of a run, in pytrees of host arrays, to be saved whenever the run ends."""
 
     counters: Counters
     learner: Any

@@ -7,7 +7,6 @@ Axis legend: B environments.
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
 import threading
 from typing import Any, NamedTuple, Protocol
@@ -67,18 +66,9 @@ class LocalInference(Inference):
                 self._newest = snapshot.version, network
             return network
 
-    def act(
-        self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
-        *,
-        greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
+    def act(self, *arguments: Any, **options: Any) -> Decision:
         """See `Agent.act`."""
-        return self._agent.act(params, embeddings, observation, key, greedy=greedy, held=held)
+        return self._agent.act(*arguments, **options)
 
 
 class _Waiting(NamedTuple):
@@ -105,15 +95,12 @@ class CentralInference(LocalInference):
     Args:
         agent: the policy.
         actors: how many may wait at once.
-
-    Attributes:
-        batches, requests: how many there were.
     """
 
     def __init__(self, agent: Embedding, *, actors: int) -> None:
         super().__init__(agent)
         self._actors = actors
-        self._waiting: collections.deque[_Waiting] = collections.deque()
+        self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._changed = threading.Condition()
         self._closed = False
@@ -181,17 +168,12 @@ class CentralInference(LocalInference):
             self._changed.wait_for(lambda: self._closed or self._waiting, SLICE_SECONDS)
             if not self._waiting:
                 return []
-            oldest = self._waiting[0]
-            fitting = [one for one in self._waiting if one.goes_with(oldest)]
-            together = fitting[: self._size(len(fitting))]
-            self._under_way = together
-            taken = {id(one.answer) for one in together}
-            self._waiting = collections.deque(one for one in self._waiting if id(one.answer) not in taken)
-            return together
-
-    def _size(self, waiting: int) -> int:
-        """How many of the waiting requests one batch takes."""
-        return waiting if waiting >= self._actors else 1 << (waiting.bit_length() - 1)
+            fitting = [one for one in self._waiting if one.goes_with(self._waiting[0])]
+            count = len(fitting) if len(fitting) >= self._actors else 1 << (len(fitting).bit_length() - 1)
+            self._under_way = fitting[:count]
+            taken = {id(one.answer) for one in self._under_way}
+            self._waiting = [one for one in self._waiting if id(one.answer) not in taken]
+            return self._under_way
 
     def _ended(self) -> InferenceClosed:
         return InferenceClosed(f"{threading.current_thread().name} cannot continue: central inference is closed")

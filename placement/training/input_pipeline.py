@@ -28,12 +28,7 @@ SLICE_SECONDS = 0.1
 
 
 class Batch(NamedTuple):
-    """One iteration's input.
-
-    Attributes:
-        episodes: those of all learner hosts, each host's in the order in which they were read.
-        prepared: for `Learner.learn`.
-    """
+    """One iteration's input: all learner hosts' episodes, each host's as they were read, and what `learn` takes."""
 
     episodes: list[Episode]
     prepared: Prepared

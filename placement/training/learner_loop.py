@@ -21,10 +21,10 @@ from placement.ppo.learner import Learner
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver, TrainingState, on_host
-from placement.training.evaluator import Evaluator
 from placement.training.input_pipeline import Batch, InputPipeline
 from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
+from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
 from placement.training.trained_policy import Parameters
 from placement.utils.disk import checked_room
@@ -44,43 +44,15 @@ class Diverged(RuntimeError):
     """The network reached values that are not finite; the message says since when and what to try."""
 
 
-class SkippedSteps:
-    """Counts the gradient steps in a row that were skipped because loss or gradient was not finite."""
-
-    def __init__(self) -> None:
-        self._in_a_row = 0
-
-    def note(self, learned: Mapping[str, float]) -> None:
-        """Takes an iteration's metrics, as `Learner.learn` returns them."""
-        skipped = int(learned.get("skipped_steps", 0))
-        self._in_a_row = 0 if learned.get("gradient_steps", 1) > 0 else self._in_a_row + skipped
-
-    @property
-    def ongoing(self) -> bool:
-        """Whether the last iteration's steps were all skipped, so that nothing was learned."""
-        return self._in_a_row > 0
-
-    @property
-    def too_many(self) -> bool:
-        """Whether it is time to stop."""
-        return self._in_a_row >= MAX_SKIPPED_STEPS
-
-    def __str__(self) -> str:
-        return f"{self._in_a_row} gradient steps in a row were skipped, for loss or gradient was not finite"
-
-
 @dataclasses.dataclass(frozen=True)
 class LearnerComponents:
-    """What the loop works with.
+    """What the loop works with, as `placement.runtimes.components` builds it.
 
     Attributes:
-        learner, replay, store, evaluator, best: the roles.
         evaluation_key: JAX random key of the evaluations.
         evaluate_every: iterations between two evaluations; 0: only when the run is complete.
         supervisor: of the actors.
         interruption: says when to stop.
-        progress: shows what happens.
-        saver: of checkpoints.
         measures: returns more numbers for each iteration's row.
         received: called with each iteration's episodes before they are learned from.
         hosts: the learner hosts, of which this is one.
@@ -106,7 +78,6 @@ class LearnerLoop:
     """The learner's loop, starting from `counters`.
 
     Attributes:
-        components, folder: the roles, and the run folder.
         state: the newest consistent state, which may be saved at any time.
         last: the newest row of metrics; empty before the first.
     """
@@ -116,7 +87,7 @@ class LearnerLoop:
         self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
         self._good = self.state  # the newest one after an iteration that learned something
-        self._skipped = SkippedSteps()
+        self._skipped = 0  # gradient steps skipped in a row
         self.last: dict[str, float] = {}
         self._lost = 0  # iterations in a row that brought dead ends alone
 
@@ -157,7 +128,7 @@ class LearnerLoop:
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
                 roles.progress.iteration(row)
-                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped.ongoing):
+                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped):
                     self.save()
 
     def _note_done(self) -> bool:
@@ -225,11 +196,12 @@ class LearnerLoop:
 
     def _take(self, new: TrainingState, learned: Mapping[str, float]) -> None:
         """Makes `new` the state, unless training has broken down; raises Diverged then, keeping a good state."""
-        self._skipped.note(learned)
-        if self._skipped.too_many:
+        learned_nothing = not learned.get("gradient_steps", 1)
+        self._skipped = self._skipped + int(learned.get("skipped_steps", 0)) if learned_nothing else 0
+        if self._skipped >= MAX_SKIPPED_STEPS:
             self.state = self._good
-            raise self._diverged(str(self._skipped))
-        if not self._skipped.ongoing:
+            raise self._diverged(f"{self._skipped} gradient steps in a row were skipped: loss or gradient not finite")
+        if not self._skipped:
             if not self.components.evaluator.finite(new.parameters):
                 raise self._diverged(f"iteration {new.counters.iteration} made the network's outputs not finite")
             self._good = new
@@ -320,15 +292,11 @@ def finished(
     best.recover(folder)
     best.write(folder, iteration=counters.iteration)
     run = _run(folder, counters, best, already_complete=True)
-    name, limit = (
-        best.weights.name,
-        "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes",
-    )
-    found = zip(run.best_files, best.costs(), strict=True)
-    listed = ", ".join(f"{file} ({name} cost {cost:.4f})" for file, cost in found) or "none"
-    note(
-        f"complete: {counters.iteration} iterations; nothing to do; best placement {listed}; raise {limit} to continue"
-    )
+    limit = "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes"
+    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}"
+    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}; raise {limit} to continue")
+    if config.flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
+        _flip(run, best, note)
     note(f"run folder: {folder}")
     return run
 
@@ -356,13 +324,24 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
     run = loop.result(interrupted=interrupted)
     if interrupted:
         note(f"stopped after iteration {run.iterations} with a checkpoint: the same command resumes from there")
-    name = best.weights.name
-    for file, cost in zip(run.best_files, best.costs(), strict=True):
-        note(f"best placement: {file} ({name} cost {cost:.4f})")
-    for path, flipped in best.write_flipped(run.folder) if flips and not interrupted else ():
-        note(f"the same, {flipped.flipped} macros flipped: {path} ({name} cost {flipped.costs.total:.4f})")
+    for found in _listed(run, best):
+        note(f"best placement: {found}")
+    if flips and not interrupted:
+        _flip(run, best, note)
     note(f"run folder: {run.folder}")
     return run
+
+
+def _flip(run: Run, best: BestTracker, note: Callable[[str], None]) -> None:
+    for path, flipped in best.write_flipped(run.folder):
+        cost = f"{best.weights.name} cost {flipped.costs.total:.4f}"
+        note(f"the same, {flipped.flipped} macros flipped: {path} ({cost})")
+
+
+def _listed(run: Run, best: BestTracker) -> list[str]:
+    """The best placements' files with their costs."""
+    found = zip(run.best_files, best.costs(), strict=True)
+    return [f"{file} ({best.weights.name} cost {cost:.4f})" for file, cost in found]
 
 
 def _run(folder: Path, counters: Counters, best: BestTracker, **more: float | bool) -> Run:

@@ -55,15 +55,7 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
 
 
 class MetricsWriter:
-    """Writes rows to the files of a run folder; use it in a `with` statement.
-
-    Args:
-        folder: the run folder.
-        iteration: iterations already done; rows past it are dropped.
-
-    Attributes:
-        path: of `metrics.csv`.
-    """
+    """Writes rows to the files of a run folder, and drops those past `iteration`; use it in a `with` statement."""
 
     def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
         self.path = Path(folder) / FILE_NAME
@@ -82,7 +74,7 @@ class MetricsWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._events.close()
 
     def write(self, row: Row) -> None:
         """Adds a row; it must have the key `iteration`. New keys become new columns; NaN is an empty field."""
@@ -103,10 +95,6 @@ class MetricsWriter:
             rows[-1].update({name: _text(value) for name, value in changed.items()})
             self._rewrite(rows)
             self._add_scalars(int(float(rows[-1]["iteration"])), changed)
-
-    def close(self) -> None:
-        """Closes TensorBoard's file."""
-        self._events.close()
 
     def _add_scalars(self, iteration: int, row: Row) -> None:
         finite = {name: value for name, value in row.items() if math.isfinite(value)}

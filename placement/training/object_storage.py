@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -23,7 +22,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import fsspec.asyn  # type: ignore[import-untyped]
 
@@ -62,17 +61,10 @@ def is_address(place: str) -> bool:
 
 
 class ObjectStore:
-    """The objects whose names begin with one address.
+    """The objects whose names begin with one address, `s3://BUCKET/PATH` or `gs://BUCKET/PATH`.
 
-    Args:
-        address: `s3://BUCKET/PATH` or `gs://BUCKET/PATH`.
-        key: the setting that names it, for messages.
-
-    Raises:
-        ConfigError: the address is malformed, or the library is not installed.
-
-    Attributes:
-        address: without a slash at its end.
+    `key` is the setting that names it, for messages. Raises ConfigError where the address is malformed, or the library
+    is not installed.
     """
 
     def __init__(self, address: str, *, key: str) -> None:
@@ -99,21 +91,16 @@ class ObjectStore:
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a whole object and replaces an existing one. Raises StorageError."""
-        try:
-            self._call(name, self._files._pipe_file, data)
-        except FileNotFoundError:
-            raise self._no_bucket(name) from None
+        self._put(name, data)
 
     def create(self, name: str, data: bytes) -> bool:
         """Writes an object unless there is one; returns whether it did. Raises StorageError."""
         if self.read(name) is not None:  # for stores without conditional writes, too
             return False
         try:
-            self._call(name, self._files._pipe_file, data, mode="create")
+            self._put(name, data, mode="create")
         except FileExistsError:
             return False
-        except FileNotFoundError:
-            raise self._no_bucket(name) from None
         return True
 
     def remove(self, name: str) -> None:
@@ -121,8 +108,11 @@ class ObjectStore:
         with contextlib.suppress(FileNotFoundError):
             self._call(name, self._files._rm_file)
 
-    def _no_bucket(self, name: str) -> StorageError:
-        return StorageError(f"{self.address}/{name} cannot be written: there is no such bucket")
+    def _put(self, name: str, data: bytes, **options: Any) -> None:
+        try:
+            self._call(name, self._files._pipe_file, data, **options)
+        except FileNotFoundError:
+            raise StorageError(f"{self.address}/{name} cannot be written: there is no such bucket") from None
 
     def _call(self, name: str, function: Any, *args: Any, **options: Any) -> Any:
         """Runs one of the library's coroutines on an object; FileNotFoundError and FileExistsError pass."""
@@ -147,22 +137,20 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-@dataclasses.dataclass(frozen=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """A file of a state: its size in bytes, and its SHA-256 in hexadecimal digits."""
 
     size: int
     sha256: str
 
+    @classmethod
+    def of(cls, data: bytes) -> FileEntry:
+        """The entry of a file with this content."""
+        return cls(len(data), hashlib.sha256(data).hexdigest())
 
-@dataclasses.dataclass(frozen=True)
-class Manifest:
-    """A complete state.
 
-    Attributes:
-        id: unique to this state.
-        files: entries by their paths in the run folder, with slashes.
-    """
+class Manifest(NamedTuple):
+    """A complete state: its unique id, and its files' entries by their paths in the run folder, with slashes."""
 
     id: str
     files: Mapping[str, FileEntry]
@@ -218,12 +206,9 @@ def fetch(store: ObjectStore, folder: Path) -> Manifest | None:
 
 
 class Publisher:
-    """Brings a store to the state of a run folder, repeatedly.
+    """Brings a store, which nobody else writes to, to the state of a run folder, repeatedly.
 
-    Args:
-        store: nobody else writes to it.
-        folder: the run folder.
-        manifest: what the store lists now; an attribute, too, which `publish` updates.
+    `manifest` is what the store lists now.
     """
 
     def __init__(self, store: ObjectStore, folder: Path, manifest: Manifest | None) -> None:
@@ -247,8 +232,7 @@ class Publisher:
         if files == dict(before):
             return False
         manifest = Manifest(uuid.uuid4().hex, files)
-        listed = {name: [entry.size, entry.sha256] for name, entry in files.items()}
-        content = {"format": FORMAT, "id": manifest.id, "files": listed}
+        content = {"format": FORMAT, **manifest._asdict()}
         self._store.write(MANIFEST_NAME, json.dumps(content, indent=1).encode())
         self.manifest = manifest
         for name in before:
@@ -267,7 +251,7 @@ class Publisher:
             data = path.read_bytes()
         except FileNotFoundError:
             return None
-        entry = FileEntry(len(data), hashlib.sha256(data).hexdigest())
+        entry = FileEntry.of(data)
         if entry != before:
             self._store.write(name, data)
         self._seen[name] = (mark, entry)
@@ -306,17 +290,10 @@ def _copy(store: ObjectStore, manifest: Manifest, folder: Path) -> bool:
     """Copies the files of a state; returns whether at least one of its checkpoints, if it has any, is complete."""
     with concurrent.futures.ThreadPoolExecutor(READERS) as readers:
         contents = dict(zip(manifest.files, readers.map(store.read, manifest.files), strict=True))
-    broken = {_checkpoint_of(name) for name, entry in manifest.files.items() if not _same(contents[name], entry)}
-    whole = False
-    for name, data in contents.items():
-        checkpoint = _checkpoint_of(name)
-        if data is None or (checkpoint is not None and checkpoint in broken):
-            continue
-        whole = whole or checkpoint is not None
+    same = {name: data is not None and FileEntry.of(data) == manifest.files[name] for name, data in contents.items()}
+    broken = {_checkpoint_of(name) for name in contents if not same[name]} - {None}
+    kept = {name: data for name, data in contents.items() if data is not None and _checkpoint_of(name) not in broken}
+    for name, data in kept.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    return whole or not manifest.steps()
-
-
-def _same(data: bytes | None, entry: FileEntry) -> bool:
-    return data is not None and len(data) == entry.size and hashlib.sha256(data).hexdigest() == entry.sha256
+    return any(_checkpoint_of(name) for name in kept) or not manifest.steps()

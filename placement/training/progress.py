@@ -37,12 +37,7 @@ class TrainingProgress(ProgressSink, Protocol):
 
 
 class Remaining:
-    """Estimates how long a run will still take.
-
-    Args:
-        iterations: of the whole run.
-        minutes: wall-clock limit; 0: none.
-    """
+    """Estimates how long a run will still take. The arguments are those of `make_progress`."""
 
     def __init__(self, iterations: int, minutes: float) -> None:
         self._iterations, self._limit = iterations, minutes * 60 if minutes else math.inf

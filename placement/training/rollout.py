@@ -1,4 +1,4 @@
-"""Plays one episode in every environment of a pool.
+"""Plays episodes, one in every environment of a pool, and evaluates parameters with them.
 
 An episode's identity is int64 [2]: (actor's number << 40 | its process's incarnation, the episode's count in it). The
 evaluator has a number of its own among the actors.
@@ -15,11 +15,14 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
+from placement.config import EnvConfig
+from placement.engine.costs import Costs
 from placement.engine.observation import Observation
-from placement.engine.pool import EnvironmentPool
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.pool_types import Result
 from placement.episode import Episode, signature, stack_episodes
-from placement.policy.agent import Decision
+from placement.netlist.design import Design, Placement
+from placement.policy.agent import Agent, Decision
 
 STEP_SECONDS = 600.0
 """Deadline of a batch of environments for one step."""
@@ -145,15 +148,9 @@ class _InStep:
 
 
 class _Group:
-    """Environments that step together.
+    """Environments (int32 [B], their numbers in the pool) that step together; `played` are their episodes as one.
 
-    Args:
-        envs: int32 [B], their numbers in the pool.
-        designs: int32 [B].
-        keys: uint32 [T, …], random keys of the steps.
-
-    Attributes:
-        played: their episodes as one.
+    `designs` are int32 [B], and `keys`, uint32 [T, …], the random keys of the steps.
     """
 
     def __init__(self, envs: np.ndarray, designs: np.ndarray, keys: np.ndarray) -> None:
@@ -222,3 +219,85 @@ def _joined(groups: Sequence[Episode]) -> Episode:
     if len(groups) == 1:
         return groups[0]
     return Episode(*(np.concatenate(fields) for fields in zip(*groups, strict=True)))
+
+
+class Evaluation(NamedTuple):
+    """One episode of an evaluation.
+
+    Attributes:
+        design: index of the design.
+        greedy: whether the likeliest actions were taken, or actions were drawn.
+        dead_end: whether a macro had no legal cell left.
+        costs: exact costs at the end; None at a dead end.
+        placement: at the end; None at a dead end.
+        actions: the cells chosen, row · columns + column.
+    """
+
+    design: int
+    greedy: bool
+    dead_end: bool
+    costs: Costs | None
+    placement: Placement | None
+    actions: tuple[int, ...]
+
+
+class Evaluator:
+    """Plays evaluation episodes on a fixed list of designs.
+
+    Args:
+        agent: made for the same designs.
+        designs: to be evaluated.
+        env: the environment's settings.
+        samples: episodes drawn on each design at a call, in addition to the greedy one.
+    """
+
+    def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
+        self._agent = agent
+        which = [np.repeat(np.arange(len(designs)), each).tolist() for each in (1, samples) if each]
+        self._pools = [make_pool(designs, len(of), config=env, num_threads=1, design_of_env=of) for of in which]
+
+    def evaluate(
+        self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool] = lambda: False
+    ) -> list[Evaluation]:
+        """The greedy episode of each design, then the samples, by design; nothing once `stopped()` is true.
+
+        `key` is a JAX random key, consumed.
+        """
+        network = self._network(parameters)
+        evaluations = []
+        for pool, greedy, its_key in zip(self._pools, (True, False), jax.random.split(key), strict=False):
+            placements: dict[int, Placement] = {}
+
+            def on_end(
+                env: int, costs: np.ndarray, pool: EnvironmentPool = pool, kept: dict[int, Placement] = placements
+            ) -> None:
+                kept[env] = pool.placement(env)
+
+            played = play(self._agent, pool, network, its_key, greedy=greedy, on_end=on_end, stopped=stopped)
+            if played is None:
+                return []
+            evaluations += [_evaluation(played, env, greedy, placements.get(env)) for env in range(pool.num_envs)]
+        return evaluations
+
+    def finite(self, parameters: Any) -> bool:
+        """Whether the network's outputs at the beginning of each design's episode are finite."""
+        observation, _ = self._pools[0].reset()
+        observed = Observation(**observation)
+        decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
+        return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+
+    def _network(self, parameters: Any) -> EmbeddedParameters:
+        return EmbeddedParameters(parameters, self._agent.embed(parameters))
+
+
+def _evaluation(played: Episode, env: int, greedy: bool, placement: Placement | None) -> Evaluation:
+    dead_end = bool(played.dead_end[env])
+    length = int(played.length[env])
+    return Evaluation(
+        design=int(played.design[env]),
+        greedy=greedy,
+        dead_end=dead_end,
+        costs=None if dead_end else Costs(*(float(cost) for cost in played.costs[env])),
+        placement=placement,
+        actions=tuple(int(action) for action in played.actions[env, :length]),
+    )

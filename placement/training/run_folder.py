@@ -34,8 +34,7 @@ SETTINGS_NAME = "config.yaml"
 VERSIONS_NAME = "versions.json"
 BEST_NAME = "best.json"
 CHECKPOINTS_NAME = "checkpoints"
-GIT_SECONDS = 5.0
-LOCK_POLL_SECONDS = 0.1
+GIT_SECONDS, LOCK_POLL_SECONDS = 5.0, 0.1
 UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
@@ -78,15 +77,13 @@ class Run:
         from placement.netlist.formats.plc import read_placement
 
         path = self.folder / BEST_NAME
-        files = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        designs = [load(name) for name in read_settings(self.folder, key="folder").design]
-        return {
-            design.name: read_placement(
-                self.folder / files[design.name]["file"], design.netlist, located=design.initial
-            )[1]
-            for design in designs
-            if design.name in files
-        }
+        best = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        found = {}
+        for design in map(load, read_settings(self.folder, key="folder").design):
+            if design.name in best:
+                file = self.folder / best[design.name]["file"]
+                found[design.name] = read_placement(file, design.netlist, located=design.initial)[1]
+        return found
 
     def policy(self) -> Any:
         """The run's newest policy, as `placement.load_policy` gives it."""
@@ -96,12 +93,9 @@ class Run:
 
 
 def default_run_dir(values: Mapping[str, Any]) -> str:
-    """The run folder of a composed configuration: ``runs/<design>/seed<seed>-<hash of all settings>``.
+    """The run folder of all settings, a nested mapping: ``runs/<design>/seed<seed>-<hash of those not in UNNAMED>``.
 
     The same command therefore finds its own run again.
-
-    Args:
-        values: the nested plain mapping of all settings; those of `UNNAMED` do not count.
     """
     settings = {key: value for key, value in values.items() if key not in UNNAMED}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
@@ -282,10 +276,9 @@ def _start() -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def _git_commit() -> str | None:

@@ -61,11 +61,7 @@ def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Itera
 
     The working folder becomes the run to resume, and the store has the run's last state at the end, with whatever the
     body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray` the
-    learner does that (`published`).
-
-    Args:
-        config: all settings.
-        note: called with lines about what was fetched and published.
+    learner does that (`published`). `note` is called with lines about what was fetched and published.
 
     Raises:
         ConfigError: `run_dir` is not a usable address, or another run trains there. Nothing has begun.
@@ -91,10 +87,8 @@ def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Itera
 def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[None]:
     """The learner's side where it is a process of its own, possibly on another node than the command.
 
-    It has a working folder there, and publishes each checkpoint for as long as its command holds the lease.
-
-    Raises:
-        ConfigError, StorageError: as `stored`.
+    It has a working folder there, and publishes each checkpoint for as long as its command holds the lease. Raises as
+    `stored` does.
     """
     if not is_address(config.run_dir):
         yield
@@ -106,11 +100,7 @@ def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[N
 
 
 def refresh(config: TrainConfig) -> None:
-    """Updates the command's working folder from the store, where the learner wrote on another node.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
+    """Updates the command's working folder, where the learner wrote on another node; raises StorageError."""
     if is_address(config.run_dir):
         _update(ObjectStore(config.run_dir, key="run_dir"), working_folder(config.run_dir))
 
@@ -141,21 +131,10 @@ class Lease:
         store: whose lease.
         key: the setting that names the store, for messages.
         lost: called once, from another thread, when another run has taken the lease over.
-        beat_seconds, watch_seconds, settle_seconds: the constants, unless a test gives shorter times.
     """
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        *,
-        key: str,
-        lost: Callable[[], None],
-        beat_seconds: float = BEAT_SECONDS,
-        watch_seconds: float = WATCH_SECONDS,
-        settle_seconds: float = SETTLE_SECONDS,
-    ) -> None:
+    def __init__(self, store: ObjectStore, *, key: str, lost: Callable[[], None]) -> None:
         self._store, self._key, self._lost = store, key, lost
-        self._beat_seconds, self._watch_seconds, self._settle = beat_seconds, watch_seconds, settle_seconds
         self._id, self._count, self.held = uuid.uuid4().hex, 0, False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
@@ -176,7 +155,7 @@ class Lease:
         """Releases the lease, if it is still held; a store that does not answer is left as it is."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=self._watch_seconds)
+            self._thread.join(timeout=WATCH_SECONDS)
         if self.held:
             self.held = False
             with contextlib.suppress(StorageError):
@@ -184,20 +163,20 @@ class Lease:
                     self._store.remove(LEASE_NAME)
 
     def _take_over(self, note: Callable[[str], None]) -> None:
-        found = self._store.read(LEASE_NAME)
+        where, found = f"{self._key}={self._store.address!r}", self._store.read(LEASE_NAME)
         if found is not None:
-            note(f"{self._store.address}: waits {self._watch_seconds:.0f} s to see whether {_holder(found)} is alive")
-            self._stop.wait(self._watch_seconds)
+            note(f"{self._store.address}: waits {WATCH_SECONDS:.0f} s to see whether {_holder(found)} is alive")
+            self._stop.wait(WATCH_SECONDS)
             now = self._store.read(LEASE_NAME)
             if now is not None and now != found:
-                raise ConfigError(f"{self._key}={self._store.address!r}: {_holder(now)} is training there")
+                raise ConfigError(f"{where}: {_holder(now)} is training there")
         self._store.write(LEASE_NAME, self._content())
-        self._stop.wait(self._settle)
+        self._stop.wait(SETTLE_SECONDS)
         if not self._mine():
-            raise ConfigError(f"{self._key}={self._store.address!r}: another run has just begun to train there")
+            raise ConfigError(f"{where}: another run has just begun to train there")
 
     def _beat(self) -> None:
-        while not self._stop.wait(self._beat_seconds):
+        while not self._stop.wait(BEAT_SECONDS):
             try:
                 if not self._mine():
                     self.held = False
@@ -217,7 +196,7 @@ class Lease:
 
 
 def lease_owner(store: ObjectStore) -> str | None:
-    """The identifier of whoever holds the lease; None where nobody does. Raises StorageError."""
+    """The identifier of the run that holds the lease; None where nobody does. Raises StorageError."""
     found = store.read(LEASE_NAME)
     try:
         return None if found is None else str(json.loads(found)["id"])
@@ -234,49 +213,17 @@ def _holder(content: bytes) -> str:
         return "another run"
 
 
-def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -> Manifest | None:
-    """Makes the local folder the run to resume; returns what the store lists."""
-    manifest = read_manifest(store)
-    if folder.exists():
-        if manifest is None or _record(folder) == (store.address, manifest.id):
-            note(f"{store.address}: resumes with {folder}")
-            return manifest
-        places = (folder.with_name(f"{folder.name}.before-{count}") for count in itertools.count(1))
-        aside = next(place for place in places if not place.exists())
-        folder.rename(aside)
-        note(f"{store.address}: holds a run that was resumed elsewhere; what was in {folder} is now in {aside}")
-    if manifest is not None:
-        manifest = fetch(store, folder)
-    if manifest is None:
-        note(f"{store.address}: begins a run; works in {folder}")
-        return None
-    _write_record(folder, store.address, manifest)
-    note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")
-    return manifest
-
-
-def _update(store: ObjectStore, folder: Path) -> Manifest | None:
-    """Copies the store's state over the working folder, unless that is as new; returns what the store lists."""
-    manifest = read_manifest(store)
-    if manifest is not None and _record(folder) != (store.address, manifest.id):
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-            copy = Path(temporary) / "run"
-            manifest = fetch(store, copy)
-            shutil.copytree(copy, folder, dirs_exist_ok=True)
-        if manifest is not None:
-            _write_record(folder, store.address, manifest)
-    return manifest
+def _stop_this_process(lost: threading.Event) -> None:
+    """Asks the run to stop as Ctrl-C does."""
+    lost.set()
+    _log.warning("another run has taken over the run folder in object storage: this one stops")
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 class _Follower:
-    """Publishes from a thread of its own whenever there is a new checkpoint, at intervals, and at the end.
+    """Publishes a folder from a thread of its own whenever there is a new checkpoint, at intervals, and at the end.
 
-    Args:
-        store: where to.
-        folder: the working folder.
-        manifest: what the store lists.
-        lost: returns whether another run has taken the store over.
-        elsewhere: another process publishes until the end.
+    `lost` returns whether another run has taken the store over; `elsewhere`: another process publishes until the end.
     """
 
     def __init__(
@@ -311,16 +258,17 @@ class _Follower:
     def _end(self, note: Callable[[str], None], *, failed: bool) -> None:
         self._stop.set()
         self._thread.join(timeout=END_SECONDS)
-        where = f"the run is complete in {self._folder}: the same command, given there, publishes it"
         reason = self._failure or (f"no answer in {END_SECONDS:.0f} s" if self._thread.is_alive() else "")
+        where = f"the run is complete in {self._folder}: the same command, given there, publishes it"
         if self._taken:
             reason, where = "another run has taken it over", f"this one's last state is in {self._folder} alone"
+        stale = f"{self._store.address} is not up to date: {reason} ({where})"
         if not reason:
             note(f"published: {self._store.address}")
         elif failed:
-            _log.warning("%s is not up to date: %s (%s)", self._store.address, reason, where)
+            _log.warning("%s", stale)
         else:
-            raise StorageError(f"{self._store.address} is not up to date: {reason} ({where})")
+            raise StorageError(stale)
 
     def _follow(self) -> None:
         known = self._steps() if self._publisher.manifest is not None else []
@@ -331,10 +279,10 @@ class _Follower:
                 reported = bool(self._failure)
                 if self._publish():
                     known, last = steps, time.monotonic()
-                else:
-                    wait = RETRY_SECONDS
-                    if not reported and not self._taken:
-                        _log.warning("training continues, and is published later: %s", self._failure)
+                    continue
+                wait = RETRY_SECONDS
+                if not reported and not self._taken:
+                    _log.warning("training continues, and is published later: %s", self._failure)
         deadline = time.monotonic() + END_SECONDS / 2
         while not self._publish() and not self._taken and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
@@ -360,11 +308,38 @@ class _Follower:
         return sorted(path.name for path in found if path.name.isdigit())
 
 
-def _stop_this_process(lost: threading.Event) -> None:
-    """Asks the run to stop as Ctrl-C does."""
-    lost.set()
-    _log.warning("another run has taken over the run folder in object storage: this one stops")
-    os.kill(os.getpid(), signal.SIGINT)
+def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -> Manifest | None:
+    """Makes the local folder the run to resume; returns what the store lists."""
+    manifest = read_manifest(store)
+    if folder.exists():
+        if manifest is None or _record(folder) == (store.address, manifest.id):
+            note(f"{store.address}: resumes with {folder}")
+            return manifest
+        places = (folder.with_name(f"{folder.name}.before-{count}") for count in itertools.count(1))
+        aside = next(place for place in places if not place.exists())
+        folder.rename(aside)
+        note(f"{store.address}: holds a run that was resumed elsewhere; what was in {folder} is now in {aside}")
+    if manifest is not None:
+        manifest = fetch(store, folder)
+    if manifest is None:
+        note(f"{store.address}: begins a run; works in {folder}")
+        return None
+    _write_record(folder, store.address, manifest)
+    note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")
+    return manifest
+
+
+def _update(store: ObjectStore, folder: Path) -> Manifest | None:
+    """Copies the store's state over the working folder, unless that is as new; returns what the store lists."""
+    manifest = read_manifest(store)
+    if manifest is not None and _record(folder) != (store.address, manifest.id):
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+            copy = Path(temporary) / "run"
+            manifest = fetch(store, copy)
+            shutil.copytree(copy, folder, dirs_exist_ok=True)
+        if manifest is not None:
+            _write_record(folder, store.address, manifest)
+    return manifest
 
 
 def _record(folder: Path) -> tuple[str, str] | None:

@@ -38,11 +38,7 @@ class TrackingError(Exception):
 
 
 class Tracker(Protocol):
-    """One run in a tracker's list of runs. Every method may raise TrackingError.
-
-    Attributes:
-        run: the run's identifier there, with which a later start continues it.
-    """
+    """One run in a tracker's list, with its identifier there. Every method may raise TrackingError."""
 
     run: str
 
@@ -57,14 +53,7 @@ class Tracker(Protocol):
 
 
 class MlflowTracker:
-    """A run on an MLflow server.
-
-    Args:
-        config: the server.
-        name: of the run, for people.
-        parameters: dotted settings and their values.
-        run: an earlier start's, to continue; None makes a new one.
-    """
+    """A run on an MLflow server: a new one called `name`, with dotted settings, or an earlier start's `run`."""
 
     def __init__(self, config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None) -> None:
         try:
@@ -111,11 +100,8 @@ class MlflowTracker:
 class WandbTracker:
     """A run of Weights & Biases. Its own environment variables apply (WANDB_MODE=offline, WANDB_API_KEY, …).
 
-    Only what `Tracker` receives is sent: no console output, no code, no state of the repository or the machine.
-
-    Args:
-        config, name, parameters, run: as `MlflowTracker` takes them.
-        folder: where its own files go.
+    Only what `Tracker` receives is sent: no console output, no code, no state of the repository or the machine. Its own
+    files go to `folder`.
     """
 
     def __init__(
@@ -196,13 +182,7 @@ def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker)
 
 
 class Follower:
-    """Sends a run folder's new rows of metrics from a thread of its own.
-
-    Args:
-        config: the run's settings.
-        folder: the run folder.
-        make: makes the tracker.
-    """
+    """Sends a run folder's new rows of metrics, from a thread of its own, to the tracker that `make` makes."""
 
     def __init__(self, config: TrainConfig, folder: Path, make: Callable[..., Tracker]) -> None:
         settings = config.tracking
@@ -224,22 +204,18 @@ class Follower:
         self._stop.set()
         self._thread.join(timeout=STOP_SECONDS)
         if self._thread.is_alive():
-            _log.warning(
-                "tracking: no answer in %g s; iterations after %d, or the results, were not sent",
-                STOP_SECONDS,
-                self._sent,
-            )
+            lost = f"iterations after {self._sent}, or the results, were not sent"
+            _log.warning("tracking: no answer in %g s; %s", STOP_SECONDS, lost)
 
     def _follow(self) -> None:
         while not self._stop.wait(self._interval):
             try:
                 self._send()
+                self._down = False
             except TrackingError as error:
                 if not self._down:
                     _log.warning("tracking: training continues, rows will be sent later: %s", error)
                 self._down = True
-            else:
-                self._down = False
         try:
             self._send()
             if self._finished:

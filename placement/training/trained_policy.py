@@ -31,13 +31,7 @@ DONE_NAME = "commit_success.txt"
 
 
 class Parameters(NamedTuple):
-    """What a run had learned.
-
-    Attributes:
-        values: pytree of host arrays, as `Agent.init` returns it.
-        iteration: of the run, after which they were saved.
-        run: its folder.
-    """
+    """What a run had learned after an iteration: a pytree as `Agent.init` returns it; and the run's folder."""
 
     values: Any
     iteration: int

@@ -5,14 +5,14 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from placement.training.run_folder import read_settings
-from placement.training.trained_policy import read_newest
 
 from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.netlist.load import data_folder, load
 from placement.policy.agent import Agent
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import read_newest
 
 BASE = data_folder("policies") / "base"
 # Recorded before the ablation switches left, with the settings file as it was then.

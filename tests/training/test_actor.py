@@ -20,9 +20,8 @@ from placement.netlist.load import load
 from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext, EpisodeSchedule
 from placement.training.best import BestTracker
-from placement.training.evaluator import Evaluator
 from placement.training.inference import LocalInference
-from placement.training.rollout import EmbeddedParameters, play
+from placement.training.rollout import EmbeddedParameters, Evaluator, play
 from tests.support.fakes import FakeAgent
 
 LONG = 90.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from placement.training import object_storage as store_module
 from placement.training import stored_run
 from placement.training.object_storage import ObjectStore, StorageError, read_manifest
 from placement.training.run_folder import working_folder
-from placement.training.stored_run import LEASE_NAME, Lease, published, refresh, stored
+from placement.training.stored_run import LEASE_NAME, published, refresh, stored
 from placement.training.trained_policy import policy_folder
 from tests.support.command import run_here
 from tests.support.object_server import ObjectServer
@@ -131,7 +130,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
 def test_a_run_that_is_taken_over_stops_and_keeps_what_it_has(
     address: str, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_run, "Lease", functools.partial(Lease, beat_seconds=0.1))
+    monkeypatch.setattr(stored_run, "BEAT_SECONDS", 0.1)
     stops: list[int] = []
     monkeypatch.setattr(stored_run.os, "kill", lambda process, number: stops.append(process))
     told = pytest.raises(StorageError, match=r"another run has taken it over \(this one's last state is in runs/remote")
