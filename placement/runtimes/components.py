@@ -17,7 +17,7 @@ from placement.ppo.mesh import make_mesh
 from placement.replay.base import ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver
-from placement.training.learner_loop import LearnerComponents, LearnerLoop, restore
+from placement.training.learner_loop import LearnerComponents, LearnerLoop
 from placement.training.progress import ProgressSink
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import working_folder
@@ -95,7 +95,13 @@ def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters],
     config, designs, folder = setup.config, setup.designs, working_folder(setup.config.run_dir)
     learner = make_learner(config, designs, setup.learner, setup.hosts)
     best = BestTracker(designs, config.env.cost.weights())
-    counters = restore(setup.saver, learner, best, folder=folder, initial=setup.initial, note=setup.progress.note)
+    counters, initial, note = setup.saver.restore(learner, best), setup.initial, setup.progress.note
+    if counters.iteration:
+        best.recover(folder)
+        note(f"resumes after iteration {counters.iteration} of the run in {folder}")
+    if initial is not None:
+        learner.begin_with(initial.values)
+        note(f"begins with the parameters of iteration {initial.iteration} of the run in {initial.run}")
     components = LearnerComponents(
         learner=learner,
         best=best,

@@ -2,8 +2,7 @@
 
 An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
 parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
-episode ends early (a dead end, or a smaller design beside a larger one) waits for the round's end, so each design keeps
-its share of the episodes, however short its own are.
+episode ends early waits for the round's end, so each design keeps its share of the episodes.
 
 The learner publishes version i after i iterations. Episodes are counted in the order in which they begin; the ones that
 iteration i learns from may be drawn with version i - max_staleness at the earliest (`EpisodeSchedule`).
@@ -83,9 +82,7 @@ class EpisodeSchedule:
         The first of them decides, so that a group that reaches into the next iteration never waits for itself: its
         last episodes lag by one version more for each further iteration that the group reaches into.
 
-        Raises:
-            TimeoutError: other actors did not write theirs within `timeout` seconds.
-            ScheduleClosed: `close` was called.
+        Raises TimeoutError if other actors do not write theirs in time, and ScheduleClosed once `close` was called.
         """
         with self._changed:
             ready = self._changed.wait_for(lambda: self._closed or self._may_begin(), timeout)
@@ -157,8 +154,7 @@ class Actor:
     def run(self, stop: threading.Event) -> None:
         """Plays until `stop` is set; whoever sets it also closes everything shared, so that all waits end.
 
-        Raises:
-            TimeoutError: the learner or the other actors made no progress within an hour.
+        Raises TimeoutError if the learner or the other actors make no progress within an hour.
         """
         shared = self._context
         try:

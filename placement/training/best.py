@@ -96,7 +96,10 @@ class BestTracker:
             _write(folder / name, design, found, self.weights)
             _write(best_history.next_path(folder, name, iteration), design, found, self.weights)
         if unwritten:
-            content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
+            content = {}
+            for index, found in sorted(best.items()):
+                about = {"file": self.file_name(index), "origin": found.origin}
+                content[self._designs[index].name] = {**about, **costs_object(found.costs, self.weights)}
             write_whole(folder / BEST_NAME, json.dumps(content, indent=2) + "\n")
 
     def files(self, folder: Path) -> tuple[Path, ...]:
@@ -106,9 +109,6 @@ class BestTracker:
     def file_name(self, design: int) -> str:
         """The name of the placement file of design number `design`."""
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
-
-    def _entry(self, index: int, found: Best) -> dict[str, Any]:
-        return {"file": self.file_name(index), "origin": found.origin, **costs_object(found.costs, self.weights)}
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
         """Mirrors the best placements' macros where that is cheaper, and writes each to a file like `best_flipped.plc`.

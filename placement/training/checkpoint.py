@@ -278,11 +278,7 @@ class Saver:
         self._checkpoints.close()
 
     def save(self, state: TrainingState, best: BestTracker) -> None:
-        """Saves a checkpoint, unless that of this iteration is on disk already. Any thread may call this.
-
-        Raises:
-            DiskFull: there is not enough space.
-        """
+        """Saves a checkpoint, unless that of this iteration is on disk already; for any thread. Raises DiskFull."""
         iteration = state.counters.iteration
         with self._lock:
             if self._saved == iteration:
@@ -293,11 +289,7 @@ class Saver:
             self._saved = iteration
 
     def restore(self, learner: Learner, best: BestTracker) -> Counters:
-        """Puts the newest checkpoint into `learner` and `best`, if there is one.
-
-        Raises:
-            CheckpointError: it is of another network, or damaged.
-        """
+        """Puts the newest checkpoint into `learner` and `best`, if there is one; raises CheckpointError."""
         if not self._checkpoints.steps():
             return Counters()
         restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
@@ -347,11 +339,7 @@ def has_checkpoint(run: Path) -> bool:
 
 
 def read_parameters(run: str | Path, like: Any) -> tuple[Any, int]:
-    """The newest parameters of a run, in the structure of `like` (as `agent.init(0)` gives it), and their iteration.
-
-    Raises:
-        CheckpointError: there is none, it is damaged or of another network.
-    """
+    """The newest parameters of a run, in the structure of `like`, and their iteration; raises CheckpointError."""
     with contextlib.closing(Checkpoints(Path(run) / run_folder.CHECKPOINTS_NAME, read_only=True)) as checkpoints:
         restored = checkpoints.restore({"parameters": like})
         return restored.tree["parameters"], restored.step

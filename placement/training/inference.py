@@ -15,7 +15,7 @@ import jax
 
 from placement.engine.observation import Observation
 from placement.modelcache.store import Snapshot
-from placement.policy.agent import Decision, Request
+from placement.policy.agent import Agent, Decision, Request
 from placement.training.rollout import Acting, EmbeddedParameters
 
 ANSWER_SECONDS = 600.0
@@ -28,18 +28,6 @@ class InferenceClosed(RuntimeError):
     """The run is ending: no more actions are picked."""
 
 
-class Embedding(Acting, Protocol):
-    """The part of `placement.policy.agent.Agent` that is used here."""
-
-    def embed(self, params: Any) -> Any:
-        """See `Agent.embed`."""
-
-    def act_together(
-        self, params: Any, embeddings: Any, requests: Any, *, greedy: bool = False, temperature: float = 1.0
-    ) -> list[Decision]:
-        """See `Agent.act_together`."""
-
-
 class Inference(Acting, Protocol):
     """What an actor asks for actions. May be used by several threads at once."""
 
@@ -50,7 +38,7 @@ class Inference(Acting, Protocol):
 class LocalInference(Inference):
     """Each caller evaluates the network with its own environments alone; `agent` is the policy."""
 
-    def __init__(self, agent: Embedding) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
         self._newest: tuple[int, EmbeddedParameters] | None = None
@@ -97,7 +85,7 @@ class CentralInference(LocalInference):
         actors: how many may wait at once.
     """
 
-    def __init__(self, agent: Embedding, *, actors: int) -> None:
+    def __init__(self, agent: Agent, *, actors: int) -> None:
         super().__init__(agent)
         self._actors = actors
         self._waiting: list[_Waiting] = []
@@ -116,12 +104,7 @@ class CentralInference(LocalInference):
         greedy: bool = False,
         held: Any = None,
     ) -> Decision:
-        """As `Agent.act`, decided by the thread in `run`.
-
-        Raises:
-            InferenceClosed: `close` was called.
-            TimeoutError: the loop did not answer within `ANSWER_SECONDS`.
-        """
+        """As `Agent.act`, decided by the thread in `run`; raises InferenceClosed, or TimeoutError without an answer."""
         answer: concurrent.futures.Future[Decision] = concurrent.futures.Future()
         request = Request(observation, key, held)
         with self._changed:

@@ -26,7 +26,6 @@ from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
-from placement.training.trained_policy import Parameters
 from placement.utils.disk import checked_room
 from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.supervisor import Supervisor, WorkerStuck
@@ -253,38 +252,10 @@ class LearnerLoop:
         return time.monotonic() - self._began
 
 
-def restore(
-    saver: Saver,
-    learner: Learner,
-    best: BestTracker,
-    *,
-    folder: Path,
-    initial: Parameters | None,
-    note: Callable[[str], None],
-) -> Counters:
-    """Puts the newest checkpoint into `learner` and `best`; a run without one begins with `initial`, if given.
-
-    Raises:
-        CheckpointError: the checkpoints cannot be used.
-    """
-    counters = saver.restore(learner, best)
-    if counters.iteration:
-        best.recover(folder)
-        note(f"resumes after iteration {counters.iteration} of the run in {folder}")
-    if initial is not None:
-        learner.begin_with(initial.values)
-        note(f"begins with the parameters of iteration {initial.iteration} of the run in {initial.run}")
-    return counters
-
-
 def finished(
     config: TrainConfig, designs: Sequence[Design], saver: Saver, *, note: Callable[[str], None]
 ) -> Run | None:
-    """The run in its folder, if nothing is left to do, which is then reported; builds no network and no environments.
-
-    Raises:
-        CheckpointError: the newest checkpoint is damaged.
-    """
+    """The run in its folder, if it is complete, which is then reported; builds no network and no environments."""
     folder, best = working_folder(config.run_dir), BestTracker(designs, config.env.cost.weights())
     counters = saver.finished(config, best)
     if counters is None:
@@ -304,9 +275,7 @@ def finished(
 def complete(loop: LearnerLoop, *, flips: bool) -> Run:
     """Runs the loop; however it ends, the last good state is saved and the actors end.
 
-    Args:
-        loop: ready to run.
-        flips: whether to mirror the best placements' macros at the end, where that is cheaper.
+    With `flips` the best placements' macros are mirrored at the end, where that is cheaper.
     """
     interrupted, best, note = False, loop.components.best, loop.components.progress.note
     with contextlib.ExitStack() as files:

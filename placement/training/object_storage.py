@@ -185,8 +185,7 @@ def read_manifest(store: ObjectStore) -> Manifest | None:
 def fetch(store: ObjectStore, folder: Path) -> Manifest | None:
     """Copies the newest complete state into `folder`, which must not exist; None where the store holds no run.
 
-    Raises:
-        StorageError: it cannot be read, or no state stayed complete while it was read. `folder` then does not exist.
+    Raises StorageError, and makes no folder, where none can be read that stays complete meanwhile.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     steps: list[int] = []
@@ -216,11 +215,7 @@ class Publisher:
         self._seen: dict[str, tuple[tuple[int, int], FileEntry]] = {}
 
     def publish(self) -> bool:
-        """Writes what has changed; returns whether anything had.
-
-        Raises:
-            StorageError: an object could not be written. The store's last complete state is unchanged.
-        """
+        """Writes what has changed; returns whether anything had. An error leaves the last complete state as it is."""
         before = {} if self.manifest is None else self.manifest.files
         files: dict[str, FileEntry] = {}
         for name, path in _files(self._folder):

@@ -145,12 +145,9 @@ class LiveProgress(PlainProgress):
 
 
 def make_progress(iterations: int, minutes: float = 0.0, *, cost: str = "proxy") -> TrainingProgress:
-    """The live table on a terminal, plain lines elsewhere.
+    """The live table on a terminal, plain lines elsewhere, for a run of so many iterations or minutes (0: no limit).
 
-    Args:
-        iterations: of the whole run.
-        minutes: wall-clock limit; 0: none.
-        cost: name of the cost that is trained on.
+    `cost` is the name of the cost that is trained on.
     """
     console = Console()
     kind = LiveProgress if console.is_terminal else PlainProgress

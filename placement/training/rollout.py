@@ -222,23 +222,17 @@ def _joined(groups: Sequence[Episode]) -> Episode:
 
 
 class Evaluation(NamedTuple):
-    """One episode of an evaluation.
-
-    Attributes:
-        design: index of the design.
-        greedy: whether the likeliest actions were taken, or actions were drawn.
-        dead_end: whether a macro had no legal cell left.
-        costs: exact costs at the end; None at a dead end.
-        placement: at the end; None at a dead end.
-        actions: the cells chosen, row · columns + column.
-    """
+    """One episode of an evaluation, on the design of that index; exact costs and placement are None at a dead end."""
 
     design: int
     greedy: bool
-    dead_end: bool
     costs: Costs | None
     placement: Placement | None
-    actions: tuple[int, ...]
+
+    @property
+    def dead_end(self) -> bool:
+        """Whether a macro had no legal cell left."""
+        return self.costs is None
 
 
 class Evaluator:
@@ -263,20 +257,17 @@ class Evaluator:
 
         `key` is a JAX random key, consumed.
         """
-        network = self._network(parameters)
-        evaluations = []
+        network, evaluations = self._network(parameters), []
         for pool, greedy, its_key in zip(self._pools, (True, False), jax.random.split(key), strict=False):
-            placements: dict[int, Placement] = {}
+            found: dict[int, tuple[Costs, Placement]] = {}
 
-            def on_end(
-                env: int, costs: np.ndarray, pool: EnvironmentPool = pool, kept: dict[int, Placement] = placements
-            ) -> None:
-                kept[env] = pool.placement(env)
+            def on_end(env: int, costs: np.ndarray, pool: EnvironmentPool = pool, found: Any = found) -> None:
+                found[env] = Costs(*costs.tolist()), pool.placement(env)
 
-            played = play(self._agent, pool, network, its_key, greedy=greedy, on_end=on_end, stopped=stopped)
-            if played is None:
+            if play(self._agent, pool, network, its_key, greedy=greedy, on_end=on_end, stopped=stopped) is None:
                 return []
-            evaluations += [_evaluation(played, env, greedy, placements.get(env)) for env in range(pool.num_envs)]
+            for env, design in enumerate(pool.config.design_of_env):
+                evaluations.append(Evaluation(design, greedy, *found.get(env, (None, None))))
         return evaluations
 
     def finite(self, parameters: Any) -> bool:
@@ -288,16 +279,3 @@ class Evaluator:
 
     def _network(self, parameters: Any) -> EmbeddedParameters:
         return EmbeddedParameters(parameters, self._agent.embed(parameters))
-
-
-def _evaluation(played: Episode, env: int, greedy: bool, placement: Placement | None) -> Evaluation:
-    dead_end = bool(played.dead_end[env])
-    length = int(played.length[env])
-    return Evaluation(
-        design=int(played.design[env]),
-        greedy=greedy,
-        dead_end=dead_end,
-        costs=None if dead_end else Costs(*(float(cost) for cost in played.costs[env])),
-        placement=placement,
-        actions=tuple(int(action) for action in played.actions[env, :length]),
-    )

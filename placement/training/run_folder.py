@@ -69,11 +69,7 @@ class Run:
     already_complete: bool = False
 
     def placements(self) -> dict[str, Placement]:
-        """The best placement of each design that has one, by the design's name.
-
-        Raises:
-            DesignError: a design or a placement cannot be read.
-        """
+        """The best placement of each design that has one, by the design's name; raises DesignError."""
         from placement.netlist.formats.plc import read_placement
 
         path = self.folder / BEST_NAME

@@ -161,11 +161,8 @@ def make_tracker(
 def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker) -> Iterator[None]:
     """Reports the run to the tracker of `config.tracking` while the body runs, and sends its results at the end.
 
-    A resumed run continues the tracker's earlier run; iterations sent then are not sent again.
-
-    Raises:
-        ConfigError: the tracker's library is not installed.
-        TrackingError: the tracker does not accept the run. Nothing has begun.
+    A resumed run continues the tracker's earlier run; iterations sent then are not sent again. Before anything begins,
+    ConfigError is raised without the tracker's library, and TrackingError where the tracker does not accept the run.
     """
     if config.tracking.name == "none":
         yield

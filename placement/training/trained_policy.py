@@ -17,13 +17,7 @@ from placement.netlist.load import data_folder
 from placement.policy.agent import build_policy
 from placement.training.checkpoint import CheckpointError, Checkpoints, has_checkpoint, read_parameters
 from placement.training.object_storage import is_address
-from placement.training.run_folder import (
-    CHECKPOINTS_NAME,
-    SETTINGS_NAME,
-    VERSIONS_NAME,
-    read_settings,
-    working_folder,
-)
+from placement.training.run_folder import CHECKPOINTS_NAME, SETTINGS_NAME, VERSIONS_NAME, read_settings, working_folder
 from placement.training.stored_run import fetched
 
 DONE_NAME = "commit_success.txt"
@@ -104,8 +98,7 @@ def parameter_shapes(policy: PolicyConfig) -> Any:
 def initial_parameters(config: TrainConfig) -> Parameters | None:
     """What a run begins with where `initial_policy` names another run; None where it resumes or begins afresh.
 
-    Raises:
-        ConfigError: as `read_newest`.
+    Raises ConfigError as `read_newest` does.
     """
     if config.initial_policy is None or has_checkpoint(working_folder(config.run_dir)):
         return None

@@ -147,7 +147,7 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
 def test_every_episode_a_dead_end_is_told(run_folder, monkeypatch):
     from placement.training.rollout import Evaluation, Evaluator
 
-    ended = [Evaluation(0, greedy, True, None, None, (1,)) for greedy in (True, False, False)]
+    ended = [Evaluation(0, greedy, None, None) for greedy in (True, False, False)]
     monkeypatch.setattr(Evaluator, "evaluate", lambda *_, **__: ended)
     with pytest.raises(DesignError, match="none of the 3 episodes"):
         evaluate(run_folder)

@@ -164,17 +164,12 @@ class Coordinator:
 
 
 class CoordinatorClient:
-    """A process's connection to the coordinator: a thread sends heartbeats and keeps the newest answer.
-
-    Args:
-        coordinator: handle of the coordinator.
-        who: this process.
-        runtime: how many servers there are, and how much memory the process may take.
-        timing: how often to send a heartbeat.
+    """A process's connection to the coordinator, of which it has a handle: a thread sends heartbeats.
 
     Attributes:
         host: this machine, as Ray knows it.
         reply: the newest answer.
+        caches: where they are.
         incarnation: a number that no other start of any process has (40 random bits).
         measure: returns the numbers to send; replaceable.
         on_stop: called once when the coordinator says that the run ends; replaceable.
@@ -195,7 +190,7 @@ class CoordinatorClient:
         self._address, self._ready, self._rendezvous = "", False, Rendezvous()
         self.reply = HeartbeatReply()
         self._shards = (ServerLocation(),) * runtime.shards
-        self._caches = (ServerLocation(),) * runtime.caches
+        self.caches = (ServerLocation(),) * runtime.caches
         self._wake, self._closed = threading.Event(), threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=f"{who} heartbeat", daemon=True)
@@ -235,17 +230,13 @@ class CoordinatorClient:
         """The machines of these shards."""
         return tuple(self._shards[number].host for number in numbers)
 
-    def caches(self) -> tuple[str, ...]:
-        """The present address of each cache; "": down."""
-        return tuple(place.address for place in self._caches)
-
     def cache_hosts(self) -> tuple[str, ...]:
         """The machine of each cache."""
-        return tuple(place.host for place in self._caches)
+        return tuple(place.host for place in self.caches)
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
-        places = [self.reply.root if number < 0 else self._caches[number] for number in numbers]
+        places = [self.reply.root if number < 0 else self.caches[number] for number in numbers]
         return tuple(place.address for place in places if place.address)
 
     def report_shortfall(self, shortfall: Shortfall) -> None:
@@ -290,7 +281,7 @@ class CoordinatorClient:
             _log.debug("%s sent a heartbeat that got no answer: %s", self._who, error)
             return
         self._shards = self._shards if reply.shards is None else reply.shards
-        self._caches = self._caches if reply.caches is None else reply.caches
+        self.caches = self.caches if reply.caches is None else reply.caches
         self.reply = reply
         if reply.stop and not self._stopped:
             self._stopped = True

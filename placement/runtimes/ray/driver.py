@@ -55,14 +55,9 @@ CLASSES = {
 
 @dataclasses.dataclass
 class Member:
-    """A process as the driver knows it.
+    """A process as the driver knows it, with Ray's handle.
 
-    Attributes:
-        who: which process it is.
-        handle: Ray's.
-        running: Ray's reference to what `run` returns at the end, or to what `ping` returns while it restarts.
-        restarts: how often it was restarted.
-        restarting: whether Ray is restarting the process.
+    `running` is Ray's reference to what `run` returns at the end, or to what `ping` returns while Ray restarts it.
     """
 
     who: Who
@@ -89,13 +84,11 @@ def run(
         timing: of heartbeats and checkpoints.
         watch: called with all processes' heartbeats, several times a second.
 
-    Raises what `placement.runtimes.local.run` raises, and:
-
     Raises:
+        What `placement.runtimes.local.run` raises, and:
         ConfigError: Ray is not installed, or not at the address.
         ReplayTimeout: no episodes came.
-        WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
-            saved.
+        WorkerFailed: a restart does not mend a process's failure; a checkpoint of the last good state is saved.
     """
     from placement.training.progress import make_progress
     from placement.training.trained_policy import policy_folder

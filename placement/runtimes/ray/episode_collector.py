@@ -1,24 +1,31 @@
 """The learner's side of the sharded replay: drops episodes that are too old or untrue, and reports a shortfall.
 
+What a run publishes has numbers of its own, which rise through every restart of the learner, while iterations fall
+back: a learner that died resumes from its last checkpoint, and the parameters that it then publishes differ from the
+dead one's of the same iteration. A learner takes numbers that no earlier one took, so that an episode's number shows
+whether it was drawn with an earlier learner's parameters.
+
 Axis legend: T macros to place (the longest design's).
 """
 
 from __future__ import annotations
 
 import collections
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from placement.engine.actions import IllegalAction
 from placement.episode import Episode
+from placement.netlist.files import write_whole
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 from placement.runtimes.ray.messages import Shortfall
-from placement.runtimes.ray.publications import PublicationNumbers
 from placement.training.best import EpisodeVerifier
 from placement.training.rollout import is_evaluation
 
@@ -31,6 +38,66 @@ BUSY_FACTOR = 10
 REPEATED = 100
 LAGS = 4
 """Columns of the distribution of staleness, before the last one (this many or more)."""
+
+
+PUBLICATIONS_NAME = "publications.json"
+BLOCK = 1000
+"""Publication numbers that are reserved at once."""
+
+
+class PublicationNumbers:
+    """The numbers of one start of the learner, for learner hosts that do not publish.
+
+    Args:
+        first: the number of the first parameters.
+        iteration: at which this learner starts.
+        unseen: iterations beyond `newest` whose parameters may be published already.
+
+    Attributes:
+        begun: the iteration at which this learner started.
+        newest: the last iteration known to be done; -1 before the first parameters are numbered.
+    """
+
+    def __init__(self, first: int, *, iteration: int, unseen: int = 1) -> None:
+        self.first, self.begun, self.newest, self._unseen = first, iteration, -1, unseen
+
+    @property
+    def possible(self) -> int:
+        """The last iteration whose parameters an episode can have been made with."""
+        return self.newest + self._unseen
+
+    def iteration(self, number: int) -> int | None:
+        """The iteration whose parameters this learner published as `number`; None if another learner did."""
+        return number - self.first + self.begun if number >= self.first else None
+
+
+class Publications(PublicationNumbers):
+    """The numbers of one start of the learner, for the host that publishes.
+
+    Args:
+        folder: the run folder, which records the numbers taken.
+        iteration: at which this learner starts.
+    """
+
+    def __init__(self, folder: Path, *, iteration: int) -> None:
+        self._path = folder / PUBLICATIONS_NAME
+        # A file that cannot be read is an error, or numbers would be taken twice.
+        known = json.loads(self._path.read_text(encoding="utf-8"))["reserved"] if self._path.exists() else 0
+        self._reserved = int(known)
+        super().__init__(self._reserved, iteration=iteration, unseen=0)
+        self._reserve()
+
+    def number(self, iteration: int) -> int:
+        """The number of the parameters after `iteration` iterations; reserved in the run folder before it is used."""
+        number = self.first + iteration - self.begun
+        while number >= self._reserved:
+            self._reserve()
+        self.newest = iteration
+        return number
+
+    def _reserve(self) -> None:
+        self._reserved += BLOCK
+        write_whole(self._path, json.dumps({"reserved": self._reserved}) + "\n")
 
 
 class Bounds(NamedTuple):

@@ -24,9 +24,8 @@ from placement.replay.sharded import ShardedReplay
 from placement.runtimes.components import Connections, Setup, build_loop, make_learner
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import CoordinatorClient
-from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
+from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector, PublicationNumbers, Publications
 from placement.runtimes.ray.messages import host_of, shards_of, share
-from placement.runtimes.ray.publications import PublicationNumbers, Publications
 from placement.runtimes.ray.rendezvous import InitialState, agree
 from placement.runtimes.ray.role_process import Factories, find
 from placement.training import run_folder
@@ -48,16 +47,7 @@ LOCK_SECONDS = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class LearnerHost:
-    """A learner process, as its learning sees it.
-
-    Attributes:
-        config: the run's settings.
-        coordinator: connection to it.
-        network: how it serves others, and reaches them.
-        factories: of the network and its learner.
-        stop: set when the run is to end.
-        hosts: the learner hosts, of which this process is one.
-    """
+    """A learner process, as its learning sees it; `stop` is set when the run is to end."""
 
     config: TrainConfig
     coordinator: CoordinatorClient
@@ -69,16 +59,13 @@ class LearnerHost:
     def open_shards(
         self, designs: Sequence[Design], best: BestTracker, numbers: PublicationNumbers, *, learned: np.ndarray
     ) -> tuple[EpisodeCollector, ShardedReplay]:
-        """Begins to read this host's shards.
+        """The episodes that may be learned from, and this host's shards that they come from.
 
         Args:
             designs: the run's.
             best: receives placements that are better than any before.
             numbers: of the published parameters.
             learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-
-        Returns:
-            The episodes that may be learned from, and the shards that they come from.
         """
         config, coordinator, hosts = self.config, self.coordinator, self.hosts
         mine = shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
@@ -186,13 +173,7 @@ def follow(host: LearnerHost) -> None:
 
 
 class RootStore(ParameterPublisher):
-    """Publishes iterations under their numbers, at the root of the tree of caches.
-
-    Args:
-        cache: the root; the caller closes it.
-        layout: of the parameters.
-        publications: the numbers.
-    """
+    """Publishes iterations under their numbers, at the root of the tree of caches, which the caller closes."""
 
     def __init__(self, cache: ModelCache, layout: Layout, publications: Publications) -> None:
         self._cache, self._layout, self._publications = cache, layout, publications
@@ -203,12 +184,9 @@ class RootStore(ParameterPublisher):
 
 
 class PeerEpisodes:
-    """The first host's view of the other hosts' episodes: keeps their identities and their best placements.
+    """The first of several hosts keeps the other hosts' identities of episodes, and their best placements.
 
-    Args:
-        learners: how many hosts there are.
-        verifier: keeps the best placements; for the thread that learns.
-        learned: int64 [N, 3], all hosts' episodes that were learned from before.
+    `learned` are int64 [N, 3], all hosts' episodes that were learned from before.
     """
 
     def __init__(self, learners: int, verifier: EpisodeVerifier, learned: np.ndarray) -> None:

@@ -91,12 +91,7 @@ def require_shares(config: TrainConfig) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Rendezvous:
-    """Where learner hosts meet.
-
-    Attributes:
-        number: rises each time that they restart; 0: none yet.
-        address: `host:port` at which the first of them waits.
-    """
+    """The `host:port` at which the first learner host waits; `number` rises with each restart (0: none yet)."""
 
     number: int = 0
     address: str = ""
@@ -107,14 +102,11 @@ class Heartbeat:
     """What a process reports of itself to the coordinator, at intervals.
 
     Attributes:
-        who: the process.
         incarnation: a different number at each start of the process.
         host: name or address of its machine.
-        pid: its process number.
         address: `host:port` at which it serves; "" if it serves nothing.
         ready: whether it has finished starting.
         measures: numbers by name, for people and `metrics.csv`.
-        rendezvous: where the first learner host waits for the others.
     """
 
     who: Who
@@ -151,9 +143,7 @@ class HeartbeatReply:
         edition: of the addresses; only a process with another edition gets them.
         shards, caches: by number; None: unchanged.
         root: the learner's own cache.
-        actors: how many are alive, of those that belong to the same learner host.
-        shortfall: of that host.
-        rendezvous: of the learner hosts.
+        actors, shortfall: of the process's learner host: its living actors, and its missing episodes.
         stop: whether the run is ending.
         summary: numbers over all roles, for the learner's `metrics.csv`.
     """
@@ -171,14 +161,7 @@ class HeartbeatReply:
 
 @dataclasses.dataclass(frozen=True)
 class RunView:
-    """What the driver shows.
-
-    Attributes:
-        heartbeats: the newest of each living process.
-        rows: the learner's rows of metrics that were not shown yet.
-        notes: lines for people that were not shown yet.
-        coordinator: the coordinator's process number.
-    """
+    """What the driver shows: the newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
 
     heartbeats: tuple[Heartbeat, ...]
     rows: tuple[Mapping[str, float], ...]

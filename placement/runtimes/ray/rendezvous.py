@@ -26,7 +26,7 @@ def join(
         coordinator: connection to the coordinator, through which host 0 says where they meet.
         network: how this host serves others, and reaches them.
         index: which host this is.
-        count: how many there are.
+        count: of how many.
         rendezvous: the number of this start of all hosts.
         timeout: seconds that they may take to start.
 
@@ -63,8 +63,7 @@ class InitialState:
     Attributes:
         learner: its state, a pytree of arrays.
         learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-        iteration: iterations done.
-        first: number under which the parameters after them are published.
+        iteration, first: iterations done, and the number under which the parameters after them are published.
     """
 
     learner: Any
@@ -76,8 +75,7 @@ class InitialState:
 def agree(hosts: Hosts, start: InitialState) -> InitialState:
     """Host 0's state, on every host; all must call this with the same structure of the learner's state.
 
-    Raises:
-        JaxRuntimeError: another host is gone.
+    Raises JaxRuntimeError if another host is gone.
     """
     if hosts.count == 1:
         return start

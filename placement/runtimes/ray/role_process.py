@@ -47,12 +47,7 @@ def find(name: str) -> Any:
 class RoleProcess:
     """A process. Ray makes it, calls `run` and restarts it when it dies.
 
-    Args:
-        config: the run's settings.
-        who: this process.
-        factories: of the network and its learner.
-        timing: of heartbeats and checkpoints.
-        token: the run's, which its servers ask for; None: they ask for none, because only this machine reaches them.
+    Its servers ask for the run's token; without one they ask for none, because only this machine reaches them.
     """
 
     def __init__(
@@ -161,11 +156,7 @@ class CacheProcess(RoleProcess):
 
 
 def keep_off_accelerators(*, threads: int | None = None) -> None:
-    """Makes JAX, which must not have been imported yet, compute on the CPU.
-
-    Args:
-        threads: for one operation; None: as many as there are processors.
-    """
+    """Makes JAX, which must not have been imported yet, compute on the CPU, with `threads` for one operation."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if threads is not None:

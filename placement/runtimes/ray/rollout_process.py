@@ -22,14 +22,7 @@ WRITE_SECONDS = 3600.0
 
 
 class RolloutProcess(RoleProcess):
-    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard.
-
-    Attributes:
-        designs: the run's.
-        agent: picks actions.
-        store: reads parameters.
-        writer: of episodes.
-    """
+    """A process that plays episodes with parameters from the nearest cache and writes them to the nearest shard."""
 
     designs: list[Design]
     agent: Any
@@ -44,11 +37,7 @@ class RolloutProcess(RoleProcess):
         self._shards = shards_of(host, shards=runtime.shards, learners=runtime.learners)
 
     def run(self) -> None:
-        """Plays until told to stop.
-
-        Raises:
-            TimeoutError: no parameters came for an hour.
-        """
+        """Plays until told to stop; raises TimeoutError if no parameters come for an hour."""
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
         from placement.modelcache.store import StoreClosed
@@ -113,8 +102,8 @@ class RolloutProcess(RoleProcess):
     def _wait_for_servers(self, coordinator: CoordinatorClient) -> bool:
         """Waits until a shard and a cache are known for the first time; returns whether to continue."""
         while not self._stop.wait(SERVERS_SECONDS):
-            caches = coordinator.caches()
-            if any(coordinator.shards(self._shards)) and (any(caches) or not caches):
+            caches = coordinator.caches
+            if any(coordinator.shards(self._shards)) and (any(one.address for one in caches) or not caches):
                 return True
         return False
 
@@ -190,12 +179,6 @@ class EvaluatorProcess(RolloutProcess):
 
 
 def nearest(hosts: tuple[str, ...], host: str, number: int) -> int:
-    """Which of the servers on `hosts` process `number` on machine `host` uses: one of its own machine, else by number.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not hosts:
-        raise ValueError("nearest: there is no server")
+    """Which of the servers on `hosts` process `number` on machine `host` uses: one on its own machine, or by number."""
     here = [index for index, other in enumerate(hosts) if other == host]
     return here[number % len(here)] if here else number % len(hosts)
