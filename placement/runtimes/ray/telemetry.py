@@ -104,9 +104,9 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
 
 
 def summarise(heartbeats: Sequence[Heartbeat]) -> dict[str, float]:
-    """Each role's measures over its processes: rates and counts are added, others averaged (of a p99: the worst).
+    """Each role's `<role>_<measure>` over its processes, and the number of these, `<role>s`.
 
-    Keys are `<role>_<measure>`, and `<role>s` the number of processes.
+    Rates and counts are added, others averaged; of a p99 the worst is taken.
     """
     gathered: dict[str, list[float]] = {}
     counts: dict[str, float] = {}
@@ -130,12 +130,7 @@ def _combine(name: str, values: list[float]) -> float:
 
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
-    """A table of the run's processes, a line for each role.
-
-    Args:
-        heartbeats: the newest of each living process.
-        restarts: how often each process (by its name) was restarted.
-    """
+    """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
     from placement.report.tables import make_table  # only the driver draws
 
     rows: list[list[str]] = []
