@@ -76,14 +76,13 @@ def _numbers(measured: object, *names: str) -> dict[str, float]:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Measures of a model cache."""
-    own = {**_numbers(served, "served", "published"), "strangers": float(served.unauthenticated)}
+    own = _numbers(served, "served", "published", "unauthenticated")
     return own if served.source is None else {**own, **reader(served.source)}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:
     """Measures of a replay shard."""
-    numbers = _numbers(load, "size", "capacity", "written", "taken", "checkpoints")
-    return {**numbers, "strangers": float(load.unauthenticated)}
+    return _numbers(load, "size", "capacity", "written", "taken", "checkpoints", "unauthenticated")
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:

@@ -142,11 +142,11 @@ def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, 
     for token in (None, "0" * 64):
         assert cluster.program("stranger", JOIN, cluster.address, token=token).startswith("refused")
 
-    def strangers(role: str) -> float:
+    def unauthenticated(role: str) -> float:
         with (folder / "run" / "metrics.csv").open(newline="") as stream:
-            return float(list(csv.DictReader(stream))[-1][f"{role}_strangers"])
+            return float(list(csv.DictReader(stream))[-1][f"{role}_unauthenticated"])
 
-    run.until(lambda: strangers("shard") >= 4 and strangers("cache") >= 8, "they are counted", timeout=LONG)
+    run.until(lambda: unauthenticated("shard") >= 4 and unauthenticated("cache") >= 8, "they are counted", timeout=LONG)
     _goes_on(run)
     check_record(folder)
     actors = {episode["identity"][0] for line in recorded(folder / "record") for episode in line["episodes"]}
