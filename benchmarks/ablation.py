@@ -29,7 +29,8 @@ import numpy as np
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 from placement.netlist.mirrored import AXES, mirrored
-from placement.report import curves, style
+from placement.report import style
+from placement.report.run_folder import read_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = "default"
@@ -110,7 +111,7 @@ def train(design: str, folder: Path, settings: tuple[str, ...]) -> None:
 
 def outcome(folder: Path, minutes: float, design: int = 0) -> Outcome:
     """Reads a run's metrics; of several designs, those of one."""
-    columns = curves.read_metrics(folder / "metrics.csv")
+    columns = read_metrics(folder / "metrics.csv")
     seconds = columns["seconds"]
     costs = columns.get(f"design{design}_cost_mean", columns["cost_mean"])
     late = seconds >= 0.9 * 60 * minutes

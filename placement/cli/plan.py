@@ -6,7 +6,7 @@ from rich.console import Console
 
 from placement.capacity.fleet import simulate
 from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 
 COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
 

@@ -28,7 +28,7 @@ from rich.table import Table
 from placement.cli.options import quoted
 from placement.config import TrainConfig
 from placement.netlist.files import write_whole
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 
 STOP_SECONDS = 60.0  # that an interrupted job may take to save its checkpoint
 PLAIN_WIDTH = 160  # characters of the table where the output is no terminal

@@ -15,8 +15,8 @@ from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import SOFT_PLACER
 from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.load import find
-from placement.report.view.actions import Action, Outcome, Parameter, Task
-from placement.report.view.cells import Cells
+from placement.report.view.page import Cells
+from placement.report.view.window import Action, Outcome, Parameter, Task
 
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
 SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)

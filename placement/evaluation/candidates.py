@@ -34,8 +34,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report.metrics import FlatMetrics
-from placement.report.tables import make_table
+from placement.report.metrics import FullMetrics, make_table
 
 RECORD_NAME = "candidates.json"
 DETOUR = 60.0
@@ -75,7 +74,7 @@ class Candidate(NamedTuple):
     spread: bool
     beyond_tracks: float
     estimate: float
-    check: FlatMetrics | None
+    check: FullMetrics | None
     placement: Placement
 
     @property
@@ -88,7 +87,7 @@ class Candidate(NamedTuple):
             return self.check.routed_wirelength
         return self.estimate or self.flat_wirelength + DETOUR * self.beyond_tracks
 
-    def with_check(self, check: FlatMetrics) -> Candidate:
+    def with_check(self, check: FullMetrics) -> Candidate:
         """The same, checked."""
         return self._replace(flat_wirelength=check.flat_wirelength, spread=check.flat_converged, check=check)
 
@@ -406,7 +405,7 @@ class _Record:
             for line in known["candidates"]:
                 check = line.pop("check")
                 self.found[line["number"]] = Candidate(
-                    **line, check=None if check is None else FlatMetrics(**check), placement=self._read(line["number"])
+                    **line, check=None if check is None else FullMetrics(**check), placement=self._read(line["number"])
                 )
         except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
             self.found = {}

@@ -17,7 +17,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 from placement.training.evaluator import Evaluation
 
 

@@ -24,8 +24,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.load import load
-from placement.report.metrics import Metrics, measure, metrics_table
-from placement.report.tables import make_table
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
 from placement.utils.interruption import Interruption
 
 STOPPED = "stopped before its time was spent; the same command goes on from here"

@@ -17,7 +17,7 @@ from placement.judge.examples import Example, view_of
 from placement.judge.geometry import PARTS
 from placement.judge.reading import read_examples
 from placement.judge.settings import RankConfig
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 from placement.utils.compilation import keep_compilations
 from placement.utils.interruption import Interruption
 

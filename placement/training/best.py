@@ -18,7 +18,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report import best_history
+from placement.report.run_folder import next_best_path
 
 _log = logging.getLogger(__name__)
 FIELDS = ("x", "y", "orientation", "placed")
@@ -94,7 +94,7 @@ class BestTracker:
             design, found = self._designs[index], best[index]
             name = self.file_name(index)
             _write(folder / name, design, found, self.weights)
-            _write(best_history.next_path(folder, name, iteration), design, found, self.weights)
+            _write(next_best_path(folder, name, iteration), design, found, self.weights)
         if unwritten:
             content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
             write_whole(folder / "best.json", json.dumps(content, indent=2) + "\n")

@@ -22,7 +22,7 @@ from placement.evaluation.settings import SearchConfig
 from placement.judge.estimate import read_judge
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
-from placement.report.metrics import FlatMetrics
+from placement.report.metrics import FullMetrics
 from placement.training import mixed_size
 
 WORDS = ["method=portfolio", "moves=4000", "candidates=6", "json=true", "plots=false"]
@@ -221,7 +221,7 @@ def test_what_overflows_more_than_the_best_ranks_behind() -> None:
     design = load("toy6")
 
     def one(number: int, routed: float, overflow: float, *, spread: bool = True) -> Candidate:
-        check = FlatMetrics(1.0, 0.0, routed, overflow, 0, 1.0)
+        check = FullMetrics(1.0, 0.0, routed, overflow, 0, 1.0)
         return Candidate(number, "start", 0.1, 1.0, 10, 1.0, spread, 0.0, 0.0, check, design.initial)
 
     crowded, longer, within = one(0, 90.0, 0.05), one(1, 100.0, 0.0), one(2, 95.0, 0.9 * MORE_OVERFLOW)
@@ -231,7 +231,7 @@ def test_what_overflows_more_than_the_best_ranks_behind() -> None:
 
 def test_of_checked_and_unchecked_candidates_the_checked_come_first() -> None:
     design = load("toy6")
-    check = FlatMetrics(1.0, 0.0, 100.0, 0.0, 0, 1.0)
+    check = FullMetrics(1.0, 0.0, 100.0, 0.0, 0, 1.0)
     checked, promising, apart = (
         Candidate(number, "start", 0.1, 1.0, 10, 0.0, spread, 0.0, estimate, of, design.initial)
         for number, (spread, estimate, of) in enumerate(((True, 95.0, check), (True, 80.0, None), (False, 70.0, check)))

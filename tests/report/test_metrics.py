@@ -47,7 +47,7 @@ def test_json_line_reads_back_equal():
     metrics = measure(random_design(7))
     values = json.loads(json_line(metrics))
     assert tuple(values) == JSON_KEYS
-    assert tuple(values.values()) == ("proxy", *metrics.costs, *metrics.legality)
+    assert tuple(values.values()) == ("chip", *metrics.costs, *metrics.legality)
     assert "\n" not in json_line(metrics)
 
 

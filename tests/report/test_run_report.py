@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.netlist.formats.plc import write_placement
-from placement.report import html as report_html
-from placement.report.run_report import DRAWN, write_report
+from placement.report.run_report import DRAWN, picture, write_report
 from tests.support.designs import four_macros, random_design
 
 
@@ -23,7 +22,7 @@ def _run_folder(folder, designs):
     for index, design in enumerate(designs):
         file = "best.plc" if len(designs) == 1 else f"best-{index}-{design.name}.plc"
         write_placement(folder / file, design, design.initial)
-        best[design.name] = {"file": file, "origin": "test", **proxy_cost(design)._asdict()}
+        best[design.name] = {"file": file, "origin": "test", **compute_costs(design)._asdict()}
     (folder / "best.json").write_text(json.dumps(best))
     (folder / "config.yaml").write_text("design: [four_macros]\nnote: <b>&\n")
     return folder
@@ -59,7 +58,7 @@ def test_report_holds_everything_and_fetches_nothing(tmp_path):
     assert len(links.sources) == 4
     assert all(source.startswith("data:image/") for source in links.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
-    assert f"{proxy_cost(design).total:.6f}" in text
+    assert f"{compute_costs(design).total:.6f}" in text
     assert "1.2500" in text and "&lt;b&gt;&amp;" in text
 
 
@@ -93,4 +92,4 @@ def test_an_empty_run_folder_makes_an_empty_report(tmp_path):
 def test_only_pictures_are_embedded(tmp_path):
     (tmp_path / "a.txt").write_text("text")
     with pytest.raises(ValueError, match="must be one of"):
-        report_html.picture(tmp_path / "a.txt", "no picture")
+        picture(tmp_path / "a.txt", "no picture")

@@ -14,7 +14,7 @@ from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.ppo.elites import no_elites, updated_elites
 from placement.ppo.trajectory import stack_episodes
-from placement.report.curves import read_metrics
+from placement.report.run_folder import read_metrics
 from placement.runtimes.local import run
 from placement.training.expert import Expert, onto_grid
 from tests.support.episodes import played_episodes

@@ -25,7 +25,7 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.policy.order import as_played
 from placement.ppo.learner import Learner
-from placement.report.curves import read_metrics
+from placement.report.run_folder import read_metrics
 from placement.runtimes.local import run
 from placement.runtimes.ray.host_assignment import require_shares
 from placement.training.evaluator import Evaluator

@@ -1,7 +1,7 @@
-"""Which hard macros stand where they may not, and why.
+"""Which hard macros are placed illegally, and why.
 
-The rules are the engine's (`legality.hpp`); here each fault gets its macro and its reason.
-Axis legend: H hard macros, K pairs of them, R rectangles, W macros that are looked at. Lengths are in µm.
+The rules are the engine's (`legality.hpp`); here each violation gets its macro and its reason.
+Axis legend: K pairs of hard macros, W hard macros that are checked. Lengths are in µm.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.keep_outs import KeepOutKind, keep_outs
 
 TOLERANCE = 1e-6
-"""µm: lengths that are equal but for rounding are equal, as in the engine."""
+"""µm: lengths that differ by rounding only are equal, as in the engine."""
 MOST_REASONS = 6
-"""Of one macro that are told."""
+"""Reasons reported for one macro."""
 _KEEP_OUT = {
-    KeepOutKind.BLOCKAGE: "stands on a blockage",
-    KeepOutKind.REGION: "stands outside of its region, or in one that is for others",
-    KeepOutKind.PORT: "is nearer to a port than the keep-out of {:g} µm",
+    KeepOutKind.BLOCKAGE: "is on a blockage",
+    KeepOutKind.REGION: "is outside its region, or inside one that is reserved for others",
+    KeepOutKind.PORT: "is closer to a port than the keep-out of {:g} µm",
 }
 Faults = dict[int, list[str]]
 Reasons = Iterator[tuple[int, str]]
 
 
 def find_faults(design: Design, placement: Placement) -> Faults:
-    """The reasons, in words, by the node of the hard macro that is at fault; macros without a fault are left out."""
+    """The reasons, in words, by the node of the hard macro; legal macros are left out."""
     every = np.arange(len(design.netlist.hard))
-    return _told(_HardBoxes(design, placement, every).reasons(*np.triu_indices(len(every), 1)))
+    return _by_macro(_HardBoxes(design, placement, every).reasons(*np.triu_indices(len(every), 1)))
 
 
 class DragFaults:
-    """The faults while a few nodes move and all others stand: only what the moving ones take part in is found anew."""
+    """The faults while a few nodes move and all others rest: only those that involve a moving node are found anew."""
 
     def __init__(self, design: Design, placement: Placement, nodes: Collection[int]) -> None:
         """Takes the nodes that will move, and the placement before they do."""
@@ -41,20 +41,19 @@ class DragFaults:
         moves = np.isin(design.netlist.hard, list(nodes))
         self._moving, resting = np.flatnonzero(moves), np.flatnonzero(~moves)
         first, second = np.triu_indices(len(resting), 1)
-        boxes = _HardBoxes(design, placement, resting)
-        self._resting = list(boxes.reasons(resting[first], resting[second]))
+        self._resting = list(_HardBoxes(design, placement, resting).reasons(resting[first], resting[second]))
 
     def find(self, placement: Placement) -> Faults:
-        """As `find_faults`; only the nodes that move may stand elsewhere than before."""
-        count = len(self._design.netlist.hard)
-        first, second = (one.reshape(-1) for one in np.meshgrid(self._moving, np.arange(count), indexing="ij"))
+        """As `find_faults`; only the moving nodes may have new positions."""
+        hard = np.arange(len(self._design.netlist.hard))
+        first, second = (one.reshape(-1) for one in np.meshgrid(self._moving, hard, indexing="ij"))
         once = (first < second) | ~np.isin(second, self._moving)
         boxes = _HardBoxes(self._design, placement, self._moving)
-        return _told([*boxes.reasons(first[once], second[once]), *self._resting])
+        return _by_macro([*boxes.reasons(first[once], second[once]), *self._resting])
 
 
-def _told(reasons: Iterable[tuple[int, str]]) -> Faults:
-    """The reasons by macro, in the order of nodes, not too many of one macro."""
+def _by_macro(reasons: Iterable[tuple[int, str]]) -> Faults:
+    """The reasons by macro in the order of nodes, `MOST_REASONS` of each macro at most."""
     found: Faults = {}
     for node, reason in reasons:
         found.setdefault(node, []).append(reason)
@@ -65,27 +64,24 @@ def _told(reasons: Iterable[tuple[int, str]]) -> Faults:
 
 
 class _HardBoxes:
-    """The hard macros as they stand, and which of them are looked at: `who`, int [W], indices of hard macros."""
+    """The boxes of all hard macros, and which of them are checked: `who`, int [W], indices of hard macros."""
 
     def __init__(self, design: Design, placement: Placement, who: np.ndarray) -> None:
-        self.design, self.who = design, who
-        self.constraints = design.constraints
+        self.design, self.constraints, self.who = design, design.constraints, who
         self.hard = hard = design.netlist.hard
-        self.x, self.y = placement.x[hard], placement.y[hard]
-        self.orientation = placement.orientation[hard]
+        self.x, self.y, self.orientation = placement.x[hard], placement.y[hard], placement.orientation[hard]
         self.width, self.height = (side[hard] for side in design.netlist.sides(placement.orientation))
         self.halo_x, self.halo_y = (side[hard] for side in design.constraints.sides(placement.orientation))
 
     def reasons(self, first: np.ndarray, second: np.ndarray) -> Reasons:
-        """The faults of those looked at, and of pairs, int [K] each, of hard macros."""
+        """The faults of the checked macros, and of pairs (int [K] each) of hard macros."""
         yield from self.outside()
         yield from self.too_close(first, second)
         yield from self.on_keep_outs()
-        yield from self.turned()
+        yield from self.misoriented()
         yield from self.off_grid()
 
     def outside(self) -> Reasons:
-        """Macros that reach beyond the canvas."""
         canvas = self.design.canvas
         beyond = np.zeros(len(self.hard))
         for centre, length, extent in ((self.x, self.width, canvas.width), (self.y, self.height, canvas.height)):
@@ -94,7 +90,7 @@ class _HardBoxes:
             yield int(self.hard[index]), f"reaches {beyond[index]:.4g} µm beyond the canvas"
 
     def too_close(self, first: np.ndarray, second: np.ndarray) -> Reasons:
-        """Both macros of every pair that overlaps, or is closer than its halos let it."""
+        """Both macros of every pair that overlaps, or is closer than its halos allow."""
         threshold = self.design.canvas.overlap_threshold
         across = _shared(self.x, self.width, first, second)
         up = _shared(self.y, self.height, first, second)
@@ -108,12 +104,12 @@ class _HardBoxes:
             if overlap[pair]:
                 reason = f"overlaps {{}} by {across[pair]:.4g} × {up[pair]:.4g} µm"
             else:
-                reason = f"is nearer to {{}} than their halos let it ({gap_x[pair]:g} × {gap_y[pair]:g} µm)"
+                reason = f"is closer to {{}} than their halos allow ({gap_x[pair]:g} × {gap_y[pair]:g} µm)"
             yield one, reason.format(names[other])
             yield other, reason.format(names[one])
 
     def on_keep_outs(self) -> Reasons:
-        """Macros on blockages, off their regions, too near to ports."""
+        """Macros on blockages, outside their regions, too close to ports."""
         kept = keep_outs(self.design)
         if not len(kept.rectangles):
             return
@@ -123,16 +119,14 @@ class _HardBoxes:
             half_x, half_y = self.width[index] / 2, self.height[index] / 2
             across = np.minimum(right[items], self.x[index] + half_x) - np.maximum(left[items], self.x[index] - half_x)
             up = np.minimum(high[items], self.y[index] + half_y) - np.maximum(low[items], self.y[index] - half_y)
-            broken = kept.kind[items[(across > TOLERANCE) & (up > TOLERANCE)]]
-            for kind in np.unique(broken):
+            for kind in np.unique(kept.kind[items[(across > TOLERANCE) & (up > TOLERANCE)]]):
                 yield node, _KEEP_OUT[KeepOutKind(kind)].format(self.constraints.port_keepout)
 
-    def turned(self) -> Reasons:
-        """Macros in an orientation that they may not have."""
+    def misoriented(self) -> Reasons:
         for node, orientation in zip(self.hard[self.who].tolist(), self.orientation[self.who].tolist(), strict=True):
             if not self.constraints.allows(node, orientation):
                 allowed = ", ".join(one.name for one in Orientation if self.constraints.allows(node, one))
-                yield node, f"is turned {Orientation(orientation).name}; it may be {allowed}"
+                yield node, f"has orientation {Orientation(orientation).name}; it may be {allowed}"
 
     def off_grid(self) -> Reasons:
         """Macros whose lower left corner is not on the snapping grid."""
@@ -149,6 +143,6 @@ class _HardBoxes:
 
 
 def _shared(centre: np.ndarray, length: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """µm, [K]: how much of an axis two macros share; below 0: how far they are apart."""
+    """µm, [K]: the overlap of two macros along an axis; below 0, their distance."""
     reach = (length[first] + length[second]) / 2 - np.abs(centre[first] - centre[second])
     return np.minimum(np.minimum(reach, length[first]), length[second])

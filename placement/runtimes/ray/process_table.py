@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 from placement.runtimes.ray.coordinator import summarise
 from placement.runtimes.ray.messages import Heartbeat, RoleName
 

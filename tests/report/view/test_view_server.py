@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.report.view.session import Session
 from placement.report.view.window import Window
@@ -22,7 +22,8 @@ pytest.importorskip("httpx2", reason="Starlette's test client needs httpx2")
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
-from placement.report.view.application import make_application, static_names
+from placement.report.view.page import static_names
+from placement.report.view.server import make_application
 
 TOKEN, HOST = "secret", "127.0.0.1:5000"
 
@@ -73,7 +74,7 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         assert answer.status_code == 200
         assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "")
         assert "https://" not in answer.text
-    assert client.get(f"/{TOKEN}/static/../application.py").status_code == 404
+    assert client.get(f"/{TOKEN}/static/../server.py").status_code == 404
     assert client.get(f"/{TOKEN}/static/none.js").status_code == 404
 
 
@@ -89,7 +90,9 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         (f"/{TOKEN}/", {"origin": "http://localhost:5000"}, "origin"),
     ],
 )
-def test_strangers_are_refused(client: TestClient, path: str, headers: dict[str, str], reason: str) -> None:
+def test_unauthenticated_clients_are_rejected(
+    client: TestClient, path: str, headers: dict[str, str], reason: str
+) -> None:
     answer = client.get(path, headers=headers)
     assert answer.status_code == 403
     assert reason in answer.text
@@ -116,10 +119,10 @@ def test_a_drag_is_priced_exactly_and_kept_when_dropped(client: TestClient, wind
     node = window.design.netlist.names.index("large")
     with page(client) as one:
         scene = one.ask("scene")["ok"]
-        assert scene["sessions"][0]["state"]["costs"] == proxy_cost(window.design)._asdict()
+        assert scene["sessions"][0]["state"]["costs"] == compute_costs(window.design)._asdict()
         answer = one.ask("drag", session=0, nodes=[node], x=[21.0], y=[17.5])["ok"]
         moved = window.design.initial.moved(np.array([node]), np.array([21.0]), np.array([17.5]))
-        assert answer["costs"] == proxy_cost(window.design, moved)._asdict()
+        assert answer["costs"] == compute_costs(window.design, moved)._asdict()
         assert window.session(0).placement == window.design.initial
         assert "ok" in one.ask("drop", session=0)
         assert one.events[-1]["event"] == "changed"

@@ -1,4 +1,4 @@
-"""What the pictures of the flat check show: their axes and data, not their pixels."""
+"""What the pictures of full evaluations show: their axes and data, not their pixels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
 from placement.netlist.load import load
-from placement.report import flat_plots, style
-from placement.report.flat_plots import Cells, FlatPanel, plot_flat_side_by_side
-from placement.report.metrics import FlatMetrics
+from placement.report import style
+from placement.report.metrics import FullMetrics
+from placement.report.plots import DrawnCells, FullPanel, plot_cells, plot_full_side_by_side
 
 DESIGN = load("clustered40")
-FLAT = FlatMetrics(
+FULL = FullMetrics(
     flat_wirelength=2.6541e6,
     density_overflow=0.07,
     routed_wirelength=3.1e6,
@@ -23,10 +23,12 @@ FLAT = FlatMetrics(
 )
 
 
-def panel(name: str, seed: int, flat: FlatMetrics = FLAT) -> FlatPanel:
+def panel(name: str, seed: int, full: FullMetrics = FULL) -> FullPanel:
     draw = np.random.default_rng(seed)
-    cells = Cells(*(draw.random(30) * side for side in (DESIGN.canvas.width, DESIGN.canvas.height)), np.arange(30) - 1)
-    return FlatPanel(name, DESIGN.initial, flat, cells, draw.random((4, 3)), draw.random((4, 3)))
+    cells = DrawnCells(
+        *(draw.random(30) * side for side in (DESIGN.canvas.width, DESIGN.canvas.height)), np.arange(30) - 1
+    )
+    return FullPanel(name, DESIGN.initial, full, cells, draw.random((4, 3)), draw.random((4, 3)))
 
 
 def shown(axes: Axes) -> np.ndarray:
@@ -39,7 +41,7 @@ def shown(axes: Axes) -> np.ndarray:
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_every_placement_has_its_cells_and_its_routes(count: int) -> None:
     panels = [panel(f"p{number}", number) for number in range(count)]
-    figure = plot_flat_side_by_side(DESIGN, panels, title="compared")
+    figure = plot_full_side_by_side(DESIGN, panels, title="compared")
     *pairs, bar = figure.axes
     assert len(pairs) == 2 * count
     assert bar.get_xlabel() == "routing demand / capacity"
@@ -61,7 +63,7 @@ def test_every_placement_has_its_cells_and_its_routes(count: int) -> None:
 
 def test_no_texts_or_pictures_lie_upon_each_other() -> None:
     panels = [panel("placement_" * 6, number) for number in range(8)]
-    figure = plot_flat_side_by_side(DESIGN, panels, title="compared")
+    figure = plot_full_side_by_side(DESIGN, panels, title="compared")
     figure.draw_without_rendering()
     titles = [axes.get_tightbbox() for axes in figure.axes] + [text.get_window_extent() for text in figure.texts]
     for number, box in enumerate(titles):
@@ -74,21 +76,21 @@ def test_a_placement_outside_the_canvas_is_on_all_pictures_to_scale() -> None:
     macro = DESIGN.placing_order[:1]
     width = DESIGN.canvas.width
     outside = DESIGN.initial.moved(macro, np.array([1.1 * width]), DESIGN.initial.y[macro])
-    figure = plot_flat_side_by_side(DESIGN, [panel("in", 0), panel("out", 1)._replace(placement=outside)])
+    figure = plot_full_side_by_side(DESIGN, [panel("in", 0), panel("out", 1)._replace(placement=outside)])
     assert {axes.get_xlim()[1] > 1.1 * width for axes in figure.axes[:-1]} == {True}
 
 
-def test_short_wires_are_told_in_mm_and_what_did_not_converge_is_marked() -> None:
-    flat = FLAT._replace(flat_wirelength=1460.7, routed_wirelength=1513.4, overflow=0.0, flat_converged=False)
-    figure = plot_flat_side_by_side(DESIGN, [panel("small", 0, flat)])
+def test_short_wires_are_reported_in_mm_and_what_did_not_converge_is_marked() -> None:
+    full = FULL._replace(flat_wirelength=1460.7, routed_wirelength=1513.4, overflow=0.0, flat_converged=False)
+    figure = plot_full_side_by_side(DESIGN, [panel("small", 0, full)])
     lines = figure.axes[0].get_title("left").splitlines()
     assert lines == ["small", "flat 1.46 mm, overflow 0.00%", "routed 1.51 mm; not converged"]
     assert style.png_bytes(figure).startswith(b"\x89PNG")
 
 
 def test_cells_without_a_cluster_are_grey() -> None:
-    cells = Cells(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([-1, 0]))
-    figure = flat_plots.plot_cells(DESIGN, DESIGN.initial, cells)
+    cells = DrawnCells(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([-1, 0]))
+    figure = plot_cells(DESIGN, DESIGN.initial, cells)
     (dots,) = (one for one in figure.axes[0].collections if isinstance(one, PathCollection))
     grey, coloured = dots.get_facecolors()[:, :3]
     assert np.ptp(grey) == 0 and np.ptp(coloured) > 0
