@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from placement.engine.costs import compute_costs
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, costs_object
 from placement.netlist.formats.plc import write_placement
 from placement.report.run_report import DRAWN, picture, write_report
 from tests.support.designs import four_macros, random_design
@@ -22,7 +22,7 @@ def _run_folder(folder, designs):
     for index, design in enumerate(designs):
         file = "best.plc" if len(designs) == 1 else f"best-{index}-{design.name}.plc"
         write_placement(folder / file, design, design.initial)
-        best[design.name] = {"file": file, "origin": "test", **compute_costs(design)._asdict()}
+        best[design.name] = {"file": file, "origin": "test", **costs_object(compute_costs(design), DEFAULT_WEIGHTS)}
     (folder / "best.json").write_text(json.dumps(best))
     (folder / "config.yaml").write_text("design: [four_macros]\nnote: <b>&\n")
     return folder
