@@ -21,6 +21,7 @@ from placement.config import EnvConfig
 from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.pool import make_pool
+from placement.engine.state import PlacementState
 from placement.env.observation import GridCells, observation_of, observation_space
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
@@ -28,8 +29,6 @@ from placement.netlist.load import load
 ENVIRONMENT_ID = "MacroPlacement-v0"
 _METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}
 _PIXELS = 512
-LENGTH_TOLERANCE = 1e-6
-"""µm; `kLengthTolerance` of the engine."""
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
@@ -38,9 +37,10 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
 
     - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
     - **Observation**: see `placement.env.observation.observation_space`.
-    - **Reward**: 0 before the end; when the last macro stands, the soft macros are placed and the reward is minus the
-      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`.
-    - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's parts by name) when all macros stand;
+    - **Reward**: 0 before the end; after the last macro the soft macros are placed and the reward is minus the exact
+      cost, or what the function `config.reward` pays. When the next macro has no legal gcell the episode ends with
+      `config.dead_end_penalty`.
+    - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's terms by name) when all macros are placed;
       ``reason`` (a sentence) at a dead end.
 
     Nothing is random: an episode is a pure function of its actions, and `seed` only seeds `np_random`.
@@ -115,25 +115,23 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
 
     @property
     def placement(self) -> Placement:
-        """The placement as it stands: what is not placed yet stands at 0 with `placed` False.
+        """The present placement, from the engine's own state: unplaced nodes are at 0 with `placed` False.
 
         Once all macros are placed, the soft macros are placed too.
         """
-        order, initial = self.design.placing_order, self.design.initial
-        placed = int(self._batch["step"][0])
-        if placed == len(order):
+        netlist, order, initial = self.design.netlist, self.design.placing_order, self.design.initial
+        if len(self._cells) == len(order):
             return self._pool.placement(0)
-        unplaced = np.union1d(self.design.netlist.soft, order[placed:])
+        state = PlacementState(self.design)
+        for cell in self._cells:
+            state.place(*divmod(cell, self.design.action_canvas.columns))
+        x, y, placed = initial.x.copy(), initial.y.copy(), initial.placed.copy()
+        macros, unplaced = order[: state.step], np.union1d(netlist.soft, order[state.step :])
         unplaced = unplaced[~initial.fixed[unplaced]]
-        x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
-        canvas, grid, macros = self.design.action_canvas, self.design.constraints.grid, order[:placed]
-        row, column = np.divmod(np.array(self._cells[:placed], dtype=np.int64), canvas.columns)
-        width, height = (side[macros] for side in self.design.netlist.sides(initial.orientation))
-        x[macros] = _snapped((column + 0.5) * canvas.cell_width, width, grid.pitch_x, grid.offset_x)
-        y[macros] = _snapped((row + 0.5) * canvas.cell_height, height, grid.pitch_y, grid.offset_y)
-        standing[order[:placed]] = True
-        x[unplaced], y[unplaced], standing[unplaced] = 0.0, 0.0, False
-        return Placement(x=x, y=y, orientation=initial.orientation, placed=standing, fixed=initial.fixed)
+        x[macros], y[macros] = state.centres().T
+        placed[macros] = True
+        x[unplaced], y[unplaced], placed[unplaced] = 0.0, 0.0, False
+        return Placement(x=x, y=y, orientation=initial.orientation, placed=placed, fixed=initial.fixed)
 
     def render(self) -> np.ndarray | None:
         """uint8 [height, width, 3], the longer side 512 pixels: hard macros dark, what soft macros cover light."""
@@ -161,10 +159,3 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     def _info(self) -> dict[str, Any]:
         self._mask[...] = self._batch["mask"][0]
         return {"action_mask": self._mask.reshape(-1).astype(np.int8)}
-
-
-def _snapped(centre: np.ndarray, side: np.ndarray, pitch: float, offset: float) -> np.ndarray:
-    """Centres whose macros' lower corners are on the grid, the nearest below; as the engine does it (legality.hpp)."""
-    if pitch <= 0:
-        return centre
-    return offset + pitch * np.floor((centre - side / 2 - offset + LENGTH_TOLERANCE) / pitch) + side / 2

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs
-from placement.engine.pool import EnvironmentPool, make_pool
+from placement.engine.pool import EnvironmentPool, make_pool, with_short_bounds
 from placement.netlist.design import Design
 
 
@@ -72,6 +72,9 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         self.single_observation_space = self.pool.observation_space
         self.single_action_space = self.pool.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
+        for space in self.observation_space.values():
+            if isinstance(space, spaces.Box):
+                with_short_bounds(space)
         self.action_space = LegalCells(self.pool)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

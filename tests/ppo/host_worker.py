@@ -20,8 +20,8 @@ HOSTS = join_hosts(f"127.0.0.1:{PORT}", index=INDEX, count=COUNT, timeout=240) i
 import jax  # noqa: E402
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig  # noqa: E402
+from placement.ppo.hosts import make_mesh  # noqa: E402
 from placement.ppo.learner import Learner  # noqa: E402
-from placement.ppo.mesh import make_mesh  # noqa: E402
 from placement.ppo.trajectory import Episode  # noqa: E402
 from placement.replay.shard import ReplayShard  # noqa: E402
 from placement.replay.sharded import ShardedReplay, ShardWriter  # noqa: E402
