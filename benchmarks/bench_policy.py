@@ -27,6 +27,7 @@ import numpy as np
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
@@ -34,7 +35,6 @@ from placement.policy.agent import Agent, Embeddings, Network, Params
 from placement.policy.inputs import GraphInputs
 from placement.ppo.learner import Learner
 from placement.ppo.ppo import CHUNK_ON_CPU, Coefficients, IterationData, Minibatch, Samples, minibatch_gradient
-from placement.ppo.trajectory import Episode, signature
 from tests.support.observations import random_observation
 
 ARIANE = "ariane133_ng45"

@@ -16,10 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
-NO_JUDGE = "none"
-"""Of `judge`, where no judge is asked."""
-RENAMED = {"anneal.shelve": "anneal.repack"}
-"""Settings whose old names are refused with the new one."""
 
 
 class ConfigError(ValueError):
@@ -321,7 +317,6 @@ class TrainConfig(Settings):
     run_dir: Annotated[str, Rule("a folder", bool)]
     seed: Seed = 0
     initial_policy: str | None = None
-    judge: str = NO_JUDGE
     flips: bool = True
     env: EnvConfig = EnvConfig()
     policy: PolicyConfig = PolicyConfig()
@@ -333,18 +328,8 @@ class TrainConfig(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
-        if self.judge != NO_JUDGE:
-            self._check_judged()
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
-
-    def _check_judged(self) -> None:
-        """What pays beside a judge, or in another unit, is refused; and what a judge has not learned from."""
-        reads = "with judge, which reads soft macros as they were annealed for it"
-        require(self.env.cost.name == "chip", "env.cost", self.env.cost.name, f"chip {reads}")
-        require(self.env.soft_placer == "annealed", "env.soft_placer", self.env.soft_placer, f"annealed {reads}")
-        unit = "with judge, which pays in another unit"
-        require(not self.env.cost_terms, "env.cost_terms", list(self.env.cost_terms), f"empty {unit}")
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
@@ -358,8 +343,6 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
-        if f"{at}{key}" in RENAMED:
-            raise ConfigError(f"{at}{key}: is called {RENAMED[f'{at}{key}']} now")
         if key not in fields:
             raise ConfigError(f"{at}{key}: no such setting; there are {', '.join(sorted(fields))}")
     for name, field in fields.items():

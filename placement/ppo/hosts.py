@@ -23,7 +23,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from placement.config import ConfigError
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 
 MEET_SECONDS = 3600.0
 """Deadline of the hosts' waits for each other between two exchanges: one may evaluate, or lack episodes."""

@@ -18,6 +18,7 @@ from jax.sharding import Mesh
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode, stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.features import episode_energies
@@ -27,7 +28,6 @@ from placement.ppo.critic import CriticState, no_episodes, regressed
 from placement.ppo.history import FEATURES, history_features, wire_shares
 from placement.ppo.hosts import Hosts, check_divisible, put, replicated, single_device_mesh
 from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Samples, StepMetrics, Targets, Trained
-from placement.ppo.trajectory import Episode, stack_episodes
 
 
 class LearnerState(NamedTuple):

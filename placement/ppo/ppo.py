@@ -25,10 +25,10 @@ import optax
 from jax.sharding import Mesh
 
 from placement.engine.observation import Observation
+from placement.episode import Episode
 from placement.policy.agent import Embeddings, Network, Params
 from placement.policy.inputs import Array, GraphInputs
 from placement.ppo.hosts import put, split_over
-from placement.ppo.trajectory import Episode
 
 # --- Advantages ------------------------------------------------------------------------------------------------------
 

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 from placement.config import TrainConfig
 from placement.engine.pool import make_pool
-from placement.judge.reward import make_reward, require_judge
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.hosts import make_mesh
 from placement.ppo.learner import Learner
-from placement.replay.factory import make_replay
+from placement.replay.in_process import make_replay
 from placement.training import run_record
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
@@ -47,14 +46,13 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
 
     Raises:
         DesignError: a design cannot be used.
-        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` or `judge` cannot be
+        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` cannot be
             used.
         CheckpointError: the run's checkpoints cannot be used.
         DiskFull: there is no room in the run folder.
         Diverged: the network came to values that are not finite; the newest checkpoint is the last good one.
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
-    require_judge(config.judge)
     designs, folder = load_designs(config), working_folder(config.run_dir)
     initial = initial_parameters(config)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
@@ -141,5 +139,4 @@ def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext
         designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads, compact_maps=compact
     )
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
-    reward = make_reward(config.judge, pool.designs)
-    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts, reward=reward)
+    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import jax
 
-from placement.modelcache.base import Snapshot
+from placement.modelcache.store import Snapshot
 from placement.policy.agent import Acting, Agent, Decision, Embeddings, Params, Request
 from placement.training.rollout import EmbeddedParameters
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from placement.episode import Episode, signature
 from placement.ppo.ppo import (
     REWARD_LIMIT,
     Coefficients,
@@ -24,7 +25,6 @@ from placement.ppo.ppo import (
     targets,
     updated_statistics,
 )
-from placement.ppo.trajectory import Episode, signature
 
 REWARDS = np.array([[0, 0, 3.0], [0, -1.0, 9.0]], np.float32)  # the 9 lies past the second episode's end
 VALUES = np.array([[1.0, 2.0, 2.5], [0.5, -0.5, 7.0]], np.float32)
