@@ -1,4 +1,4 @@
-"""A policy network of one's own, for `policy.name=own_policy.WireFollower`; docs/how-to/own-policy.md."""
+"""A policy network of one's own, for `policy=own_policy.WireFollower`; docs/how-to/own-policy.md."""
 
 import jax
 import jax.numpy as jnp

@@ -32,7 +32,7 @@ Embeddings: TypeAlias = Any
 
 
 class PolicyNetwork(Protocol):
-    """A network: a `flax.nnx.Module` all of whose state is `nnx.Param`. `policy.name=my_package.MyPolicy` trains it.
+    """A network: a `flax.nnx.Module` all of whose state is `nnx.Param`. `policy=my_package.MyPolicy` trains it.
 
     Everything is traced by JAX. Shapes must not depend on values.
     """

@@ -9,6 +9,8 @@ import jax
 import numpy as np
 import pytest
 
+from placement.cli.command import overrides
+from placement.cli.main import COMMANDS
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
 from placement.policy.agent import Agent
 from placement.runtimes import local
@@ -69,3 +71,9 @@ def test_a_run_trains_it_resumes_and_keeps_its_parameters_apart(tmp_path: Path) 
 def test_what_cannot_be_a_network_is_rejected_by_name(name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Agent(PolicyConfig(name=name), DESIGNS)
+
+
+def test_the_command_line_takes_its_import_path() -> None:
+    command = COMMANDS["train"]
+    words = overrides(["design=toy6", "policy=own_policy.WireFollower", "policy=edge_gnn"], command)
+    assert words == ["design=toy6", "policy.name=own_policy.WireFollower", "policy=edge_gnn"]
