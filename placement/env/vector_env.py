@@ -23,7 +23,7 @@ class LegalCells(spaces.MultiDiscrete):
     """The actions of all environments, int64 [B]. Sampling without a mask of one's own draws legal gcells."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
-        """Takes the pool, whose state is looked at whenever actions are sampled."""
+        """Takes the pool, whose state is read whenever actions are sampled."""
         self._pool = pool
         super().__init__([pool.spec.num_actions] * pool.num_envs)
 
@@ -45,8 +45,8 @@ class LegalCells(spaces.MultiDiscrete):
 class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
     """Environments of one or more designs, stepped together by the engine's threads.
 
-    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside what
-    the pool tells, ``costs`` by name with the mask ``_costs`` that Gymnasium gives its infos, and ``action_mask`` int8
+    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside the
+    pool's, ``costs`` by name with the mask ``_costs`` of Gymnasium's infos, and ``action_mask`` int8
     [B, R·C]. Results are the caller's: copies that nothing overwrites.
 
     Example:
