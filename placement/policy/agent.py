@@ -150,7 +150,6 @@ class Network:
     """
 
     def __init__(self, config: PolicyConfig, designs: Sequence[Design]) -> None:
-        self.config = config
         self.compact_maps = product_dtype(config) != FLOAT32
         found = [graph_inputs(design, electrostatic=config.electrostatic_bias != 0) for design in designs]
         self.inputs: GraphInputs = jax.tree.map(jnp.asarray, stack(found))

@@ -154,17 +154,7 @@ class GraphEncoder(nnx.Module):
         self.norm = nnx.LayerNorm(width, rngs=rngs)
 
     def __call__(self, nodes: jax.Array, edges: jax.Array, edge_weight: jax.Array, edge_mask: jax.Array) -> jax.Array:
-        """Embeddings of all nodes.
-
-        Args:
-            nodes: float32 [N, F].
-            edges: int32 [E, 2], end nodes; padding may point anywhere.
-            edge_weight: float32 [E].
-            edge_mask: float32 [E], 0 at padding.
-
-        Returns:
-            float32 [N, D].
-        """
+        """float32 [N, F] → float32 [N, D]; edges as in `EdgeRound`, `edge_mask` being 0 at padding."""
         hidden = nnx.relu(self.input(nodes))
         degree = jnp.zeros(len(nodes), nodes.dtype).at[edges[:, 0]].add(edge_mask).at[edges[:, 1]].add(edge_mask)
         for index in range(self.rounds):
@@ -193,12 +183,7 @@ class Context(NamedTuple):
 class GridDecoder(nnx.Module):
     """Two layers per cell with a mixing of regions between them; see the module's text.
 
-    Args:
-        maps: L.
-        width: W.
-        summary: S.
-        dtype: of the operands of the products made for every cell.
-        rngs: of the parameters.
+    `maps`, `width` and `summary` are L, W and S; `dtype` is that of the operands of the products made for every cell.
     """
 
     def __init__(self, maps: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:

@@ -71,13 +71,7 @@ class Situation(NamedTuple):
 
 
 def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
-    """The situation of B samples.
-
-    Args:
-        inputs: the designs' constants.
-        observation: B samples.
-        energy: float32 [B, 2], of `spring_energy` or `next_energy`; None: the former. All else takes O(T) per sample.
-    """
+    """The situation of B samples, in O(T) for each where `energy` is given (None: `spring_energy`'s)."""
     design = jnp.asarray(observation.design)
     macros = inputs.macros[design]
     placed = jnp.minimum(jnp.asarray(observation.step), macros)
@@ -106,13 +100,7 @@ def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
 
 
 def next_energy(inputs: GraphInputs, observation: Observation, energy: jax.Array) -> jax.Array:
-    """`spring_energy` from that of the step before, in O(T): float32 [B, 2].
-
-    Args:
-        inputs: the designs' constants.
-        observation: of B environments. Where no macro is placed, the energy is 0.
-        energy: float32 [B, 2], the energies one step before, of the same environments.
-    """
+    """`spring_energy` from that of the same environments one step before (`energy`, float32 [B, 2]), in O(T)."""
     design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
     last = jnp.clip(placed, 1, inputs.macros[design]) - 1
     positions = _positions(observation)
@@ -124,15 +112,10 @@ def next_energy(inputs: GraphInputs, observation: Observation, energy: jax.Array
 
 
 def episode_energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """`spring_energy` of all steps of whole episodes, in O(T) for each.
+    """`spring_energy` of all steps of whole episodes, in O(T) for each: float32 [B, T, 2].
 
-    Args:
-        inputs: the designs' constants.
-        observation: axes [B, T] before those of a step.
-        lengths: int32 [B], actions taken.
-
-    Returns:
-        float32 [B, T, 2]; without meaning past an episode's length.
+    The observation has axes [B, T] before those of a step; lengths, int32 [B], are the actions taken, and the energies
+    past them have no meaning.
     """
     terms = energy_terms(inputs, observation, lengths)
     return jnp.cumsum(terms, axis=1) - terms
@@ -244,12 +227,9 @@ def grid_features(observation: Observation, situation: Situation, config: Policy
 
 
 def standardised(values: jax.Array, legal: jax.Array, count: jax.Array) -> jax.Array:
-    """`values` [B, R, C] with mean 0 and deviation 1 over the legal cells, clipped to ±4; 0 elsewhere.
+    """`values` [B, R, C] with mean 0 and deviation 1 over the `legal` cells, clipped to ±4; 0 elsewhere.
 
-    Args:
-        values: float32 [B, R, C].
-        legal: float32 [B, R, C].
-        count: float32 [B, 1, 1], legal cells, at least 1.
+    `count`, float32 [B, 1, 1], are the legal cells, at least 1.
     """
     mean = jnp.sum(values * legal, axis=(1, 2), keepdims=True) / count
     centred = (values - mean) * legal

@@ -72,12 +72,8 @@ _PLACED: weakref.WeakKeyDictionary[Netlist, tuple[tuple[Any, ...], Placement | N
 def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
     """The constants of one design, without padding; kept as long as `design` lives. Not to be changed.
 
-    Args:
-        design: any.
-        electrostatic: whether to find its macros' electrostatic positions, which takes seconds.
-
-    Raises:
-        ValueError: the design has no macro to place.
+    `electrostatic` says whether to find its macros' electrostatic positions, which takes seconds. Raises ValueError
+    where the design has no macro to place.
     """
     known = _KNOWN.get(design)
     if known is None:
@@ -132,13 +128,9 @@ def _graph_inputs(design: Design) -> GraphInputs:
 def stack(
     designs: Sequence[GraphInputs], *, macros: int = 0, node_bucket: int = 64, edge_bucket: int = 512
 ) -> GraphInputs:
-    """Pads several designs to common sizes and stacks them.
+    """Pads the inputs of several designs to common sizes and stacks them.
 
-    Args:
-        designs: outputs of `graph_inputs`.
-        macros: length of the T axis at least.
-        node_bucket: N is rounded up to a multiple of this, so that compilations stay few.
-        edge_bucket: likewise for E.
+    T is at least `macros`. N and E are rounded up to multiples of the buckets, so that compilations stay few.
     """
     most = max([macros, *(len(item.order) for item in designs)])
     nodes = _rounded(max(len(item.nodes) for item in designs), node_bucket)

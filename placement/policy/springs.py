@@ -63,8 +63,7 @@ class SpringTargets(NamedTuple):
 def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The nets as springs: a net of k nodes and weight w gives each pair w / (k - 1); very large nets become stars.
 
-    Returns:
-        (i, j, strength): int64 [S], int64 [S], float64 [S]; node indices, pairs may repeat.
+    (i, j, strength) are int64, int64 and float64, one for each spring; i and j are nodes, and pairs may repeat.
     """
     net, node = net_members(design)
     size = np.bincount(net, minlength=design.netlist.num_nets)
@@ -125,11 +124,7 @@ def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _eliminate_soft(
     i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
 ) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """The system on the hard macros alone, and how to recover the soft macros from them.
-
-    Returns:
-        (matrix [T, T], right-hand side [T, 2], function from hard [T, 2] to soft positions [M - T, 2]).
-    """
+    """The system on the hard macros alone, [T, T] and [T, 2], and a function from hard to soft positions [M - T, 2]."""
     count = len(diagonal)
     solve: Callable[[np.ndarray], np.ndarray]
     if count - macros <= _LARGEST_DENSE:
@@ -164,14 +159,9 @@ def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarra
 
 
 def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
-    """Solves matrix · x = right for each column, preconditioned by the diagonal.
+    """Solves matrix [U, U] (diagonally dominant) · x = right [U, Q], preconditioned by the diagonal: float64 [U, Q].
 
-    Args:
-        matrix: float64 [U, U], symmetric, diagonally dominant.
-        right: float64 [U, Q].
-
-    Returns:
-        float64 [U, Q], with residuals of `_RESIDUAL` of the right-hand sides, or what `_MOST_ROUNDS` reach.
+    The residuals are `_RESIDUAL` of the right-hand sides, or what `_MOST_ROUNDS` reach.
     """
     diagonal = matrix.diagonal()[:, None]
     enough = (_RESIDUAL * np.linalg.norm(right, axis=0)) ** 2
