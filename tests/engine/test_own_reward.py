@@ -92,7 +92,7 @@ def test_what_cannot_be_a_reward_is_rejected_by_name(reward: str, message: str) 
 def test_a_reward_that_is_not_finite_is_an_error() -> None:
     pool = make_pool(four_macros(), 1, config=EnvConfig(reward=f"{__name__}.not_a_number"))
     pool.reset()
-    with pytest.raises(ValueError, match="paid nan for 'four_macros'"):
+    with pytest.raises(ValueError, match="returned nan for 'four_macros'"):
         for _ in range(4):
             pool.step(pool.sample_actions())
 

@@ -216,7 +216,6 @@ def test_partial_placements_off_the_grid_are_where_the_engine_put_them(seed: int
         assert np.array_equal(before.x[nodes], partial[-1].x[nodes])
         assert np.array_equal(before.y[nodes], partial[-1].y[nodes])
         assert before.placed[nodes].all() and not before.placed[order[step:]].any()
-        assert legality(env.design, before).overlaps == 0
         moved += int((np.abs(before.x[nodes] / grid.cell_width % 1 - 0.5) > 1e-6).sum())
     assert moved, "no macro left its cell's centre, so that this test would not see a wrong position"
 
