@@ -13,8 +13,8 @@ from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.policy.precision import FLOAT32, product_dtype
+from placement.ppo.hosts import make_mesh
 from placement.ppo.learner import Learner
-from placement.ppo.mesh import make_mesh
 from placement.replay.in_process import make_replay
 from placement.training import run_record
 from placement.training.actor import Actor, ActorContext

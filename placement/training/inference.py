@@ -7,17 +7,18 @@ Axis legend: B environments.
 
 from __future__ import annotations
 
+import abc
 import collections
 import concurrent.futures
 import threading
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 
-from placement.engine.observation import Observation
 from placement.modelcache.store import Snapshot
-from placement.policy.agent import Decision, Request
-from placement.training.rollout import Acting, EmbeddedParameters
+from placement.policy.agent import Acting, Agent, Decision, Embeddings, Params, Request
+from placement.training.rollout import EmbeddedParameters
 
 ANSWER_SECONDS = 600.0
 """That an actor waits for the inference loop's answer."""
@@ -29,21 +30,10 @@ class InferenceClosed(RuntimeError):
     """The run is ending: nobody decides any more."""
 
 
-class Embedding(Acting, Protocol):
-    """The part of `placement.policy.agent.Agent` that is used here."""
+class Inference(Acting):
+    """What an actor asks for actions."""
 
-    def embed(self, params: Any) -> Any:
-        """See `Agent.embed`."""
-
-    def act_together(
-        self, params: Any, embeddings: Any, requests: Any, *, greedy: bool = False, temperature: float = 1.0
-    ) -> list[Decision]:
-        """See `Agent.act_together`."""
-
-
-class Inference(Acting, Protocol):
-    """What an actor asks for actions. May be used by several threads at once."""
-
+    @abc.abstractmethod
     def network(self, snapshot: Snapshot) -> EmbeddedParameters:
         """The snapshot's parameters and embeddings, on the device."""
 
@@ -55,7 +45,7 @@ class LocalInference(Inference):
         agent: the policy.
     """
 
-    def __init__(self, agent: Embedding) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
         self._newest: tuple[int, EmbeddedParameters] | None = None
@@ -71,18 +61,17 @@ class LocalInference(Inference):
                 self._newest = snapshot.version, network
             return network
 
-    def act(
+    def act_together(
         self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
         *,
         greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """See `Agent.act`."""
-        return self._agent.act(params, embeddings, observation, key, greedy=greedy, held=held)
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`."""
+        return self._agent.act_together(params, embeddings, requests, greedy=greedy, temperature=temperature)
 
 
 class _Waiting(NamedTuple):
@@ -114,7 +103,7 @@ class CentralInference(LocalInference):
         passes, requests: how many there were.
     """
 
-    def __init__(self, agent: Embedding, *, actors: int) -> None:
+    def __init__(self, agent: Agent, *, actors: int) -> None:
         super().__init__(agent)
         self._actors = actors
         self._waiting: collections.deque[_Waiting] = collections.deque()
@@ -123,37 +112,36 @@ class CentralInference(LocalInference):
         self._closed = False
         self.passes = self.requests = 0
 
-    def act(
+    def act_together(
         self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
         *,
         greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """As `Agent.act`, by the thread that is in `run`.
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`; the thread in `run` decides, at temperature 1.
 
         Raises:
             InferenceClosed: `close` was called.
             TimeoutError: the loop did not answer within `ANSWER_SECONDS`.
         """
-        answer: concurrent.futures.Future[Decision] = concurrent.futures.Future()
-        request = Request(observation, key, held)
+        network = EmbeddedParameters(params, embeddings)
+        waiting = [_Waiting(network, greedy, request, concurrent.futures.Future()) for request in requests]
         with self._changed:
             if self._closed:
                 raise self._ended()
-            self._waiting.append(_Waiting(EmbeddedParameters(params, embeddings), greedy, request, answer))
+            self._waiting.extend(waiting)
             self._changed.notify_all()
         try:
-            return answer.result(ANSWER_SECONDS)
+            return [one.answer.result(ANSWER_SECONDS) for one in waiting]
         except concurrent.futures.CancelledError:
             raise self._ended() from None
         except concurrent.futures.TimeoutError:
             raise TimeoutError(
                 f"{threading.current_thread().name} waited {ANSWER_SECONDS:g} s for the inference loop to decide for "
-                f"{len(observation.step)} environments: it is stuck, or the device is"
+                f"{sum(len(one.observation.step) for one in requests)} environments: it is stuck, or the device is"
             ) from None
 
     def run(self, stop: threading.Event) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
 from placement.episode import Episode, signature, stack_episodes
-from placement.policy.agent import Decision
+from placement.policy.agent import Acting, Decision
 
 STEP_SECONDS = 600.0
 """That a batch of environments may take for a step before the rollout gives up."""
@@ -32,22 +32,6 @@ class EmbeddedParameters(NamedTuple):
 
     parameters: Any
     embeddings: Any
-
-
-class Acting(Protocol):
-    """Who picks actions, as `placement.policy.agent.Agent` does."""
-
-    def act(
-        self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
-        *,
-        greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """See `Agent.act`."""
 
 
 def play(
@@ -141,7 +125,7 @@ class _Group:
 
     def __init__(self, envs: np.ndarray, designs: np.ndarray, keys: np.ndarray) -> None:
         self.envs, self._keys = envs, keys
-        self._running, self._held = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
+        self._running, self._energy = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
         self._decision: Decision | None = None
         self._step = 0
         self.played = _blank(designs, len(keys))
@@ -165,8 +149,8 @@ class _Group:
     ) -> np.ndarray:
         """The next actions, int32 [B]."""
         seen, key = Observation(**observation), self._keys[self._step]
-        self._decision = agent.act(*network, seen, key, greedy=greedy, held=self._held)
-        self._held = self._decision.held
+        self._decision = agent.act(*network, seen, key, greedy=greedy, energy=self._energy)
+        self._energy = self._decision.energy
         return self._decision.actions
 
 

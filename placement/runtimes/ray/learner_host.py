@@ -12,8 +12,7 @@ import numpy as np
 
 from placement.config import TrainConfig
 from placement.netlist.design import Design
-from placement.ppo.hosts import Hosts
-from placement.ppo.mesh import make_mesh
+from placement.ppo.hosts import Hosts, make_mesh
 from placement.replay.sharded import ShardedReplay
 from placement.runtimes.ray import host_assignment
 from placement.runtimes.ray.coordinator_client import CoordinatorClient

@@ -13,7 +13,7 @@ from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.statistics import statistics
-from placement.policy.graph_inputs import NODE_FEATURES, graph_inputs, stack
+from placement.policy.inputs import NODE_FEATURES, graph_inputs, stack
 from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
@@ -71,7 +71,7 @@ def test_electrostatic_places_are_found_once_for_every_grid_and_order(monkeypatc
         calls.append(one)
         return place_design(one)
 
-    monkeypatch.setattr("placement.policy.graph_inputs.place_design", counted)
+    monkeypatch.setattr("placement.policy.inputs.place_design", counted)
     assert np.isnan(graph_inputs(design).electrostatic).all()
     assert not calls
     found = graph_inputs(design, electrostatic=True).electrostatic
@@ -102,7 +102,7 @@ def test_without_room_there_are_no_electrostatic_places(monkeypatch: pytest.Monk
     def refuse(design: Design) -> Placement:
         raise DesignError("no room")
 
-    monkeypatch.setattr("placement.policy.graph_inputs.place_design", refuse)
+    monkeypatch.setattr("placement.policy.inputs.place_design", refuse)
     assert np.isnan(graph_inputs(random_design(4), electrostatic=True).electrostatic).all()
 
 
@@ -111,11 +111,11 @@ def test_stacking_pads_to_buckets_with_zero_masks() -> None:
     both = stack([one, one], macros=9, node_bucket=16, edge_bucket=32)
     assert both.nodes.shape == (2, 16, NODE_FEATURES)
     assert both.edges.shape == (2, 32, 2)
-    assert both.pull.shape == (2, 2, 9, 9)
+    assert both.target_weights.shape == (2, 2, 9, 9)
     assert both.node_mask.sum() == 14
     assert both.edge_mask.sum() == 14
     np.testing.assert_array_equal(both.macros, [3, 3])
-    np.testing.assert_array_equal(both.pull[1, :, :3, :3], one.pull)
+    np.testing.assert_array_equal(both.target_weights[1, :, :3, :3], one.target_weights)
 
 
 def test_an_order_of_other_nodes_is_rejected() -> None:

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import diags
 
 from placement.netlist.design import Design
-from placement.policy import influence as module
-from placement.policy.influence import influence, springs
+from placement.policy import springs as module
+from placement.policy.springs import spring_targets, springs
 from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 
 
@@ -42,40 +42,40 @@ def design(request: pytest.FixtureRequest) -> Design:
     return random_design(3, hard=9, soft=7, ports=6, nets=30, canvas=square_canvas(6, 7))
 
 
-def test_at_rest_no_node_is_pulled(design: Design) -> None:
+def test_no_node_is_drawn_anywhere_in_equilibrium(design: Design) -> None:
     _, matrix, right = _system(design)
-    np.testing.assert_allclose(influence(design).relaxed, np.linalg.solve(matrix, right), atol=1e-9)
+    np.testing.assert_allclose(spring_targets(design).equilibrium, np.linalg.solve(matrix, right), atol=1e-9)
 
 
 def test_sequential_target_minimises_over_all_that_is_not_placed(design: Design) -> None:
     _, matrix, right = _system(design)
-    solved, macros = influence(design), len(design.placing_order)
+    solved, macros = spring_targets(design), len(design.placing_order)
     spots = np.random.default_rng(0).random((macros, 2))
     for step in range(macros):
         free = np.arange(step, len(matrix))
         pulled = right[free] - matrix[np.ix_(free, np.arange(step))] @ spots[:step]
         best = np.linalg.solve(matrix[np.ix_(free, free)], pulled)[0]
         placed = np.where(np.arange(macros)[:, None] < step, spots, 0)
-        np.testing.assert_allclose(solved.pull[1, step] @ placed + solved.pull_fixed[1, step], best, atol=1e-9)
+        np.testing.assert_allclose(solved.weights[1, step] @ placed + solved.fixed[1, step], best, atol=1e-9)
 
 
 def test_direct_target_minimises_over_the_soft_macros_when_the_others_are_placed(design: Design) -> None:
     _, matrix, right = _system(design)
-    solved, macros = influence(design), len(design.placing_order)
+    solved, macros = spring_targets(design), len(design.placing_order)
     spots = np.random.default_rng(1).random((macros, 2))
     free = np.array([macros - 1, *range(macros, len(matrix))])
     pulled = right[free] - matrix[np.ix_(free, np.arange(macros - 1))] @ spots[:-1]
     best = np.linalg.solve(matrix[np.ix_(free, free)], pulled)[0]
     spots[-1] = 0
-    np.testing.assert_allclose(solved.pull[0, -1] @ spots + solved.pull_fixed[0, -1], best, atol=1e-9)
+    np.testing.assert_allclose(solved.weights[0, -1] @ spots + solved.fixed[0, -1], best, atol=1e-9)
 
 
 @pytest.mark.parametrize(("hard", "soft", "nets"), [(9, 12, 40), (50, 300, 500), (9, 40, 8)])
 def test_conjugate_gradients_agree_with_dense(monkeypatch: pytest.MonkeyPatch, hard: int, soft: int, nets: int) -> None:
     design = random_design(5, hard=hard, soft=soft, ports=6, nets=nets, canvas=square_canvas(50, 50))
-    dense = influence(design)
+    dense = spring_targets(design)
     monkeypatch.setattr(module, "_LARGEST_DENSE", 0)
-    for ours, theirs in zip(influence(design), dense, strict=True):
+    for ours, theirs in zip(spring_targets(design), dense, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-7)
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_as_large_as_the_soft_macros_squared(monkeypatch: pytest.Monk
     """Memory grows with the springs and with soft macros times columns solved at once."""
     design = random_design(2, hard=30, soft=3000, ports=6, nets=6000, canvas=square_canvas(300, 300))
     tracemalloc.start()
-    influence(design)
+    spring_targets(design)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3000 * 3000 * 8 / 2
@@ -109,6 +109,6 @@ def test_a_large_net_becomes_a_star_and_a_clique_shares_its_weight() -> None:
 
 def test_without_nets_everything_rests_at_the_centre() -> None:
     nodes = [Node(f"m{number}", NodeKind.HARD, 5.0, 5.0, 1.0, 1.0) for number in range(3)]
-    solved = influence(build("alone", square_canvas(), nodes, []))
-    np.testing.assert_allclose(solved.relaxed, 0.5)
-    np.testing.assert_allclose(solved.pull_fixed, 0.5)
+    solved = spring_targets(build("alone", square_canvas(), nodes, []))
+    np.testing.assert_allclose(solved.equilibrium, 0.5)
+    np.testing.assert_allclose(solved.fixed, 0.5)

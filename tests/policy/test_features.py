@@ -1,4 +1,4 @@
-"""What the springs hold of the placed macros: one step after another, whole episodes, and all at once."""
+"""The springs' energy given the placed macros: one step after another, whole episodes, and all at once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from placement.engine.rendering import EpisodeRenderer
 from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
-from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
-from placement.policy.spring_energy import episode_energies, next_energy, spring_energy
+from placement.policy.features import episode_energies, next_energy, spring_energy
+from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
 from tests.support.observations import random_observation
@@ -31,7 +31,7 @@ def _slow(inputs: GraphInputs, seen: Observation) -> np.ndarray:
         places = np.stack((seen.x[sample], seen.y[sample]), axis=1).astype(float)
         scale = inputs.stiffness[design, 1].sum() / 6
         for macro in range(min(step, inputs.macros[design])):
-            target = inputs.pull[design, 1, macro] @ places + inputs.pull_fixed[design, 1, macro]
+            target = inputs.target_weights[design, 1, macro] @ places + inputs.target_fixed[design, 1, macro]
             result[sample] += inputs.stiffness[design, 1, macro] * (places[macro] - target) ** 2 / scale
     return result
 
@@ -41,20 +41,20 @@ def designs(request: pytest.FixtureRequest) -> list[Design]:
     return DESIGNS[1:] if request.param == "one design" else DESIGNS
 
 
-def test_all_ways_agree(designs: list[Design]) -> None:
+def test_all_methods_agree(designs: list[Design]) -> None:
     inputs = stack([graph_inputs(design) for design in designs])
     device = jax.tree.map(jax.numpy.asarray, inputs)
     batch = stack_episodes(played_episodes(designs, 6, 0, env=EnvConfig(soft_placer="none")))
     seen, lengths = EpisodeRenderer(designs).render(batch.design, batch.actions, batch.length), batch.length
     whole = np.asarray(episode_energies(device, seen, lengths))
-    held = np.full((len(lengths), 2), 9.0, np.float32)
+    before = np.full((len(lengths), 2), 9.0, np.float32)
     for step in range(seen.step.shape[1]):
         now = Observation(*(array[:, step] for array in seen))
         inside = step < lengths
         expected = _slow(inputs, now)[inside]
-        held = np.asarray(next_energy(device, now, held))
+        before = np.asarray(next_energy(device, now, before))
         np.testing.assert_allclose(spring_energy(device, now)[inside], expected, rtol=2e-5, atol=1e-6)
-        np.testing.assert_allclose(held[inside], expected, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(before[inside], expected, rtol=2e-5, atol=1e-6)
         np.testing.assert_allclose(whole[inside, step], expected, rtol=2e-5, atol=1e-6)
 
 
@@ -65,15 +65,17 @@ def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
     agent = Agent(small, [*DESIGNS * 6, largest])
     inputs, params, samples, designs = agent.network.inputs, agent.init(0), 37, 13
     macros = inputs.order.shape[1]
-    seen, held = random_observation(DESIGNS, 0, samples), np.zeros((samples, 2), np.float32)
+    seen, before = random_observation(DESIGNS, 0, samples), np.zeros((samples, 2), np.float32)
     padding = ((0, 0), (0, macros - seen.x.shape[1]))
     seen = seen._replace(x=np.pad(seen.x, padding), y=np.pad(seen.y, padding))
 
-    def decide(params: Params, inputs: GraphInputs, seen: Observation, held: np.ndarray) -> jax.Array:
-        energy = next_energy(inputs, seen, held)
+    def decide(params: Params, inputs: GraphInputs, seen: Observation, before: np.ndarray) -> jax.Array:
+        energy = next_energy(inputs, seen, before)
         return agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen, energy)[0]
 
-    shapes = [shape for shape in _shapes(jax.make_jaxpr(decide)(params, inputs, seen, held).jaxpr) if samples in shape]
+    shapes = [
+        shape for shape in _shapes(jax.make_jaxpr(decide)(params, inputs, seen, before).jaxpr) if samples in shape
+    ]
     assert shapes
     assert not [shape for shape in shapes if designs in shape or shape.count(macros) > 1]
 

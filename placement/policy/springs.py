@@ -1,17 +1,16 @@
-"""Where each macro is pulled: nets are springs, and nodes that an episode does not place are eliminated.
+"""Nets as springs: where they draw each macro, given those that are placed.
 
 Most nets of a clustered design join a hard macro to soft macros, so nets between placed macros say little. Minimising
 the springs' energy over the soft macros (a Schur complement of the graph Laplacian) leaves an *effective* coupling of
 the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
-reverse placing order) gives the position of least energy for the current macro.
+reverse placing order) gives the position of least energy for the current macro, its sequential target.
 
 Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take
-gigabytes, and so do the factors of a sparse one, as clusters are joined far and wide. So the few columns that are
-wanted are solved for by conjugate gradients (Hestenes and Stiefel 1952), some at a time: memory for the springs and
-those columns.
+gigabytes, and so would the factors of a sparse one, as clusters are joined far and wide. So the few columns that are
+needed are solved for by conjugate gradients (Hestenes and Stiefel 1952), some at a time.
 
 Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
-K (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
+K targets (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
 """
 
 from __future__ import annotations
@@ -26,49 +25,50 @@ from scipy.sparse import coo_matrix, csr_matrix, diags
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
 
+TARGETS = 2
+"""K."""
 _LARGEST_CLIQUE = 24
 """Nets of more nodes become a star around their driver."""
 _LARGEST_DENSE = 2000
 """Soft macros solved with a dense factorisation; beyond, by conjugate gradients."""
-_SOLVED_AT_ONCE = 64
+_COLUMNS = 64
 """Q at most."""
 _RESIDUAL = 1e-9
-"""Of the right-hand side, where conjugate gradients stop."""
+"""Conjugate gradients stop at this share of the right-hand side."""
 _MOST_ROUNDS = 500
-"""Of conjugate gradients. The anchor bounds what is needed: 1,000 × 20,000 macros take about 40."""
+"""Limit of conjugate gradients. The anchor bounds what is needed: 1,000 × 20,000 macros take about 40."""
 _ANCHOR = 1e-3
 """Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
 
 
-class Influence(NamedTuple):
-    """How strongly, and to where, each macro is pulled.
+class SpringTargets(NamedTuple):
+    """Where the springs draw each macro, and how strongly.
 
     Attributes:
-        pull: float64 [K, T, T], strictly lower triangular; the target of macro t is
-            `pull[k, t] @ x + pull_fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
+        weights: float64 [K, T, T], strictly lower triangular; the target of macro t is
+            `weights[k, t] @ x + fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
             K = 0 takes the springs to placed and fixed nodes (soft macros eliminated); K = 1 eliminates the
             unplaced macros too.
-        pull_fixed: float64 [K, T, 2], the fixed nodes' part of the target.
+        fixed: float64 [K, T, 2], the fixed nodes' share of the target.
         stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
-        relaxed: float64 [M, 2], every movable node's place when all springs are at rest.
+        equilibrium: float64 [M, 2], every movable node's position where all springs balance.
     """
 
-    pull: np.ndarray
-    pull_fixed: np.ndarray
+    weights: np.ndarray
+    fixed: np.ndarray
     stiffness: np.ndarray
-    relaxed: np.ndarray
+    equilibrium: np.ndarray
 
 
 def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The nets as springs: a net of k nodes and weight w gives each pair w / (k - 1); very large nets become stars.
 
-    Returns:
-        (i, j, strength): int64 [S], int64 [S], float64 [S]; node indices, pairs may repeat.
+    (i, j, strength) are int64, int64 and float64, one for each spring; i and j are nodes, and pairs may repeat.
     """
     net, node = net_members(design)
     size = np.bincount(net, minlength=design.netlist.num_nets)
     start = np.concatenate(([0], np.cumsum(size)))
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for k in np.unique(size[size >= 2]):
         nets = np.flatnonzero(size == k)
         members = node[start[nets][:, None] + np.arange(k)]
@@ -79,74 +79,60 @@ def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         else:
             first, second = np.zeros(k - 1, np.int64), np.arange(1, k)
         pair_weight = np.repeat(weight[:, None], len(first), axis=1)
-        parts.append((members[:, first].ravel(), members[:, second].ravel(), pair_weight.ravel()))
-    if not parts:
+        found.append((members[:, first].ravel(), members[:, second].ravel(), pair_weight.ravel()))
+    if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
 
 
-def influence(design: Design) -> Influence:
-    """The springs of `design`, solved; see `Influence`."""
-    movable = np.concatenate((design.placing_order, _movable_soft(design))).astype(np.int64)
-    count, macros = len(movable), len(design.placing_order)
-    position = np.full(design.netlist.num_nodes, -1, np.int64)
-    position[movable] = np.arange(count)
-    i, j, strength, target = _laplacian_parts(design, position, count)
-    degree = np.bincount(i, strength, count) + np.bincount(j, strength, count) + target[:, 2]
+def spring_targets(design: Design) -> SpringTargets:
+    """Solves the springs of `design`."""
+    netlist, macros = design.netlist, len(design.placing_order)
+    soft = netlist.soft[~design.initial.fixed[netlist.soft]]
+    movable = np.concatenate((design.placing_order, soft)).astype(np.int64)
+    count = len(movable)
+    i, j, strength, fixed = _system(design, movable)
+    degree = np.bincount(i, strength, count) + np.bincount(j, strength, count) + fixed[:, 2]
     anchor = _ANCHOR * (degree.mean() if count and degree.mean() > 0 else 1.0)
-    diagonal = degree + anchor
-    right = target[:, :2] + anchor * 0.5
-    reduced, right_hard, back = _eliminate_soft(i, j, strength, diagonal, right, macros)
-    relaxed_hard = np.linalg.solve(reduced, right_hard) if macros else np.zeros((0, 2))
-    relaxed = np.concatenate((relaxed_hard, back(relaxed_hard)))
-    direct, sequential = _direct(reduced, right_hard), _sequential(reduced, right_hard)
-    stiffness = np.stack((direct[2], sequential[2]))
-    return Influence(
-        pull=np.stack((direct[0], sequential[0])),
-        pull_fixed=np.stack((direct[1], sequential[1])),
-        stiffness=stiffness / np.maximum(stiffness.mean(axis=1, keepdims=True), 1e-30) if macros else stiffness,
-        relaxed=relaxed,
+    right = fixed[:, :2] + anchor * 0.5
+    reduced, right_hard, back = _eliminate_soft(i, j, strength, degree + anchor, right, macros)
+    hard = np.linalg.solve(reduced, right_hard) if macros else np.zeros((0, 2))
+    weights, shares, stiffness = (
+        np.stack(both) for both in zip(_direct(reduced, right_hard), _sequential(reduced, right_hard), strict=True)
     )
+    if macros:
+        stiffness = stiffness / np.maximum(stiffness.mean(axis=1, keepdims=True), 1e-30)
+    return SpringTargets(weights, shares, stiffness, np.concatenate((hard, back(hard))))
 
 
-def _movable_soft(design: Design) -> np.ndarray:
-    soft = design.netlist.soft
-    return soft[~design.initial.fixed[soft]]
-
-
-def _laplacian_parts(
-    design: Design, position: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Springs among movable nodes (i, j, strength), and float64 [M, 3]: pull to fixed nodes (Σw·x, Σw·y, Σw)."""
+def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Springs among movable nodes (i, j, strength), and those to fixed nodes: float64 [M, 3], Σw·x, Σw·y, Σw."""
     first, second, strength = springs(design)
-    canvas, initial = design.canvas, design.initial
+    canvas, initial, count = design.canvas, design.initial, len(movable)
+    index = np.full(design.netlist.num_nodes, -1, np.int64)
+    index[movable] = np.arange(count)
     fixed = np.zeros((count, 3))
     for here, there in ((first, second), (second, first)):
-        held = (position[here] >= 0) & (position[there] < 0)
+        held = (index[here] >= 0) & (index[there] < 0)
         weight, node = strength[held], there[held]
         for axis, value in enumerate((initial.x[node] / canvas.width, initial.y[node] / canvas.height, 1.0)):
-            fixed[:, axis] += np.bincount(position[here[held]], weight * value, count)
-    free = (position[first] >= 0) & (position[second] >= 0)
-    return position[first[free]], position[second[free]], strength[free], fixed
+            fixed[:, axis] += np.bincount(index[here[held]], weight * value, count)
+    free = (index[first] >= 0) & (index[second] >= 0)
+    return index[first[free]], index[second[free]], strength[free], fixed
 
 
 def _eliminate_soft(
     i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
 ) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """The system on the hard macros alone, and how to get the soft macros back from them.
-
-    Returns:
-        (matrix [T, T], right-hand side [T, 2], function from hard [T, 2] to soft positions [M - T, 2]).
-    """
+    """The system on the hard macros alone, [T, T] and [T, 2], and a function from hard to soft positions [M - T, 2]."""
     count = len(diagonal)
+    solve: Callable[[np.ndarray], np.ndarray]
     if count - macros <= _LARGEST_DENSE:
         matrix = np.diag(diagonal)
         np.subtract.at(matrix, (i, j), strength)
         np.subtract.at(matrix, (j, i), strength)
         hard, cross = matrix[:macros, :macros], matrix[:macros, macros:]
-        solve: Callable[[np.ndarray], np.ndarray] = functools.partial(
-            np.matmul, np.linalg.inv(matrix[macros:, macros:])
-        )
+        solve = functools.partial(np.matmul, np.linalg.inv(matrix[macros:, macros:]))
     else:
         both = coo_matrix((-strength, (i, j)), shape=(count, count)).tocsr()
         sparse = (both + both.T + diags(diagonal)).tocsr()
@@ -165,22 +151,17 @@ def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarra
     """Returns cross · solve(crossᵀ), float64 [T, T]; a sparse `cross` [T, M - T] is never dense as a whole."""
     if isinstance(cross, np.ndarray):
         return cross @ solve(np.ascontiguousarray(cross.T))
-    parts = [
-        cross @ solve(np.ascontiguousarray(cross[first : first + _SOLVED_AT_ONCE].toarray().T))
-        for first in range(0, cross.shape[0], _SOLVED_AT_ONCE)
+    columns = [
+        cross @ solve(np.ascontiguousarray(cross[first : first + _COLUMNS].toarray().T))
+        for first in range(0, cross.shape[0], _COLUMNS)
     ]
-    return np.concatenate([np.zeros((cross.shape[0], 0)), *parts], axis=1)
+    return np.concatenate([np.zeros((cross.shape[0], 0)), *columns], axis=1)
 
 
 def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
-    """Solves matrix · x = right for each column, preconditioned by the diagonal.
+    """Solves matrix [U, U] (diagonally dominant) · x = right [U, Q], preconditioned by the diagonal: float64 [U, Q].
 
-    Args:
-        matrix: float64 [U, U], symmetric, diagonally dominant.
-        right: float64 [U, Q].
-
-    Returns:
-        float64 [U, Q], with residuals of `_RESIDUAL` of the right-hand sides, or after `_MOST_ROUNDS` as near as that.
+    The residuals are `_RESIDUAL` of the right-hand sides, or what `_MOST_ROUNDS` reach.
     """
     diagonal = matrix.diagonal()[:, None]
     enough = (_RESIDUAL * np.linalg.norm(right, axis=0)) ** 2
@@ -203,8 +184,7 @@ def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
 def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights of the placed macros and of the fixed nodes in each macro's target, and its stiffness."""
     coupling = np.maximum(-np.tril(matrix, -1), 0)
-    fixed = np.maximum(matrix.sum(axis=1), 0)
-    stiffness = coupling.sum(axis=1) + fixed
+    stiffness = coupling.sum(axis=1) + np.maximum(matrix.sum(axis=1), 0)
     divisor = np.maximum(stiffness, 1e-30)[:, None]
     return coupling / divisor, right / divisor, stiffness
 

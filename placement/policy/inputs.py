@@ -1,8 +1,7 @@
-"""What the policy knows of each design before an episode begins: graph, sizes, pulls and grid, as padded arrays.
+"""What the policy knows of each design before an episode: graph, sizes, spring targets and grid, as padded arrays.
 
 Axis legend: G designs, N graph nodes (hard macros, soft macros, port clusters; padded), E edges (padded), F node
-features, T macros to place (padded to the most of any design), K pulls (direct, sequential), R rows and C columns of
-the largest grid, M cosine frequencies, Q regions of the canvas along one axis.
+features, T macros to place (padded to the most of any design), K spring targets (direct, sequential).
 """
 
 from __future__ import annotations
@@ -18,14 +17,9 @@ from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.graph import GraphArrays, graph_arrays
-from placement.policy.influence import influence
+from placement.policy.springs import TARGETS, spring_targets
 
 NODE_FEATURES = 14
-AT_REST = slice(11, 13)
-"""The node features that come of the springs."""
-IN_ORDER = 13
-"""The node feature that says a macro's place in the placing order."""
-PULLS = 2
 
 Array: TypeAlias = Any
 """A NumPy array on the host, a JAX array inside the network."""
@@ -36,8 +30,8 @@ class GraphInputs(NamedTuple):
 
     Attributes:
         nodes: float32 [G, N, F]: kind (hard, soft, port cluster), width, height (canvas fractions), square root of
-            the area (of the canvas's), log degree, log weight, stands fixed, x and y where fixed (in [-1, 1], else 0),
-            x and y with all springs at rest (standardised), place in the order in (0, 1].
+            the area (of the canvas's), log degree, log weight, whether it is fixed, x and y where fixed (in [-1, 1],
+            else 0), x and y in the springs' equilibrium (standardised), place in the order in (0, 1].
         node_mask: float32 [G, N], 1 for nodes, 0 for padding.
         edges: int32 [G, E, 2], the two end nodes, one edge per joined pair.
         edge_weight: float32 [G, E], log(1 + weight / mean weight).
@@ -45,13 +39,13 @@ class GraphInputs(NamedTuple):
         order: int32 [G, T], graph node of each macro in placing order.
         macros: int32 [G], macros to place.
         size: float32 [G, T, 2], the macros' width and height in canvas fractions.
-        pull: float32 [G, K, T, T], see `placement.policy.influence.Influence`.
-        pull_fixed: float32 [G, K, T, 2].
+        target_weights: float32 [G, K, T, T], see `placement.policy.springs.SpringTargets.weights`.
+        target_fixed: float32 [G, K, T, 2].
         stiffness: float32 [G, K, T].
         grid: int32 [G, 2], rows and columns.
         aspect: float32 [G, 2], canvas width and height over their mean.
-        electrostatic: float32 [G, T, 2], where an electrostatic placement of hard and soft macros has each macro, in
-            canvas fractions; NaN where it found none or was not asked for.
+        electrostatic: float32 [G, T, 2], each macro's position in an electrostatic placement of hard and soft macros,
+            in canvas fractions; NaN where it failed or was not requested.
     """
 
     nodes: Array
@@ -62,8 +56,8 @@ class GraphInputs(NamedTuple):
     order: Array
     macros: Array
     size: Array
-    pull: Array
-    pull_fixed: Array
+    target_weights: Array
+    target_fixed: Array
     stiffness: Array
     grid: Array
     aspect: Array
@@ -72,35 +66,31 @@ class GraphInputs(NamedTuple):
 
 _KNOWN: weakref.WeakKeyDictionary[Design, GraphInputs] = weakref.WeakKeyDictionary()
 _PLACED: weakref.WeakKeyDictionary[Netlist, tuple[tuple[Any, ...], Placement | None]] = weakref.WeakKeyDictionary()
-"""Electrostatic placements, each with what beside the netlist it was made of; None: the method found no room."""
+"""Electrostatic placements, each with what beside the netlist it was made of; None: the method failed."""
 
 
 def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
-    """The constants of one design, without padding; found once and kept as long as `design` lives. Not to be changed.
+    """The constants of one design, without padding; kept as long as `design` lives. Not to be changed.
 
-    Args:
-        design: whose.
-        electrostatic: whether its macros' electrostatic places are to be found, which takes seconds.
-
-    Raises:
-        ValueError: the design has no macro to place.
+    `electrostatic` says whether to find its macros' electrostatic positions, which takes seconds. Raises ValueError
+    where the design has no macro to place.
     """
     known = _KNOWN.get(design)
     if known is None:
         known = _KNOWN.setdefault(design, _graph_inputs(design))
-    return known._replace(electrostatic=_electrostatic_places(design)) if electrostatic else known
+    return known._replace(electrostatic=_electrostatic_positions(design)) if electrostatic else known
 
 
-def _electrostatic_places(design: Design) -> np.ndarray:
+def _electrostatic_positions(design: Design) -> np.ndarray:
     """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
-    parts = (design.initial, design.constraints, design.canvas, design.straps)
+    made_of = (design.initial, design.constraints, design.canvas, design.straps)
     known, placed = _PLACED.get(design.netlist, ((), None))
-    if [id(part) for part in known] != [id(part) for part in parts]:
+    if [id(one) for one in known] != [id(one) for one in made_of]:
         try:
             placed = place_design(design)
-        except DesignError:  # too little room for the method
+        except DesignError:  # too little whitespace for the method
             placed = None
-        _PLACED[design.netlist] = parts, placed
+        _PLACED[design.netlist] = made_of, placed
     macros = design.placing_order
     if placed is None:
         return np.full((len(macros), 2), np.nan, np.float32)
@@ -114,20 +104,20 @@ def _graph_inputs(design: Design) -> GraphInputs:
     graph = graph_arrays(design)
     position, size = _geometry(design, graph)
     weight = graph.weight.astype(np.float32)
-    solved = influence(design)
-    canvas, order = design.action_canvas, design.placing_order
+    solved = spring_targets(design)
+    canvas, order = design.action_canvas, graph.vertex[design.placing_order]
     mean_side = (canvas.width + canvas.height) / 2
     return GraphInputs(
-        nodes=_features(design, graph, position, size, weight, solved.relaxed),
+        nodes=_features(design, graph, position, size, weight, solved.equilibrium),
         node_mask=np.ones(len(size), np.float32),
         edges=graph.edges,
         edge_weight=np.log1p(weight / weight.mean()).astype(np.float32) if len(weight) else weight,
         edge_mask=np.ones(len(graph.edges), np.float32),
-        order=graph.vertex[order].astype(np.int32),
+        order=order.astype(np.int32),
         macros=np.int32(len(order)),
-        size=size[graph.vertex[order]].astype(np.float32),
-        pull=solved.pull.astype(np.float32),
-        pull_fixed=solved.pull_fixed.astype(np.float32),
+        size=size[order].astype(np.float32),
+        target_weights=solved.weights.astype(np.float32),
+        target_fixed=solved.fixed.astype(np.float32),
         stiffness=solved.stiffness.astype(np.float32),
         grid=np.array([canvas.rows, canvas.columns], np.int32),
         aspect=np.array([canvas.width / mean_side, canvas.height / mean_side], np.float32),
@@ -138,21 +128,18 @@ def _graph_inputs(design: Design) -> GraphInputs:
 def stack(
     designs: Sequence[GraphInputs], *, macros: int = 0, node_bucket: int = 64, edge_bucket: int = 512
 ) -> GraphInputs:
-    """Pads several designs to common sizes and stacks them.
+    """Pads the inputs of several designs to common sizes and stacks them.
 
-    Args:
-        designs: outputs of `graph_inputs`.
-        macros: length of the T axis at least.
-        node_bucket: N is rounded up to a multiple of this, so that compilations stay few.
-        edge_bucket: likewise for E.
+    T is at least `macros`. N and E are rounded up to multiples of the buckets, so that compilations stay few.
     """
     most = max([macros, *(len(item.order) for item in designs)])
     nodes = _rounded(max(len(item.nodes) for item in designs), node_bucket)
     edges = _rounded(max(len(item.edges) for item in designs), edge_bucket)
-    lengths = {"nodes": (nodes,), "node_mask": (nodes,), "order": (most,), "size": (most,), "stiffness": (PULLS, most)}
-    lengths |= {"edges": (edges,), "edge_weight": (edges,), "edge_mask": (edges,)}
-    lengths |= {"electrostatic": (most,)}
-    lengths |= {"pull": (PULLS, most, most), "pull_fixed": (PULLS, most)}
+    lengths: dict[str, tuple[int, ...]] = dict.fromkeys(("nodes", "node_mask"), (nodes,))
+    lengths |= dict.fromkeys(("edges", "edge_weight", "edge_mask"), (edges,))
+    lengths |= dict.fromkeys(("order", "size", "electrostatic"), (most,))
+    lengths |= dict.fromkeys(("stiffness", "target_fixed"), (TARGETS, most))
+    lengths["target_weights"] = (TARGETS, most, most)
     fields = {}
     for name in GraphInputs._fields:
         arrays = [np.asarray(getattr(item, name)) for item in designs]
@@ -166,24 +153,22 @@ def _rounded(value: int, multiple: int) -> int:
 
 def _padded(array: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
     """`array` with zeros at the end of its leading axes, up to `lengths`."""
-    if not lengths:
-        return array
     padding = [(0, length - have) for length, have in zip(lengths, array.shape, strict=False)]
-    return np.pad(array, padding + [(0, 0)] * (array.ndim - len(padding)))
+    return np.pad(array, padding + [(0, 0)] * (array.ndim - len(padding))) if lengths else array
 
 
 def _geometry(design: Design, graph: GraphArrays) -> tuple[np.ndarray, np.ndarray]:
-    """Of the graph nodes, in canvas fractions, float64 [N, 2] each: where they stand from the start, and their sizes.
+    """Fixed positions and sizes of the graph nodes, in canvas fractions, float64 [N, 2] each.
 
-    Movable nodes stand at NaN, clusters of ports at the mean of their ports.
+    Movable nodes have the position NaN, clusters of ports the mean of their ports.
     """
     netlist, canvas, initial = design.netlist, design.canvas, design.initial
     macros = graph.node[graph.node >= 0]
     extent = np.array([canvas.width, canvas.height])
     place = np.stack((initial.x, initial.y), axis=1) / extent
     position = np.full((len(graph.node), 2), np.nan)
-    stands = np.flatnonzero(initial.fixed[macros])
-    position[stands] = place[macros[stands]]
+    fixed = np.flatnonzero(initial.fixed[macros])
+    position[fixed] = place[macros[fixed]]
     member, clusters = graph.vertex[netlist.ports] - len(macros), len(graph.node) - len(macros)
     for axis in range(2):
         total = np.bincount(member, place[netlist.ports, axis], clusters)
@@ -199,7 +184,7 @@ def _features(
     position: np.ndarray,
     size: np.ndarray,
     weight: np.ndarray,
-    relaxed: np.ndarray,
+    equilibrium: np.ndarray,
 ) -> np.ndarray:
     """float32 [N, F], see `GraphInputs.nodes`."""
     count, netlist = len(size), design.netlist
@@ -211,12 +196,12 @@ def _features(
     strength = np.bincount(graph.edges.ravel(), np.repeat(weight, 2), count)
     result[:, 6] = np.log1p(degree) / 4
     result[:, 7] = np.log1p(strength / max(strength.mean(), 1e-30))
-    stands = ~np.isnan(position[:, 0])
-    result[:, 8] = stands
-    result[stands, 9:11] = 2 * position[stands] - 1
+    fixed = ~np.isnan(position[:, 0])
+    result[:, 8] = fixed
+    result[fixed, 9:11] = 2 * position[fixed] - 1
     soft = netlist.indices(NodeKind.SOFT)
     movable = graph.vertex[np.concatenate((design.placing_order, soft[~design.initial.fixed[soft]]))]
-    result[movable, AT_REST] = (relaxed - relaxed.mean(axis=0)) / np.maximum(relaxed.std(axis=0), 1e-6)
+    result[movable, 11:13] = (equilibrium - equilibrium.mean(axis=0)) / np.maximum(equilibrium.std(axis=0), 1e-6)
     order = graph.vertex[design.placing_order]
-    result[order, IN_ORDER] = np.arange(1, len(order) + 1) / len(order)
+    result[order, 13] = np.arange(1, len(order) + 1) / len(order)
     return result
