@@ -219,7 +219,6 @@ class PPOConfig(Settings, group="ppo."):
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 1.0
     baseline: Literal["history", "value", "none"] = "value"
-    max_skipped_steps: Count = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,7 +258,6 @@ class RuntimeConfig(Settings, group="runtime."):
     actors: Count = 1
     envs_per_actor: Count = 16
     env_threads: OrNone = 1
-    env_parts: Count = 1
     inference: Literal["local", "central"] = "local"
     max_staleness: OrNone = 0
     checkpoint_every: Count = 10
@@ -271,14 +269,8 @@ class RuntimeConfig(Settings, group="runtime."):
     caches: OrNone = 1
     fan_out: FanOut = 16
     bind: Address = "127.0.0.1"
-    wire_dtype: Literal["float32", "bfloat16"] = "float32"
     staleness: Literal["wait", "drop"] = "wait"
     evaluator: bool = False
-    start_timeout: Seconds = 300.0
-    heartbeat_seconds: Seconds = 1.0
-    poll_seconds: Seconds = 0.02
-    shard_checkpoint_seconds: Amount = 30.0
-    shard_silence_seconds: Seconds = 30.0
     roles: RolesConfig = RolesConfig()
 
     def __post_init__(self) -> None:
@@ -294,8 +286,6 @@ class RuntimeConfig(Settings, group="runtime."):
             "cost more than to decide where the environments are; central serves the actors of one process "
             "(runtime=local or runtime=accelerator)",
         )
-        parts = f"a divisor of runtime.envs_per_actor={self.envs_per_actor}"
-        require(self.envs_per_actor % self.env_parts == 0, "runtime.env_parts", self.env_parts, parts)
         require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
 
 

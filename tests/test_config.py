@@ -38,7 +38,6 @@ DIFFERENT = {
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
         "runtime.env_threads": 0,
-        "runtime.env_parts": 2,
         "runtime.evaluate_every": 20,
     },
     "runtime=ray": {
@@ -117,10 +116,8 @@ def test_several_designs():
         ("+runtime.shards=0", "runtime.shards=0: must be at least 1"),
         ("+runtime.fan_out=1", "runtime.fan_out=1: must be at least 2"),
         ("+runtime.roles.actor.memory_mb=-1", "runtime.roles.actor.memory_mb=-1: must be at least 0"),
-        ("+runtime.wire_dtype=float16", "float32 or bfloat16"),
         ("runtime=ray runtime.inference=central", "local with runtime=ray: its actors are processes"),
         ("runtime.inference=shared", "local or central"),
-        ("runtime.env_parts=3", "runtime.env_parts=3: must be a divisor of runtime.envs_per_actor=16"),
         ("runtime.env_threads=-1", "runtime.env_threads=-1"),
     ],
 )

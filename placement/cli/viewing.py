@@ -113,7 +113,7 @@ def shown_cost(config: ViewConfig) -> CostConfig:
     if config.cost.name != TRAINED or run is None:
         trained = CostConfig()
     elif (run / SETTINGS_NAME).is_file():
-        from placement.training.run_record import read_settings  # not needed for the first picture without a run
+        from placement.training.run_folder import read_settings  # not needed for the first picture without a run
 
         trained = read_settings(run, key="placement").env.cost
     else:

@@ -33,10 +33,9 @@ from placement.policy.agent import Agent
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.report.run_folder import METRICS_NAME, read_metrics
-from placement.training.evaluator import Evaluation, Evaluator
-from placement.training.run_record import read_settings
-from placement.training.shipped_policies import policy_folder
-from placement.training.trained_run import read_newest
+from placement.training.rollout import Evaluation, Evaluator
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import policy_folder, read_newest
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.report.metrics import make_table
-from placement.training.evaluator import Evaluation
+from placement.training.rollout import Evaluation
 
 
 class PolicyResult(NamedTuple):

@@ -72,7 +72,7 @@ def test_the_keys_that_may_be_suggested_are_the_settings(name):
 
 def test_help_shows_the_chosen_option_of_a_group(capsys):
     assert main(["train", "--help", "runtime=ray"]) == 0
-    assert "  heartbeat_seconds: 1.0  # " in capsys.readouterr().out
+    assert "  fan_out: 16  # " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "train"])

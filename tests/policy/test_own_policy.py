@@ -14,7 +14,7 @@ from placement.cli.main import COMMANDS
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
 from placement.policy.agent import Agent
 from placement.runtimes import local
-from placement.training.trained_run import read_newest
+from placement.training.trained_policy import read_newest
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 

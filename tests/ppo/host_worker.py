@@ -26,8 +26,7 @@ from placement.ppo.learner import Learner  # noqa: E402
 from placement.replay.shard import ReplayShard  # noqa: E402
 from placement.replay.shard_writer import ShardWriter  # noqa: E402
 from placement.replay.sharded import ShardedReplay  # noqa: E402
-from placement.training.checkpoint import Checkpoints  # noqa: E402
-from placement.training.saving import on_host  # noqa: E402
+from placement.training.checkpoint import Checkpoints, on_host  # noqa: E402
 from tests.support.designs import four_macros  # noqa: E402
 from tests.support.episodes import played_episodes  # noqa: E402
 

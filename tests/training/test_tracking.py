@@ -22,8 +22,7 @@ from placement.config import ConfigError, TrackingConfig, TrainConfig, build
 from placement.training import tracking
 from placement.training.metrics import MetricsWriter
 from placement.training.run_folder import default
-from placement.training.trackers import TrackingError, make_tracker
-from placement.training.tracking import tracked
+from placement.training.tracking import TrackingError, make_tracker, tracked
 from tests.support.waiting import wait_until
 
 

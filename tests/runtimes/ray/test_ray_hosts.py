@@ -51,7 +51,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def run(cluster: Cluster, folder: Path) -> Iterator[RayRun]:
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
-    with cluster.run(config, makers=FAKES) as run:
+    with cluster.run(config, factories=FAKES) as run:
         run.until(lambda: run.iteration() > 20 and _all_ready(run), "training has begun", timeout=LONG)
         yield run
 
@@ -68,7 +68,7 @@ def _host(cluster: Cluster, run: RayRun, name: str) -> str:
 
 def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> None:
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + iterations, "training goes on", timeout=within)
+    run.until(lambda: run.iteration() > reached + iterations, "training continues", timeout=within)
 
 
 def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Cluster, run: RayRun, folder: Path) -> None:
@@ -212,8 +212,8 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
     for node in ("one", "two"):
         cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
-    with cluster.run(config, makers=FAKES) as again:
-        again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
+    with cluster.run(config, factories=FAKES) as again:
+        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
         again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
         _goes_on(again)
         check_record(folder)
