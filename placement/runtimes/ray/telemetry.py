@@ -51,8 +51,8 @@ class WriterMeasures:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Of a model cache."""
-    own = {"served": served.served, "published": served.published, "strangers": served.unauthenticated}
-    own = {name: float(value) for name, value in own.items()}
+    counts = {"served": served.served, "published": served.published, "strangers": served.unauthenticated}
+    own = {name: float(count) for name, count in counts.items()}
     return own if served.source is None else {**own, **reader(served.source)}
 
 
