@@ -85,12 +85,12 @@ def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: 
         for _ in range(reads):
             yield store.version.reaches(version + 1)
             version, start = store.version.value, clock.now
-            yield from store.read(fleet.model_mb)
+            yield store.read(fleet.model_mb)
             latencies.append(clock.now - start)
         while True:  # continues until the others have done theirs
             yield store.version.reaches(version + 1)
             version = store.version.value
-            yield from store.read(fleet.model_mb)
+            yield store.read(fleet.model_mb)
 
     clock.start(learner())
     for store in stores:
