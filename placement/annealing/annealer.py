@@ -101,21 +101,19 @@ class Annealer:
                 config.spacing,
                 config.rotate,
                 [list(blockage) for blockage in config.blockages],
-                config.soft_placer,
+                config.soft_moves,
                 seed,
             )
         except ValueError as error:
             raise DesignError(f"{design.name}: {error}") from None
-        mix = WEIGHTS | _WEIGHTS_OF_COST[weights.name]
-        self._native.set_mix([0.0 if _is_left_out(move, config) else mix[move] for move in MOVES], config.adaptive_mix)
 
     def run(self, moves: int, temperature: float) -> None:
         """Draws `moves` moves at a temperature in units of the proxy cost; 0 accepts only what does not cost."""
-        self._native.run(moves, temperature, temperature)
+        self._native.run(moves, temperature)
 
     def replace_soft(self) -> bool:
         """Has the soft placer place all soft macros anew, and keeps that only if it is better; returns whether."""
-        return self._native.replace_soft()
+        return self._native.replace_soft('analytic')
 
     def restart(self, placement: Placement) -> None:
         """Goes on from another placement; the best so far is kept unless this one is better; raises DesignError."""

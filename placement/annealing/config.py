@@ -12,7 +12,7 @@ from placement.config import Amount, ConfigError, Count, Rule, Settings, one_of,
 from placement.engine import _native
 from placement.engine.soft import SOFT_PLACERS
 
-MOVES: tuple[str, ...] = tuple(_native.move_names())
+MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """The kinds of moves; docs/explanation/search.md says what each does."""
 HOT = {"proxy": 0.1, "chip": 0.4}
 """Temperature at the beginning, by cost: parts of the proxy cost are large whatever one does, none of the chip cost."""

@@ -116,7 +116,7 @@ def compute_costs(
         DesignError: a node has no position, or the placement has another number of nodes.
     """
     placement = checked_placement(design, placement)
-    return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, *weights))
+    return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, tuple(weights)))
 
 
 def proxy_cost(design: Design, placement: Placement | None = None) -> Costs:
@@ -154,7 +154,7 @@ def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
     """The proxy cost's density and congestion maps of `placement` (None: the design's own); raises DesignError."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
-    evaluator.evaluate(placement.x, placement.y, placement.orientation, *PROXY_WEIGHTS)
+    evaluator.evaluate(placement.x, placement.y, placement.orientation, tuple(PROXY_WEIGHTS))
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
     evaluator.write_maps(*maps)
     return maps

@@ -10,7 +10,7 @@
 #include "common/design.hpp"
 #include "cost/grid_cost.hpp"
 #include "cost/macro_cover.hpp"
-#include "cost/net_points.hpp"
+#include "cost/net_router.hpp"
 #include "cost/routing.hpp"
 #include "cost/weights.hpp"
 
@@ -46,16 +46,13 @@ class CostEvaluator {
 
  private:
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
-  // Routes the nets of `size` points from `net` on (of any size when 0); returns their part of the wirelength.
-  template <int size>
-  double route_nets(int& net);
 
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
   PointPlacer placer_;
   std::vector<std::int32_t> macros_;  // hard and soft
   std::vector<PointPlace> places_;    // [Q]
-  DistinctCells distinct_;
+  NetRouter router_;
   RouteSteps steps_;
   MacroCover cover_;
   GridCost grid_;

@@ -39,7 +39,7 @@ double tree_factor(int points) {
 double most_wire(const Canvas& canvas, const CompactNets& nets) {
   double sum = 0;
   for (int net = 0; net < nets.nets(); ++net) {
-    sum += nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]);
+    sum += nets.wire_weight[net] * tree_factor(nets.size(net));
   }
   return 8.0 * sum * std::max(canvas.width, canvas.height);
 }
@@ -64,7 +64,7 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
   blocked_[0] = kUsable * area * std::min(canvas.macro_routes_horizontal, canvas.routes_horizontal);
   blocked_[1] = kUsable * area * std::min(canvas.macro_routes_vertical, canvas.routes_vertical);
   for (int net = 0; net < nets.nets(); ++net) {
-    tree_.push_back(nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]));
+    tree_.push_back(nets.wire_weight[net] * tree_factor(nets.size(net)));
   }
   clear();
 }

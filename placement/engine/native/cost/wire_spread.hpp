@@ -45,7 +45,7 @@ class WireSpread {
   WireSpread(const Canvas& canvas, const CompactNets& nets);
 
   NetSpread spread(const CompactNets& nets, int net, const PointPlace* places) const {
-    return spread(net, box_of(places, nets.net_points.data() + nets.net_start[net], nets.net_start[net + 1] - nets.net_start[net]));
+    return spread(net, box_of(places, nets.net_points.data() + nets.net_start[net], nets.size(net)));
   }
   NetSpread spread(int net, const NetBox& box) const;
   void clear();

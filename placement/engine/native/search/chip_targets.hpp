@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "cost/cell_room.hpp"
+#include "cost/incremental_chip.hpp"
 #include "search/target_drawer.hpp"
 
 namespace placement {
 
 class ChipTargets : public TargetDrawer {
  public:
-  ChipTargets(const IncrementalCost& cost, std::vector<std::int32_t> soft);
+  ChipTargets(const ChipIncrementalCost& cost, std::vector<std::int32_t> soft);
 
   // One of kPoints × kPoints points laid by chance over where the macro stands, a quarter of a gcell to two apart.
   bool draw(int soft, double temperature, Random& random, double* x, double* y) override;
@@ -27,6 +28,7 @@ class ChipTargets : public TargetDrawer {
   static void lay(double here, double size, double canvas, double step, Random& random, Axis& axis);
   void price_wires(int soft);
 
+  const ChipCost& chip_;
   Axis across_, up_;
   alignas(32) float total_[kPoints][kPoints] = {};  // [row][column] in units of the cost
 };

@@ -61,8 +61,10 @@ std::pair<int, int> TargetDrawer::draw_column_and_row(const float* prices, int s
 }
 
 std::unique_ptr<TargetDrawer> make_target_drawer(const IncrementalCost& cost, std::vector<std::int32_t> soft) {
-  if (cost.chip() != nullptr) return std::make_unique<ChipTargets>(cost, std::move(soft));
-  return std::make_unique<ProxyTargets>(cost, std::move(soft));
+  if (const auto* chip = dynamic_cast<const ChipIncrementalCost*>(&cost)) {
+    return std::make_unique<ChipTargets>(*chip, std::move(soft));
+  }
+  return std::make_unique<ProxyTargets>(dynamic_cast<const ProxyIncrementalCost&>(cost), std::move(soft));
 }
 
 }  // namespace placement

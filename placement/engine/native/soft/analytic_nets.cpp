@@ -20,7 +20,7 @@ SoftNets::SoftNets(std::shared_ptr<const Design> design, std::vector<std::int32_
   }
   std::vector<std::vector<std::int32_t>> nets_of(soft_.size());
   for (int net = 0; net < nets_->nets(); ++net) {
-    if (nets_->net_start[net + 1] - nets_->net_start[net] > kMostPriced) continue;
+    if (nets_->size(net) > kMostPriced) continue;
     for (int i = nets_->net_start[net]; i < nets_->net_start[net + 1]; ++i) {
       const int here = soft_of[nets_->point_node[nets_->net_points[i]]];
       if (here >= 0 && (nets_of[here].empty() || nets_of[here].back() != net)) nets_of[here].push_back(net);
