@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from placement.cli.command import execute
-from placement.cli.main import COMMANDS
+from placement.cli.main import main
 
 if __name__ == "__main__":
-    if status := execute(COMMANDS["train"], sys.argv[1:], sys.argv[:1]):
-        sys.exit(status)
+    sys.exit(main(["train", *sys.argv[1:]]))

@@ -45,7 +45,7 @@ commands() {
     "describe design=mine" \
     "mirror mine axis=x out=flipped" \
     "generate flat chip --cells 400 --macros 4" \
-    "search design=chip method=portfolio judge=base moves=1000 candidates=3 plots=false" \
+    "search design=chip method=mixed_size moves=1000 candidates=2 plots=false" \
     "plan actors=4"; do
     echo "macro-placement $run"
     # shellcheck disable=SC2086

@@ -38,31 +38,15 @@ MIRRORS = "mirror images as well"
 VARIANTS: dict[str, tuple[str, ...]] = {
     DEFAULT: (),
     # What the policy sees
-    "no wire mask": ("policy.wire_mask=false",),
-    "no density and occupancy maps": ("policy.maps=false",),
-    "no spring targets": ("policy.pulls=false",),
     "no location head": ("policy.location=false",),
     "no graph": ("policy.graph=false",),
-    "no waves of the placing order": ("policy.rank=false",),
     MIRRORS: (),
-    "macros in order of connection": ("env.order=connected",),
     "initial bias to little wire": ("policy.wire_bias=2",),
     "initial bias to wire, edges, little room": ("policy.wire_bias=2", "policy.edge_bias=2", "policy.room_bias=6"),
     # How it is paid
-    "shaping by wirelength, λ 0.95": ("ppo.shaping=1", "ppo.gae_lambda=0.95"),
     "λ 0.95": ("ppo.gae_lambda=0.95",),
     "a regressed baseline, λ 0.95": ("ppo.baseline=history", "ppo.gae_lambda=0.95"),
     "no baseline (Monte Carlo alone)": ("ppo.baseline=none",),
-    "rewards not normalised, no baseline": ("ppo.reward_normalisation=none", "ppo.baseline=none"),
-    "advantages normalised per minibatch": ("ppo.advantage_normalisation=minibatch",),
-    "dead ends left out": ("ppo.learn_dead_ends=false",),
-    "self-imitation": ("ppo.self_imitation=0.1",),
-    "self-imitation of what search improved": (
-        "ppo.self_imitation=0.1",
-        "expert.every=10",
-        "expert.placements=2",
-        "expert.moves=50000",
-    ),
     # How it learns
     "4 epochs on the same episodes": ("ppo.epochs=4",),
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),
@@ -70,13 +54,10 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "no entropy bonus": ("ppo.entropy_coefficient=0",),
     "entropy bonus stays": ("ppo.final_entropy_fraction=1",),
     "entropy bonus × 3": ("ppo.entropy_coefficient=0.03",),
-    "probabilities floored before the mask": ("policy.floor=1e-3",),
-    "padding leaks into the graph network": ("policy.mask_padding=false",),
     "all of the samples": ("ppo.sample_fraction=1",),
     "a quarter of the samples": ("ppo.sample_fraction=0.25",),
     "half the episodes per iteration": ("ppo.episodes_per_iteration=24",),
     "one version of staleness": ("runtime.max_staleness=1",),
-    "edge_gnn_stepwise": ("policy=edge_gnn_stepwise",),
 }
 
 

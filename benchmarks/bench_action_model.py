@@ -50,16 +50,9 @@ def main() -> None:
         ).placement
         tell(design, "search", best, best, cost.weights(), judge)
         for scale in arguments.scales:
-            for off_grid, overlap in ((False, 0.0), (True, 0.0), (True, 1.0)):
-                config = EnvConfig(
-                    cost=cost,
-                    soft_placer="analytic_fast",
-                    action_scale=scale,
-                    off_grid=off_grid,
-                    overlap=overlap,
-                )
+            for off_grid in (False, True):
+                config = EnvConfig(cost=cost, soft_placer="analytic_fast", action_scale=scale, off_grid=off_grid)
                 title = f"scale {scale}, free cells in turn, {'off' if off_grid else 'on'} the grid"
-                title += ", overlapping by a cell until the end" if overlap else ""
                 tell(design, title, one_by_one(design, best, config), best, cost.weights(), judge)
             tell(design, f"scale {scale}, legal at the end", at_once(design, best, scale), best, cost.weights(), judge)
 

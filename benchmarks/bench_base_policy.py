@@ -62,7 +62,7 @@ def run_command(words: list[str]) -> float:
     """Runs a command to its end; the CPU seconds that it took."""
     begun = children()
     finished = subprocess.run(
-        [sys.executable, "-m", "placement.cli.main", *words],
+        [sys.executable, "-m", "placement", *words],
         capture_output=True,
         text=True,
         timeout=_DEADLINE,

@@ -25,7 +25,6 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.policy.graph_inputs import graph_inputs
 from placement.policy.influence import influence
-from placement.policy.order import ordered
 from placement.ppo.learner import Learner
 from placement.training.actor import whole_episode
 from placement.training.rollout import EmbeddedParameters, play
@@ -50,7 +49,6 @@ def main() -> None:
     options = parser.parse_args()
     design = stage("load", lambda: load(options.design))
     print(f"{len(design.placing_order)} macros, {len(design.netlist.soft)} soft macros, {design.netlist.num_nets} nets")
-    stage("order=connected", lambda: ordered(design, "connected"))
     stage("influence", lambda: influence(design))
     stage("graph inputs (influence again)", lambda: graph_inputs(design))
     agent = Agent(PolicyConfig(), [design])

@@ -109,7 +109,6 @@ def _samples(design: Design, count: int) -> tuple[IterationData, Minibatch]:
         log_probabilities=np.full(count, -5, np.float32),
         advantages=advantages,
         returns=returns,
-        imitation=np.zeros(count, np.float32),
         weights=np.zeros(count, np.float32),
     )
     chunks = math.ceil(count / CHUNK)

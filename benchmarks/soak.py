@@ -64,8 +64,6 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "learning_rate": options.learning_rate,
         "entropy_coefficient": options.entropy,
         "final_entropy_fraction": 1.0,
-        "advantage_normalisation": "none",
-        "reward_normalisation": "none",
     }
     return {
         "design": [options.design],

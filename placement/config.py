@@ -15,14 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
-_GRID_SETTINGS = (
-    *("wire_mask", "maps", "pulls", "location", "rank"),
-    *("wire_bias", "direct_bias", "sequential_bias", "edge_bias", "room_bias", "electrostatic_bias"),
-)
-NO_JUDGE = "none"
-"""Of `judge`, where no judge is asked."""
-RENAMED = {"anneal.shelve": "anneal.repack"}
-"""Settings whose old names are refused with the new one."""
 
 
 class ConfigError(ValueError):
@@ -166,48 +158,26 @@ class EnvConfig(Settings, group="env."):
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
     soft_placer: EpisodeSoftPlacer = "analytic_fast"
-    order: Literal["area", "connected"] = "area"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False
-    overlap: Annotated[float, Rule("in [0, 4]", lambda value: 0 <= value <= 4)] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.off_grid or not self.overlap, "env.overlap", self.overlap, "0 unless env.off_grid=true")
 
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig(Settings, group="policy."):
     """The network: which one, its sizes, and what it is shown; configs/policy/ says what each setting means."""
 
-    name: Literal["edge_gnn", "edge_gnn_stepwise"] = "edge_gnn"
+    name: Literal["edge_gnn"] = "edge_gnn"
     node_width: Count = 32
     rounds: Count = 3
     grid_width: Count = 16
     location_frequencies: Count = 8
     wire_bias: float = 0.0
-    direct_bias: float = 0.0
-    sequential_bias: float = 0.0
     edge_bias: float = 0.0
     room_bias: float = 0.0
     electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    wire_mask: bool = True
-    maps: bool = True
-    pulls: bool = True
     location: bool = True
     graph: bool = True
-    rank: bool = True
-    floor: Annotated[float, Rule("in [0, 1)", lambda value: 0 <= value < 1)] = 0.0
-    mask_padding: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.name == "edge_gnn_stepwise":
-            for key in _GRID_SETTINGS:
-                default = getattr(type(self), key)
-                right = f"left at {default!r} with policy=edge_gnn_stepwise, which is not shown the grid's maps"
-                require(getattr(self, key) == default, f"policy.{key}", getattr(self, key), right)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,32 +197,8 @@ class PPOConfig(Settings, group="ppo."):
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 1.0
-    target_kl: Amount = 0.0
-    advantage_normalisation: Literal["design", "minibatch", "none"] = "design"
-    reward_normalisation: Literal["design", "none"] = "design"
     baseline: Literal["history", "value", "none"] = "value"
-    learn_dead_ends: bool = True
-    shaping: Amount = 0.0
-    self_imitation: Amount = 0.0
-    elites: Count = 16
-    imitated_episodes: Count = 8
     max_skipped_steps: Count = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class ExpertConfig(Settings, group="expert."):
-    """Placements to be imitated: of mixed size at first, and the policy's best once a search has improved them.
-
-    configs/config.yaml says what each setting means.
-    """
-
-    mixed_size: OrNone = 0
-    passes: Count = 200
-    learning_rate: Positive = 3e-3
-    kept_rate: Annotated[float, Rule("above 0 and at most 1", lambda value: 0 < value <= 1)] = 0.1
-    every: OrNone = 0
-    placements: Count = 2
-    moves: Count = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -350,51 +296,19 @@ class TrainConfig(Settings):
     run_dir: Annotated[str, Rule("a folder", bool)]
     seed: Seed = 0
     initial_policy: str | None = None
-    judge: str = NO_JUDGE
     flips: bool = True
     env: EnvConfig = EnvConfig()
     policy: PolicyConfig = PolicyConfig()
     ppo: PPOConfig = PPOConfig()
     replay: ReplayConfig = ReplayConfig()
     runtime: RuntimeConfig = RuntimeConfig()
-    expert: ExpertConfig = ExpertConfig()
     tracking: TrackingConfig = TrackingConfig()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
-        teachable = not self.expert.every or self.ppo.self_imitation > 0
-        right = "above 0 with expert.every, or nothing would learn from the expert"
-        require(teachable, "ppo.self_imitation", self.ppo.self_imitation, right)
-        if self.judge != NO_JUDGE:
-            self._check_judged()
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
-
-    def _check_judged(self) -> None:
-        """What pays beside a judge, or in another unit, is refused; and what a judge has not learned from."""
-        reads = "with judge, which reads soft macros as they were annealed for it"
-        require(self.env.cost.name == "chip", "env.cost", self.env.cost.name, f"chip {reads}")
-        require(self.env.soft_placer == "annealed", "env.soft_placer", self.env.soft_placer, f"annealed {reads}")
-        unit = "with judge, which pays in another unit"
-        require(not self.env.cost_terms, "env.cost_terms", list(self.env.cost_terms), f"empty {unit}")
-        require(not self.ppo.shaping, "ppo.shaping", self.ppo.shaping, f"0 {unit}")
-        require(not self.expert.every, "expert.every", self.expert.every, f"0 {unit}")
-
-    def played_ppo(self) -> PPOConfig:
-        """What is learned with from the policy's own episodes.
-
-        A policy that was taught is sure of itself: steps of the usual length, most of them in the direction of noise,
-        undo in one iteration what it was taught.
-        """
-        if not self.expert.mixed_size:
-            return self.ppo
-        kept = self.expert.kept_rate
-        return dataclasses.replace(
-            self.ppo,
-            learning_rate=kept * self.ppo.learning_rate,
-            entropy_coefficient=kept * self.ppo.entropy_coefficient,
-        )
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
@@ -408,8 +322,6 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
     hints = typing.get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for key in values:
-        if f"{at}{key}" in RENAMED:
-            raise ConfigError(f"{at}{key}: is called {RENAMED[f'{at}{key}']} now")
         if key not in fields:
             raise ConfigError(f"{at}{key}: no such setting; there are {', '.join(sorted(fields))}")
     for name, field in fields.items():

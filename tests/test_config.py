@@ -12,7 +12,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from placement.config import EPISODE_SOFT_PLACERS, ConfigError, ExpertConfig, TrainConfig, build
+from placement.config import EPISODE_SOFT_PLACERS, ConfigError, TrainConfig, build
 from placement.engine.soft import ANNEALED, SOFT_PLACERS
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -35,7 +35,6 @@ DIFFERENT = {
     # What the files set otherwise than the dataclasses, and why.
     "replay=reverb": {"replay.name": "reverb"},
     "replay=memory": {"replay.name": "memory"},
-    "policy=edge_gnn_stepwise": {"policy.name": "edge_gnn_stepwise", "policy.node_width": 8},  # as published
     "runtime=accelerator": {
         "runtime.envs_per_actor": 1024,
         "runtime.env_threads": 0,
@@ -138,13 +137,3 @@ def test_an_episode_may_end_with_every_soft_placer_of_the_engine():
 def test_a_missing_setting_is_named():
     with pytest.raises(ConfigError, match="run_dir: is required"):
         build(TrainConfig, {"design": "toy6"})
-
-
-def test_a_taught_policy_goes_on_in_small_steps() -> None:
-    """At the usual learning rate one iteration undid what it was taught."""
-    fresh = TrainConfig(design=("toy6",), run_dir="run")
-    taught = dataclasses.replace(fresh, expert=ExpertConfig(mixed_size=1))
-    assert fresh.played_ppo() == fresh.ppo
-    assert taught.played_ppo().learning_rate == pytest.approx(0.1 * fresh.ppo.learning_rate)
-    assert taught.played_ppo().entropy_coefficient == pytest.approx(0.1 * fresh.ppo.entropy_coefficient)
-    assert taught.played_ppo().clip == fresh.ppo.clip

@@ -16,7 +16,9 @@ from placement.cli.main import COMMANDS, main
 from placement.config import TrainConfig, build
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "netlists/README.md"]
+DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "experiments"]
+PAGES = [ROOT / "README.md", *DOCS, ROOT / "netlists/README.md"]
+"""All but the experiments, which are records: the tag that their index names runs their commands."""
 TUTORIAL = ROOT / "docs/tutorial.md"
 NO_RUN = {"--help", "--version"}
 SMALL = {

@@ -13,7 +13,6 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import hydra
@@ -47,7 +46,7 @@ class Command(NamedTuple):
         name: one word, or two.
         place: `module:name` of its function, which takes `config`, a dataclass of its settings, and a console, and
             returns Metrics where it measures a placement. The function of `train` takes the plain mapping of the
-            settings and the words of the program that was started.
+            settings.
         config: the name of its file in configs/.
         words: the settings that arguments without a key give, in their order; None: no such arguments. A command
             that has them, be they none, takes `--key value`, too.
@@ -74,15 +73,14 @@ class Command(NamedTuple):
         return text
 
 
-def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) -> int:
+def execute(command: Command, arguments: Sequence[str]) -> int:
     """Runs a command; returns the exit status.
 
     Args:
         command: to run.
         arguments: `key=value` settings and Hydra's own options.
-        program: the words before them on the command line; the first is the program's file.
     """
-    title = " ".join([Path(program[0]).name, *program[1:]])
+    title = f"macro-placement {command.name}"
     if "--help" in arguments or "-h" in arguments:
         say(command_help(title, command.config, arguments, form=_form(command)))
         return 0
@@ -93,7 +91,7 @@ def execute(command: Command, arguments: Sequence[str], program: Sequence[str]) 
         gc.enable()
         try:
             if command.name == "train":
-                return function(values, tuple(program))
+                return function(values)
             return _call(function, values)
         except Refusal as error:
             sys.exit(_told(title, str(error), error.status))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hydra.errors import MissingConfigException, OverrideParseException
 
 from placement.cli.help import options_with, setting_keys
-from placement.config import RENAMED, one_of
+from placement.config import one_of
 
 LIKENESS = 0.75
 """Of a key's last part to the one that is suggested, at least; 1: equal."""
@@ -30,9 +30,6 @@ def composition_message(error: Exception, title: str, config: str, arguments: Se
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, option = error.missing_cfg_file.rpartition("/")
         return f"{group}={option!r}: must be {one_of(error.options).right}"
-    for old, new in RENAMED.items():
-        if any(argument.lstrip("+").startswith(f"{old}=") for argument in arguments):
-            return f"{old}: is called {new} now"
     first = str(error).splitlines()[0]
     unknown = re.fullmatch(r"Could not override '([\w.]+)'\.", first)
     known = setting_keys(config, arguments)

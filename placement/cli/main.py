@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import placement
 from placement.cli.command import Command, execute, say
@@ -27,9 +26,6 @@ _COMMANDS = (
     Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
     Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
     Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
-    Command("judge data", "placement.runtimes.judge_data:make_data", "judge_data", words=("out",)),
-    Command("judge train", "placement.judge.training:train_judge", "judge_train", words=("data",)),
-    Command("judge rank", "placement.judge.ranking:rank", "judge_rank", words=("data",)),
     Command("plan", "placement.cli.plan:plan", "plan"),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}
@@ -38,11 +34,10 @@ COMMANDS = {command.name: command for command in _COMMANDS}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; returns the exit status, 2 for a user's mistake."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    program = sys.argv[0]
     for length in (1, 2):
         command = COMMANDS.get(" ".join(words[:length]))
         if command is not None:
-            return execute(command, words[length:], [program, *words[:length]])
+            return execute(command, words[length:])
     if words == ["--version"]:
         say(f"macro-placement {placement.__version__}")
         return 0
@@ -52,9 +47,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"usage: macro-placement COMMAND [key=value …]\n\n{listed}")
         say("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
         return 0 if asked else 2
-    print(f"{Path(program).name}: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+    print(f"macro-placement: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
     return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

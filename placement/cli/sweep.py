@@ -13,7 +13,6 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -30,6 +29,7 @@ from placement.config import TrainConfig
 from placement.netlist.files import write_whole
 from placement.report.tables import make_table
 
+PROGRAM = (sys.executable, "-m", "placement", "train")
 STOP_SECONDS = 60.0  # that an interrupted job may take to save its checkpoint
 PLAIN_WIDTH = 160  # characters of the table where the output is no terminal
 
@@ -39,16 +39,11 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def run_job(config: TrainConfig, program: Sequence[str]) -> float:
-    """Runs the current job of a sweep in a new process; returns its best proxy cost, NaN if it failed.
-
-    Args:
-        config: the job's settings.
-        program: the words that started the sweep; the first is the file of the Python program.
-    """
+def run_job(config: TrainConfig) -> float:
+    """Runs the current job of a sweep, with its settings, in a new process; returns its best cost, NaN if it failed."""
     job = HydraConfig.get()
     overrides = [override for override in job.overrides.task if not override.startswith("run_dir=")]
-    command = [sys.executable, *program, "--config-name", str(job.job.config_name), *overrides]
+    command = [*PROGRAM, "--config-name", str(job.job.config_name), *overrides]
     command.append(f"run_dir={quoted(config.run_dir)}")
     print(f"job {job.job.num}: {' '.join(overrides)} → {config.run_dir}", flush=True)
     home = Path(job.runtime.cwd)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import sweep
@@ -17,19 +16,18 @@ if TYPE_CHECKING:
     from placement.training.run_result import RunResult
 
 
-def main(values: dict[str, Any], program: Sequence[str]) -> float:
+def main(values: dict[str, Any]) -> float:
     """One training run, or one job of a sweep in a process of its own; returns the best proxy cost.
 
     Args:
         values: all settings, nested.
-        program: the words that started this program, with which a sweep starts its jobs.
 
     Raises:
         ConfigError, DesignError, OSError: a setting or a file is wrong.
         Refusal: training cannot go on.
     """
     config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
-    return sweep.run_job(config, program) if sweep.in_sweep() else train(config)
+    return sweep.run_job(config) if sweep.in_sweep() else train(config)
 
 
 def train(config: TrainConfig) -> float:

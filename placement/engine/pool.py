@@ -92,9 +92,7 @@ class EnvironmentPool:
         """Use `make_pool`."""
         env = config.env
         turned = map(turned_design, designs)
-        self.designs = tuple(
-            design.with_actions(env.action_scale, off_grid=env.off_grid, overlap=env.overlap) for design in turned
-        )
+        self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
         with refusing_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],

@@ -35,11 +35,6 @@ class PlacementState:
         """Gcells on which the current macro may be centred; 0 when all are placed."""
         return self._native.legal_cells
 
-    @property
-    def is_apart(self) -> bool:
-        """False where all are placed, and macros that may overlap until then (`Design.overlap`) found no room apart."""
-        return self._native.is_apart
-
     def reset(self) -> None:
         """Takes all macros back."""
         self._native.reset()
@@ -77,8 +72,5 @@ class PlacementState:
         return self._native.density()
 
     def centres(self) -> np.ndarray:
-        """float64 [step, 2]: x and y of the placed macros in placing order, µm.
-
-        Macros that may overlap (`Design.overlap`) are apart once all are placed, where room is found for that.
-        """
+        """float64 [step, 2]: x and y of the placed macros in placing order, µm."""
         return np.array([self._native.centre(index) for index in range(self.step)]).reshape(-1, 2)

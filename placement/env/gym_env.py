@@ -39,8 +39,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
     - **Observation**: see `placement.env.observation.observation_space`.
     - **Reward**: 0 before the end; when the last macro stands, the soft macros are placed and the reward is minus the
-      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`;
-      also where all stand, were let overlap (`config.overlap`), and find no room apart.
+      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`.
     - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's parts by name) when all macros stand;
       ``reason`` (a sentence) at a dead end.
 
@@ -156,8 +155,6 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     def _dead_end(self) -> str:
         """Why the episode ended before there was a legal placement."""
         placed, order = int(self._batch["step"][0]), self.design.placing_order
-        if placed == len(order):
-            return f"all {placed} macros were placed, but no room was found to move them apart"
         name = self.design.netlist.names[order[placed]]
         return f"macro {name!r} has no legal gcell left; {placed} of {len(order)} macros were placed"
 

@@ -12,9 +12,9 @@ from placement.config import CostWeights
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.flat_evaluation import FlatPlaced
+from placement.evaluation.mixed_size_start import NAME
 from placement.flat.among_cells import among_cells, macros_of
 from placement.netlist.design import Design, Placement
-from placement.training.mixed_size import NAME
 
 WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
 """Of the cost among the cells. With a weight of 1 wires that cross arrays of macros stay above the tracks."""

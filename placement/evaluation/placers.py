@@ -134,7 +134,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
     # late: JAX takes seconds to import
     from placement.evaluation.flat_evaluation import FlatJudge
     from placement.evaluation.mixed_size import refine_among_cells
-    from placement.training.mixed_size import mixed_size_start
+    from placement.evaluation.mixed_size_start import mixed_size_start
 
     begin, config = time.process_time(), job.config
     assert config.design is not None

@@ -1,4 +1,4 @@
-"""`macro-placement sample`: a trained policy places a design: greedy, best of many samples, beam search, flips."""
+"""`macro-placement sample`: a trained policy places a design: greedy, best of many samples, flips."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.console import Console
 
 from placement.config import ConfigError, EnvConfig, TrainConfig
 from placement.engine.costs import Costs
-from placement.evaluation.beam import BeamSearch
 from placement.evaluation.placement_evaluation import Found, check_out, write_results
 from placement.evaluation.policy_results import (
     cheapest,
@@ -31,7 +30,6 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.load import load
 from placement.policy.agent import Agent
-from placement.policy.order import as_played
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
 from placement.training.evaluator import Evaluation, Evaluator
@@ -66,13 +64,6 @@ class TrainedPolicy:
         """The greedy placement and as many drawn ones as the settings say; nothing once `stopped()` is true."""
         return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
 
-    def search(self, width: int, value_weight: float) -> list[Evaluation]:
-        """The placements that a beam search ends with; none for width 0."""
-        if width == 0:
-            return []
-        beam = BeamSearch(self.agent, self.design, env=self.env, width=width, value_weight=value_weight)
-        return beam.search(self.parameters)
-
 
 def load_policy(config: CheckpointSettings, design: Design | None = None) -> TrainedPolicy:
     """The policy with a run's newest parameters.
@@ -90,7 +81,7 @@ def load_policy(config: CheckpointSettings, design: Design | None = None) -> Tra
     run = policy_folder(config.checkpoint, key="checkpoint")
     trained = read_settings(run, key="checkpoint")
     given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
-    design = as_played(ready(given), trained.env)
+    design = ready(given).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
     agent = Agent(trained.policy, [design])
     parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
     cost = config.cost.of(trained.env.cost) if isinstance(config.cost, SampledCost) else config.cost
@@ -116,9 +107,8 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     found = f"{run.name}, iteration {iteration}"
-    beam = policy.search(config.beam, config.beam_value_weight)
-    lines = policy_results(evaluations, beam)
-    settled = settled_result([*evaluations, *beam], config.settled, design, weights)
+    lines = policy_results(evaluations)
+    settled = settled_result(evaluations, config.settled, design, weights)
     if settled is not None:
         lines.append(settled)
     best = cheapest(lines, design)
@@ -170,4 +160,4 @@ def write_evaluations(path: Path, evaluations: Sequence[Evaluation]) -> None:
     """Writes a CSV file with a row for each episode; costs are empty where it came to a dead end."""
     nothing = [""] * len(Costs._fields)
     rows = [[int(one.greedy), int(one.dead_end), *(one.costs or nothing)] for one in evaluations]
-    write_whole(path, csv_text([["greedy", "dead_end", *Costs._fields], *rows]))
+    write_whole(path, csv_text([["greedy", "dead_end", *Costs._fields[:-1], "cost"], *rows]))

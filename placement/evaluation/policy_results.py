@@ -1,4 +1,4 @@
-"""What a policy's evaluation reports: a line each for greedy, samples, beam search and flips, and their placements."""
+"""What a policy's evaluation reports: a line each for greedy, samples and flips, and their placements."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class PolicyResult(NamedTuple):
     flipped: int = 0
 
 
-def policy_results(evaluations: Sequence[Evaluation], beam: Sequence[Evaluation]) -> list[PolicyResult]:
-    """A line for the greedy placement, the best and the mean of the samples, and the best of the beam search."""
+def policy_results(evaluations: Sequence[Evaluation]) -> list[PolicyResult]:
+    """A line for the greedy placement, and the best and the mean of the samples."""
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
     samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
     lines = [_best("greedy", "greedy", greedy), _best(f"best of {len(samples)}", "sampled", samples)]
@@ -52,8 +52,6 @@ def policy_results(evaluations: Sequence[Evaluation], beam: Sequence[Evaluation]
     mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
     deviation = float(np.std([one.total for one in costs])) if costs else None
     lines.append(PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation))
-    if beam:
-        lines.append(_best(f"beam of {len(beam)}", "beam", beam))
     return lines
 
 

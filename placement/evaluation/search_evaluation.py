@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,6 @@ from placement.evaluation.placement_evaluation import Found, check_out, write_re
 from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
-from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.load import load
 from placement.report.metrics import Metrics, measure, metrics_table
@@ -39,7 +36,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     Ctrl-C ends the search with the best so far; the same command goes on from there.
 
     Raises:
-        ConfigError: the checkpoint or the judge cannot be used.
+        ConfigError: the checkpoint cannot be used.
         DesignError: the design or the placement cannot be used.
         OSError: a file cannot be written.
     """
@@ -47,7 +44,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     design, starts, name = _starts(config, console)
     folder = config.folder(design, f"{name}-{config.chosen_method}")
     title = f"{design.name}: {name}, {config.chosen_method}"
-    if config.count > 1 or config.chosen_method in ("mixed_size", "portfolio"):
+    if config.count > 1 or config.chosen_method == "mixed_size":
         return _evaluate_candidates(config, design, starts, folder=folder, title=title, console=console)
     with Interruption() as interruption, progress_bars(console, "") as (bar,):
         result = search(
@@ -91,13 +88,10 @@ def _evaluate_candidates(
     with Interruption() as interruption:
         stopped = interruption.requested
 
-        mixed_size = partial(_mixed_size, config, design, stopped=stopped.is_set)
-        shared = _Shared(mixed_size, console)
-
-        def begin(seed: int, is_mixed_size: bool) -> Sequence[Start]:
-            if not is_mixed_size:
+        def begin(seed: int) -> Sequence[Start]:
+            if config.chosen_method != "mixed_size":
                 return starts
-            return [mixed_size(seed)] if config.chosen_method == "mixed_size" else shared.starts(config.seed)
+            return [_mixed_size(config, design, seed, stopped=stopped.is_set)]
 
         found = find_best(design, begin, config, folder=folder, stopped=stopped, console=console)
     if len(found) < config.count or stopped.is_set():
@@ -107,9 +101,7 @@ def _evaluate_candidates(
     best = found[0]
     console.print(candidates_table(found))
     assert config.design is not None
-    flat = best.check
-    if flat is None and not stopped.is_set():
-        flat = check_placement(config.design, design, best.placement, console).metrics
+    flat = None if stopped.is_set() else check_placement(config.design, design, best.placement, console).metrics
     metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
     console.print(metrics_table(metrics, title))
     described = {
@@ -148,32 +140,10 @@ def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
 
 
 def _mixed_size(config: SearchConfig, design: Design, seed: int, *, stopped: Callable[[], bool]) -> Start:
-    from placement.training.mixed_size import mixed_size_start  # JAX takes seconds to import
+    from placement.evaluation.mixed_size_start import mixed_size_start  # JAX takes seconds to import
 
     assert config.design is not None
     return mixed_size_start(config.design, design, config.anneal, weights=config.weights, seed=seed, stopped=stopped)
-
-
-class _Shared:
-    """The start of mixed size that a portfolio's candidates share: unlike seeds give nearly the same one."""
-
-    def __init__(self, make: Callable[[int], Start], console: Console) -> None:
-        self._make, self._console = make, console
-        self._lock, self._found = threading.Lock(), list[Start]()
-        self._is_made = False
-
-    def starts(self, seed: int) -> Sequence[Start]:
-        """The start; none, and a line that says so, where the macros could not be made legal."""
-        with self._lock:
-            if not self._is_made:
-                try:
-                    self._found.append(self._make(seed))
-                except DesignError as error:
-                    self._console.print(
-                        f"no start of mixed size, its candidates begin as others: {error}", soft_wrap=True
-                    )
-                self._is_made = True
-            return self._found
 
 
 def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:

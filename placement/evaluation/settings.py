@@ -12,8 +12,6 @@ from typing import Annotated, Literal
 from placement.annealing.config import AnnealConfig, Budget
 from placement.config import (
     COSTS,
-    NO_JUDGE,
-    Amount,
     ConfigError,
     CostConfig,
     CostWeights,
@@ -112,10 +110,6 @@ class SampledCost(CostConfig, group="cost."):
 
 
 TRAINED_COST = SampledCost()
-PORTFOLIO_CANDIDATES = 8
-"""Of `method=portfolio`, where nothing is said: two rounds."""
-CANDIDATES_A_CHECK = 4
-"""Of a portfolio that a judge chooses from, where nothing is said."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,8 +117,6 @@ class SampleConfig(CheckpointSettings):
     """Of `sample`: a trained policy places a design."""
 
     cost: SampledCost = TRAINED_COST
-    beam: OrNone = 0
-    beam_value_weight: Amount = 1.0
     settled: OrNone = 8
     flips: bool = True
     plots: bool | None = True
@@ -154,12 +146,10 @@ class SearchConfig(AnnealSettings):
     """Of `search`: a placement, or a policy's best samples, are improved by annealing."""
 
     cost: CostConfig = DEFAULT_COST
-    method: Literal["refine", "anneal", "mixed_size", "portfolio"] | None = None
+    method: Literal["refine", "anneal", "mixed_size"] | None = None
     placement: str | None = None
     moves: Count | None = None
     candidates: Count | None = None
-    judge: str = NO_JUDGE
-    checks: Count | None = None
     animation: bool | None = None
 
     def __post_init__(self) -> None:
@@ -172,11 +162,7 @@ class SearchConfig(AnnealSettings):
             raise ConfigError(
                 f"method={self.method} has its own starts: method=refine improves a placement or a checkpoint's"
             )
-        if self.checks is not None and (self.method != "portfolio" or self.judge == NO_JUDGE):
-            raise ConfigError(f"checks={self.checks}: only of method=portfolio with a judge")
-        if self.judge != NO_JUDGE and self.method != "portfolio":
-            raise ConfigError(f"judge={self.judge!r}: only of method=portfolio")
-        if self.method in ("mixed_size", "portfolio") and self.design is None:
+        if self.method == "mixed_size" and self.design is None:
             raise ConfigError(f"method={self.method}: needs design=, the folder of an imported design")
 
     @property
@@ -189,14 +175,7 @@ class SearchConfig(AnnealSettings):
     @property
     def count(self) -> int:
         """Of searches."""
-        if self.candidates is not None:
-            return self.candidates
-        return PORTFOLIO_CANDIDATES if self.method == "portfolio" else 1
-
-    @property
-    def checked(self) -> int:
-        """Of a portfolio's candidates, how many are checked, where a judge chooses them."""
-        return min(self.count, self.checks if self.checks is not None else max(2, self.count // CANDIDATES_A_CHECK))
+        return self.candidates or 1
 
     @property
     def budget(self) -> Budget:

@@ -105,8 +105,7 @@ def spread_clusters(
 ) -> Placement:
     """Places the soft macros that are not fixed around hard macros as they stand: the flat check, coarse and quick.
 
-    Over placements of one design the routed wirelength of its result ranks as the flat check's does
-    (docs/experiments/2026-11-judge.md), in a small part of the time.
+    Over placements of one design the routed wirelength of its result ranks as the flat check's does.
 
     Args:
         netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.

@@ -323,8 +323,6 @@ class Design:
             episode puts macros.
         off_grid: whether an episode may put a macro anywhere in the cell of its action: where it touches what
             stands or the canvas's edges, else where it has room nearest to the cell's centre.
-        overlap: off the grid, how many cells of the grid of actions macros may stand over each other, on both axes at
-            once, until all are placed; then they are moved apart.
         straps: µm around hard macros that cells keep free, as the chip cost counts them; None: as `straps_between`.
 
     Example:
@@ -347,7 +345,6 @@ class Design:
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
     off_grid: bool = False
-    overlap: float = 0.0
     straps: float | None = None
 
     def __post_init__(self) -> None:
@@ -376,8 +373,6 @@ class Design:
             raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
         if self.action_scale < 1:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
-        if not (self.overlap == 0 or (self.off_grid and 0 < self.overlap < math.inf)):
-            raise DesignError(f"overlap: {self.overlap} must be at least 0, and 0 unless off_grid")
         if self.straps is not None and not 0 <= self.straps < math.inf:
             raise DesignError(f"straps: {self.straps} must be at least 0 µm")
         _ = self.action_canvas  # refuses a grid that is too fine
@@ -409,18 +404,17 @@ class Design:
             netlist.width[hard], netlist.height[hard], core=self.canvas.width * self.canvas.height, cells=cells
         )
 
-    def with_actions(self, scale: int, *, off_grid: bool = False, overlap: float = 0.0) -> Design:
+    def with_actions(self, scale: int, *, off_grid: bool = False) -> Design:
         """The design with other actions; itself where it has those already.
 
         Args:
             scale: `action_scale`; 0: `own_action_scale`.
             off_grid: as the attribute.
-            overlap: as the attribute.
         """
         scale = scale or self.own_action_scale
-        if (scale, off_grid, overlap) == (self.action_scale, self.off_grid, self.overlap):
+        if (scale, off_grid) == (self.action_scale, self.off_grid):
             return self
-        return dataclasses.replace(self, action_scale=scale, off_grid=off_grid, overlap=overlap)
+        return dataclasses.replace(self, action_scale=scale, off_grid=off_grid)
 
     @functools.cached_property
     def _as_allowed(self) -> np.ndarray:

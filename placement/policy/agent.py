@@ -6,7 +6,7 @@ Axis legend: B environments, G designs, R grid rows, C grid columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,17 +20,14 @@ from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
 from placement.policy.policy import Embeddings, Policy
 from placement.policy.precision import FLOAT32, full_precision, product_dtype
 from placement.policy.spring_energy import next_energy, spring_energy
-from placement.policy.stepwise import StepwisePolicy
 
 Params = dict[str, Any]
 """The network's parameters: nested dictionaries of arrays, keys are strings."""
-AnyPolicy: TypeAlias = Policy | StepwisePolicy
-_NETWORKS: dict[str, type[Policy] | type[StepwisePolicy]] = {"edge_gnn": Policy, "edge_gnn_stepwise": StepwisePolicy}
 
 
-def build_policy(config: PolicyConfig, rngs: nnx.Rngs) -> AnyPolicy:
+def build_policy(config: PolicyConfig, rngs: nnx.Rngs) -> Policy:
     """The network that `config.name` names, with fresh parameters."""
-    return _NETWORKS[config.name](config, rngs=rngs)
+    return Policy(config, rngs=rngs)
 
 
 class Decision(NamedTuple):
@@ -87,7 +84,7 @@ class Network:
         """Fresh parameters; the same for the same seed."""
         return self._init(jax.random.key(seed))
 
-    def bind(self, params: Params) -> AnyPolicy:
+    def bind(self, params: Params) -> Policy:
         """The module with these parameters; for use inside traced functions."""
         state = jax.tree.map(lambda leaf: leaf, self._abstract)
         nnx.replace_by_pure_dict(state, params)

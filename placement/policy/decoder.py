@@ -16,10 +16,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from placement.policy.distribution import masked_logits
 from placement.policy.grid_features import GLOBALS, GridFeatures
 from placement.policy.precision import FLOAT32, product, rounded
 
+ILLEGAL = -1e9
+"""Logit of an illegal cell: finite, and its probability is exactly 0."""
 REGIONS = 6
 """Q: the canvas is summarised in Q × Q regions, however many cells it has."""
 
@@ -62,14 +63,11 @@ class GridDecoder(nnx.Module):
         width: W.
         summary: S.
         dtype: of the operands of the products made for every cell.
-        floor: see `masked_logits`.
         rngs: of the parameters.
     """
 
-    def __init__(
-        self, channels: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, floor: float = 0.0, rngs: nnx.Rngs
-    ) -> None:
-        self.dtype, self.floor = dtype, floor
+    def __init__(self, channels: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:
+        self.dtype = dtype
         self.first = nnx.Linear(channels, width, use_bias=False, rngs=rngs)
         self.dynamic = nnx.Linear(GLOBALS, width, rngs=rngs)
         self.mix_regions = nnx.Linear(REGIONS**2, REGIONS**2, rngs=rngs)
@@ -106,7 +104,7 @@ class GridDecoder(nnx.Module):
         pooled = self._product("bwrc,brc->bw", second, features.valid) / cells
         summary = [pooled, regions.mean(axis=2), mixed.mean(axis=2), features.globals, context.summary]
         value = self.value(nnx.relu(self.value_hidden(jnp.concatenate(summary, axis=1))))[:, 0]
-        return masked_logits(logits, features.valid, features.legal, floor=self.floor), value
+        return jnp.where(features.legal, logits, ILLEGAL), value
 
     def _product(self, subscripts: str, *operands: jax.Array) -> jax.Array:
         return product(subscripts, *operands, dtype=self.dtype)

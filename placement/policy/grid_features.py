@@ -104,11 +104,9 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
     Args:
         observation: the batch.
         situation: the constants that go with it.
-        shown: `maps`, `wire_mask` and `pulls` say what is zeroed.
+        shown: the network's settings.
     """
     maps = rounded(jnp.asarray(observation.maps), product_dtype(shown)).astype(jnp.float32)
-    if not shown.pulls:
-        situation = without_pulls(situation)
     rows, columns = maps.shape[-2:]
     row, row_valid = _centres(rows, situation.grid[:, 0])
     column, column_valid = _centres(columns, situation.grid[:, 1])
@@ -116,12 +114,9 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
     legal = jnp.asarray(observation.mask) != 0
     open_ = legal.astype(jnp.float32)
     count = jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0)
-    occupancy, density = (maps[:, kind] * valid if shown.maps else jnp.zeros_like(valid) for kind in range(2))
-    wire = maps[:, 2] if shown.wire_mask else jnp.zeros_like(valid)
-    pulls = [
-        _pull(row, column, situation.target[:, kind], situation.aspect) if shown.pulls else jnp.zeros_like(valid)
-        for kind in range(2)
-    ]
+    occupancy, density = (maps[:, kind] * valid for kind in range(2))
+    wire = maps[:, 2]
+    pulls = [_pull(row, column, situation.target[:, kind], situation.aspect) for kind in range(2)]
     edges = [jnp.minimum(position, 1 - position) for position in (row, column)]
     closed = _neighbours(open_)
     nearest = jnp.minimum(
@@ -157,12 +152,6 @@ def grid_features(observation: Observation, situation: Situation, shown: PolicyC
         row=row,
         globals=_globals(density, open_, valid, wire, situation),
     )
-
-
-def without_pulls(situation: Situation) -> Situation:
-    """The situation with zeros for all that comes of the springs."""
-    zeros = {name: jnp.zeros_like(getattr(situation, name)) for name in ("target", "stiffness", "energy")}
-    return situation._replace(**zeros)
 
 
 def _centres(length: int, used: jax.Array) -> tuple[jax.Array, jax.Array]:

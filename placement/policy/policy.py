@@ -20,7 +20,7 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.policy.decoder import Context, GridDecoder
 from placement.policy.encoder import GraphEncoder
-from placement.policy.graph_inputs import AT_REST, IN_ORDER, NODE_FEATURES, PULLS, GraphInputs
+from placement.policy.graph_inputs import NODE_FEATURES, PULLS, GraphInputs
 from placement.policy.grid_features import Situation, channels, grid_features, guides
 from placement.policy.precision import product_dtype
 from placement.policy.spring_energy import spring_energy
@@ -33,7 +33,7 @@ _RANK_WAVES = 6
 
 Embeddings: TypeAlias = jax.Array
 """What the network made of each design for one set of parameters: float32 [G, T, H], the context of the step that
-places each macro; H is 0 in a network that makes everything anew at every step."""
+places each macro."""
 
 
 class Policy(nnx.Module):
@@ -51,21 +51,14 @@ class Policy(nnx.Module):
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
         self.guide = nnx.Linear(_CONTEXT_HIDDEN, led, kernel_init=tiny, bias_init=guide_bias(config), rngs=rngs)
         self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
-        self.decoder = GridDecoder(
-            channels(config), width, SUMMARY, dtype=product_dtype(config), floor=config.floor, rngs=rngs
-        )
+        self.decoder = GridDecoder(channels(config), width, SUMMARY, dtype=product_dtype(config), rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> Embeddings:
         """Contexts of all designs (arrays of `inputs` as JAX arrays with the leading G axis)."""
-        if not self.config.pulls:
-            inputs = _without_springs(inputs)
-        if not self.config.rank:
-            inputs = inputs._replace(nodes=inputs.nodes.at[:, :, IN_ORDER].set(0))
-        node_mask, edge_mask = padding_masks(self.config, inputs)
-        nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, edge_mask)
+        nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, inputs.edge_mask)
         if not self.config.graph:
             nodes = jnp.zeros_like(nodes)
-        share = node_mask / node_mask.sum(axis=1, keepdims=True)
+        share = inputs.node_mask / inputs.node_mask.sum(axis=1, keepdims=True)
         graph = jnp.einsum("gn,gnd->gd", share, nodes)
         macros = jnp.take_along_axis(nodes, inputs.order[:, :, None], axis=1)
         neighbours = jnp.einsum("gst,gtd->gsd", inputs.pull[:, 0], macros)
@@ -74,7 +67,7 @@ class Policy(nnx.Module):
                 macros,
                 neighbours,
                 jnp.broadcast_to(graph[:, None], macros.shape),
-                _rank_features(inputs) * self.config.rank,
+                _rank_features(inputs),
                 jnp.log1p(inputs.stiffness).transpose(0, 2, 1),
                 4 * inputs.size,
                 jnp.broadcast_to(inputs.aspect[:, None] - 1, inputs.size.shape),
@@ -102,19 +95,6 @@ class Policy(nnx.Module):
         if not self.config.location:
             location = jnp.zeros_like(location)
         return Context(scale, shift, location.reshape(-1, frequencies, frequencies), guide, summary)
-
-
-def padding_masks(config: PolicyConfig, inputs: GraphInputs) -> tuple[jax.Array, jax.Array]:
-    """Which nodes and edges count: float32 [G, N] and [G, E]; all of them, padding too, without `mask_padding`."""
-    if config.mask_padding:
-        return inputs.node_mask, inputs.edge_mask
-    return jnp.ones_like(inputs.node_mask), jnp.ones_like(inputs.edge_mask)
-
-
-def _without_springs(inputs: GraphInputs) -> GraphInputs:
-    """The constants with zeros for all that comes of the springs."""
-    zeros = {name: jnp.zeros_like(getattr(inputs, name)) for name in ("pull", "pull_fixed", "stiffness")}
-    return inputs._replace(nodes=inputs.nodes.at[:, :, AT_REST].set(0), **zeros)
 
 
 def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
@@ -154,5 +134,5 @@ def _rank_features(inputs: GraphInputs) -> jax.Array:
 def guide_bias(config: PolicyConfig) -> nnx.Initializer:
     """The prior: the untrained policy's weight of each guide."""
     return nnx.initializers.constant(
-        jnp.asarray([getattr(config, f"{name}_bias") for name in guides(config)], jnp.float32)
+        jnp.asarray([getattr(config, f"{name}_bias", 0.0) for name in guides(config)], jnp.float32)
     )

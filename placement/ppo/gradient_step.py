@@ -115,15 +115,6 @@ def gradient_step(
     return result, StepMetrics(terms, norm, skipped.astype(jnp.float32))
 
 
-def normalised_over(data: IterationData, minibatch: Minibatch) -> IterationData:
-    """The advantages shifted and scaled so that the minibatch's have mean 0 and deviation 1."""
-    advantages, weights = data.samples.advantages[minibatch.indices], minibatch.weights
-    mean = jnp.sum(advantages * weights) / jnp.sum(weights)
-    deviation = jnp.sqrt(jnp.sum(weights * (advantages - mean) ** 2) / jnp.sum(weights))
-    scaled = (data.samples.advantages - mean) / jnp.maximum(deviation, 1e-6)
-    return data._replace(samples=data.samples._replace(advantages=scaled))
-
-
 def minibatch_gradient(
     network: Network,
     params: Params,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +16,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
-from placement.engine.observation import MAPS, Observation
+from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode, stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.graph_inputs import GraphInputs
@@ -25,7 +26,6 @@ from placement.policy.spring_energy import episode_energies
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.critic import CriticState, no_episodes, regressed
-from placement.ppo.elites import Elites, drawn_elites, no_elites, updated_elites
 from placement.ppo.gradient_step import (
     IterationData,
     Minibatch,
@@ -34,7 +34,6 @@ from placement.ppo.gradient_step import (
     Trained,
     gradient_step,
     make_optimiser,
-    normalised_over,
 )
 from placement.ppo.history import FEATURES, history_features
 from placement.ppo.hosts import Hosts
@@ -42,8 +41,7 @@ from placement.ppo.loss import Coefficients, Samples
 from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
 from placement.ppo.minibatches import all_minibatches, split_minibatches
 from placement.ppo.proximal import with_proximal
-from placement.ppo.targets import Targets, counted_lengths, targets, wire_shares
-from placement.ppo.trajectory import Episode, stack_episodes
+from placement.ppo.targets import Targets, targets, wire_shares
 
 
 class LearnerState(NamedTuple):
@@ -54,7 +52,6 @@ class LearnerState(NamedTuple):
         version: int32 [], iterations learned.
         key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
         reward_statistics: of each design.
-        elites: the best episodes so far; empty unless they are imitated.
         critic: what the baseline is regressed from. Where there is another baseline it has one feature, unused: Orbax
             keeps no empty arrays.
     """
@@ -63,7 +60,6 @@ class LearnerState(NamedTuple):
     version: np.ndarray
     key: np.ndarray
     reward_statistics: RewardStatistics
-    elites: Elites
     critic: CriticState
 
 
@@ -119,14 +115,12 @@ class Learner:
         check_divisible(ppo_config.minibatch_size, self._mesh)
         self._hosts = hosts or Hosts()
         self._designs = tuple(designs)
-        self._wirelength_weight = env_config.cost.wirelength
         self._renderer = EpisodeRenderer(self._designs)
         self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
         self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
         self._optimiser = make_optimiser()
         self._buffer: Observation | None = None
-        self._elite_buffer: Observation | None = None
         self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
         self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
@@ -141,7 +135,6 @@ class Learner:
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=advantage.initial_statistics(len(self._designs)),
-            elites=no_elites(len(self._designs), ppo_config.elites, self._steps),
             critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 1),
         )
 
@@ -222,9 +215,8 @@ class Learner:
         critic = self.state.critic
         if self._config.baseline == "history":
             batch, critic = self._with_baseline(prepared, statistics)
-        goals = targets(self._config, statistics, batch, self._potential_steps(prepared))
+        goals = targets(self._config, statistics, batch)
         data = self._data(prepared, goals)
-        elites = updated_elites(self.state.elites, batch) if self._config.self_imitation > 0 else self.state.elites
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(self._config.iterations - 1, 1), elapsed), 1.0)
         learning_rate = self._config.learning_rate * _linear_decay(self._config.final_learning_rate_fraction, progress)
@@ -234,29 +226,19 @@ class Learner:
         )
         rates = Rates(np.float32(learning_rate), np.float32(self._config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
-        inside = self._inside(goals.lengths)
+        inside = self._inside(batch.length)
         drawn = math.ceil(self._config.sample_fraction * len(inside))
         orders = [seeds.permutation(inside)[:drawn] for _ in range(self._config.epochs)]
         data = self._with_proximal(trained, data, batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
-            before = len(metrics)
             for minibatch in self._minibatches(order, len(batch.length)):
                 trained, step_metrics = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
                 metrics.append(step_metrics)
-            if self._config.target_kl > 0:
-                divergence = np.mean([float(one.terms.approx_kl) for one in metrics[before:]])
-                if divergence > self._config.target_kl:
-                    break
-        if self._config.self_imitation > 0:
-            trained, imitated = self._imitate(trained, elites, statistics, seeds, (coefficients, rates))
-        else:
-            imitated = []
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
-        averages["skipped_steps"] += float(sum(one.skipped for one in jax.device_get(imitated)))
         version = self.state.version + np.int32(1)
-        self.state = LearnerState(trained, version, self.state.key, statistics, elites, critic)
+        self.state = LearnerState(trained, version, self.state.key, statistics, critic)
         return averages | {
             "explained_variance": goals.explained_variance,
             "learning_rate": learning_rate,
@@ -275,57 +257,6 @@ class Learner:
                     f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"
                 )
 
-    def teach(self, episodes: list[Episode]) -> None:
-        """Adds whole episodes from elsewhere, of better placements, to those that are imitated; raises as `prepare`."""
-        self._check(episodes)
-        self.state = self.state._replace(elites=updated_elites(self.state.elites, stack_episodes(episodes)))
-
-    def imitate(
-        self,
-        episodes: list[Episode],
-        *,
-        passes: int,
-        learning_rate: float,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> float:
-        """Makes the actions of whole episodes likely (behavioural cloning), before any episode is learned from.
-
-        Args:
-            episodes: at least one; every action counts the same.
-            passes: over all of them. Adam begins anew afterwards.
-            learning_rate: in the first pass; it decays linearly to a tenth.
-            stopped: is asked before each pass.
-
-        Returns:
-            The mean of -log p over the actions in the last pass, in nats; NaN without a pass.
-
-        Raises:
-            ValueError, IllegalAction: as `prepare`.
-        """
-        self._check(episodes)
-        buffer = self.buffer(len(episodes))
-        self.render(episodes, buffer)
-        prepared = self.load(episodes, buffer)
-        zeros = np.zeros(prepared.batch.values.shape, np.float32)
-        lengths = prepared.batch.length
-        data = self._data(prepared, Targets(zeros, zeros, lengths, 0.0), np.ones(len(episodes), np.float32))
-        coefficients = Coefficients(*(np.float32(0.0) for _ in Coefficients._fields))
-        generator = np.random.default_rng([*map(int, self.state.key), len(episodes)])
-        trained, loss = put(self.state.trained, replicated(self._mesh)), math.nan
-        for index in range(passes):
-            if stopped():
-                break
-            rate = learning_rate * _linear_decay(0.1, index / max(passes - 1, 1))
-            rates = Rates(np.float32(rate), np.float32(self._config.max_gradient_norm))
-            metrics = []
-            for minibatch in self._minibatches(generator.permutation(self._inside(lengths)), len(episodes)):
-                trained, step = self._step(trained, self._inputs, data, minibatch, coefficients, rates)
-                metrics.append(step)
-            loss = float(np.mean([one.terms.loss for one in jax.device_get(metrics)]))
-        fresh = put(self._optimiser.init(trained.params), replicated(self._mesh))
-        self.state = self.state._replace(trained=trained._replace(opt_state=fresh))
-        return loss
-
     def _inside(self, lengths: np.ndarray) -> np.ndarray:
         """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
         return np.flatnonzero((np.arange(self._steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
@@ -338,38 +269,20 @@ class Learner:
         energy = self._energies(self._inputs, prepared.observation, lengths)
         features = np.asarray(self._history(*given, energy, np.maximum(batch.actions, 0), lengths))
         rewards = advantage.normalised_rewards(statistics, batch.design, batch.reward)
-        counted = counted_lengths(self._config, batch)
         macros = np.asarray(self._network.inputs.macros)
         ratio = statistics.deviation / self.state.reward_statistics.deviation
         values, critic = regressed(
-            self.state.critic, features, rewards, batch.design, counted, macros=macros, ratio=ratio
+            self.state.critic, features, rewards, batch.design, batch.length, macros=macros, ratio=ratio
         )
-        if self._config.reward_normalisation == "none":
-            mean, deviation = (array[batch.design][:, None] for array in statistics[:2])
-            values = np.where(np.arange(self._steps)[None] < counted[:, None], mean + deviation * values, 0)
         return batch._replace(values=values.astype(np.float32)), critic
 
-    def _potential_steps(self, prepared: Prepared) -> np.ndarray | None:
-        """float32 [B, T], the weighted wirelength cost that each step added; None without shaping."""
-        if self._config.shaping == 0:
-            return None
-        batch = prepared.batch
-        actions = np.maximum(batch.actions, 0).reshape(-1)
-        maps = cast(jax.Array, prepared.observation.maps).addressable_data(0)  # every device has all of them
-        wire = maps[:, MAPS.index("wire_mask")].reshape(len(actions), -1)
-        added = np.asarray(jnp.take_along_axis(wire, actions[:, None], axis=1)).reshape(batch.actions.shape)
-        return self._wirelength_weight * added.astype(np.float32) * self._wire_shares[batch.design]
-
-    def _data(self, prepared: Prepared, goals: Targets, imitation: np.ndarray | None = None) -> IterationData:
-        """The samples that minibatches are drawn from, on every device; `imitation` is float32 [B]."""
+    def _data(self, prepared: Prepared, goals: Targets) -> IterationData:
+        """The samples that minibatches are drawn from, on every device."""
         batch = prepared.batch
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         weights = np.zeros_like(goals.advantages)
-        imitated = weights if imitation is None else np.broadcast_to(imitation[:, None], weights.shape).copy()
         drawn_now = np.ones_like(weights)
-        samples = Samples(
-            actions, batch.log_probabilities, drawn_now, goals.advantages, goals.returns, imitated, weights
-        )
+        samples = Samples(actions, batch.log_probabilities, drawn_now, goals.advantages, goals.returns, weights)
         flat = jax.tree.map(_joined, Samples(*samples))
         lengths = put(batch.length, replicated(self._mesh))
         energy = self._energies(self._inputs, prepared.observation, lengths)
@@ -383,33 +296,6 @@ class Learner:
         ):
             data = self._proximal(trained.params, self._inputs, data, minibatch)
         return data
-
-    def _imitate(
-        self,
-        trained: Trained,
-        elites: Elites,
-        statistics: RewardStatistics,
-        seeds: np.random.Generator,
-        scalars: tuple[Coefficients, Rates],
-    ) -> tuple[Trained, list[StepMetrics]]:
-        """One pass over some of the best episodes so far."""
-        episodes, better = drawn_elites(elites, statistics, self._config.imitated_episodes, seeds)
-        strengths = (self._config.self_imitation * better).astype(np.float32)
-        metrics: list[StepMetrics] = []
-        if not strengths.any():
-            return trained, metrics
-        if self._elite_buffer is None:
-            self._elite_buffer = self.buffer(self._config.imitated_episodes)
-        self.render(episodes, self._elite_buffer)
-        prepared = self.load(episodes, self._elite_buffer)
-        zeros = np.zeros(prepared.batch.values.shape, np.float32)
-        lengths = np.where(strengths > 0, prepared.batch.length, 0)
-        data = self._data(prepared, Targets(zeros, zeros, lengths, 0.0), strengths)
-        order = seeds.permutation(self._inside(lengths))
-        for minibatch in self._minibatches(order, len(episodes)):
-            trained, step_metrics = self._step(trained, self._inputs, data, minibatch, *scalars)
-            metrics.append(step_metrics)
-        return jax.block_until_ready(trained), metrics
 
     def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
         """The samples `order` (int32 [samples]) of so many episodes, split."""
@@ -426,8 +312,6 @@ class Learner:
         rates: Rates,
     ) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        if self._config.advantage_normalisation == "minibatch":
-            data = normalised_over(data, minibatch)
         step = functools.partial(gradient_step, self._network, self._optimiser)
         return step(trained, inputs, data, minibatch, coefficients, rates)
 

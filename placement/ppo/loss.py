@@ -36,8 +36,6 @@ class Samples(NamedTuple):
         off_policy: float32 [B], that policy's probability over that of the policy which drew the action, at most 1.
         advantages: float32 [B].
         returns: float32 [B], the value head's targets.
-        imitation: float32 [B], how strongly the action is to be imitated; above 0, the sample is nobody's own
-            experience, and nothing else is learned from it.
         weights: float32 [B], 1, or 0 for padding.
     """
 
@@ -46,7 +44,6 @@ class Samples(NamedTuple):
     off_policy: Array
     advantages: Array
     returns: Array
-    imitation: Array
     weights: Array
 
 
@@ -101,6 +98,5 @@ def ppo_terms(logits: jax.Array, values: jax.Array, samples: Samples, coefficien
     entropy = categorical_entropy(log_probabilities)
     clipped = (jnp.abs(jnp.expm1(log_ratio)) > coefficients.clip).astype(jnp.float32)
     loss = policy + coefficients.value * value - coefficients.entropy * entropy
-    loss = jnp.where(samples.imitation > 0, -samples.imitation * chosen, loss)
     parts = (loss, policy, value, entropy, approximate_kl(log_ratio), clipped)
     return Terms(*(jnp.sum(part * samples.weights) for part in parts))

@@ -9,21 +9,19 @@ from collections.abc import Sequence
 
 from placement.config import TrainConfig
 from placement.engine.pool import make_pool
-from placement.judge.reward import make_reward, require_judge
 from placement.modelcache.store import MemoryStore
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
 from placement.ppo.mesh import make_mesh
-from placement.replay.factory import make_replay
+from placement.replay.in_process import make_replay
 from placement.training import run_record
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
 from placement.training.designs import load_designs, steps
 from placement.training.episode_schedule import EpisodeSchedule
 from placement.training.evaluator import Evaluator
-from placement.training.expert import Expert
 from placement.training.inference import CentralInference, Inference, LocalInference
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.progress import TrainingProgress, make_progress
@@ -31,7 +29,6 @@ from placement.training.run import complete, restore
 from placement.training.run_folder import working_folder
 from placement.training.run_result import RunResult
 from placement.training.saving import Saver
-from placement.training.teacher import make_teacher
 from placement.training.trained_run import Parameters, initial_parameters
 from placement.utils.compilation import keep_compilations
 from placement.utils.disk import checked_room
@@ -49,14 +46,13 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
 
     Raises:
         DesignError: a design cannot be used.
-        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` or `judge` cannot be
+        ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` cannot be
             used.
         CheckpointError: the run's checkpoints cannot be used.
         DiskFull: there is no room in the run folder.
         Diverged: the network came to values that are not finite; the newest checkpoint is the last good one.
         WorkerFailed: an actor failed; a checkpoint of the last good state is saved.
     """
-    require_judge(config.judge)
     designs, folder = load_designs(config), working_folder(config.run_dir)
     initial = initial_parameters(config)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
@@ -84,7 +80,7 @@ def _train(
     folder, seed = working_folder(config.run_dir), role_seed(config.seed, SeedRole.LEARNER)
     # The learner, as the newest checkpoint left it.
     agent, best = Agent(config.policy, designs), BestTracker(designs, config.env.cost.weights())
-    learner = Learner(config.policy, config.played_ppo(), config.env, designs, seed=seed, mesh=make_mesh())
+    learner = Learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh())
     counters = restore(saver, learner, best, folder=folder, initial=initial, progress=progress)
     # What lies between it and the actors: parameters go one way, episodes the other.
     supervisor, store = Supervisor(), MemoryStore()
@@ -104,12 +100,9 @@ def _train(
         interruption=interruption,
         progress=progress,
         saver=saver,
-        expert=Expert(designs, config.env, config.expert, seed=seed) if config.expert.every else None,
-        teacher=make_teacher(config, designs),
     )
     loop = LearnerLoop(config, parts, folder, counters)
     interruption.at_once = loop.save
-    loop.teach()
     store.publish(counters.iteration, loop.state.parameters)
     # The actors.
     if not loop.done():
@@ -146,5 +139,4 @@ def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext
         designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads, compact_maps=compact
     )
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
-    reward = make_reward(config.judge, pool.designs)
-    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts, reward=reward)
+    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts)

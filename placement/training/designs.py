@@ -7,22 +7,18 @@ from collections.abc import Sequence
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
-from placement.netlist.load import find, load
-from placement.netlist.user_placement import require_imported_flat
-from placement.policy.order import as_played
+from placement.netlist.load import load
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their placing order and grid of actions, their macros turned as they may be.
+    """The run's designs with their grid of actions, their macros turned as they may be.
 
     Raises:
-        DesignError: one cannot be read, its constraints cannot be met, or it has no flat netlist and needs one.
+        DesignError: one cannot be read, or its constraints cannot be met.
         ConfigError: two have one name.
     """
-    designs = [as_played(ready(load(name)), config.env) for name in config.design]
-    if config.expert.mixed_size:
-        for name in config.design:
-            require_imported_flat(find(name).parent)
+    env = config.env
+    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     return designs

@@ -11,20 +11,18 @@ from pathlib import Path
 import jax
 
 from placement.config import TrainConfig
-from placement.modelcache.base import ParameterPublisher
+from placement.episode import Episode
+from placement.modelcache.store import ParameterPublisher
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
 from placement.training.divergence import Diverged, SkippedSteps
 from placement.training.evaluator import Evaluator
-from placement.training.expert import Expert
 from placement.training.input_pipeline import Batch, InputPipeline
 from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
-from placement.training.teacher import Teacher
 from placement.utils.disk import checked_room
 from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.supervisor import Supervisor
@@ -46,8 +44,6 @@ class LearnerParts:
         progress: is shown what happens.
         saver: of checkpoints.
         measures: more numbers for each iteration's row.
-        expert: improves the best episodes, to be imitated; None: nobody does.
-        teacher: gives a new run placements to imitate; None: nobody does.
         received: is shown each iteration's episodes, before they are learned from.
         hosts: the learner hosts that this is one of.
     """
@@ -64,8 +60,6 @@ class LearnerParts:
     progress: ProgressSink
     saver: Saver
     measures: Callable[[], Mapping[str, float]] = dict
-    expert: Expert | None = None
-    teacher: Teacher | None = None
     received: Callable[[Sequence[Episode]], None] = lambda episodes: None
     hosts: Hosts = dataclasses.field(default_factory=Hosts)
 
@@ -87,26 +81,6 @@ class LearnerLoop:
         self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
         self.last: dict[str, float] = {}
         self._lost = 0  # iterations in a row that brought dead ends alone
-
-    def teach(self) -> None:
-        """Has the teacher, if there is one, teach a run that has not begun: before the parameters are published.
-
-        Where somebody asks to stop meanwhile it returns at once, and the next start begins here again.
-        """
-        parts = self.parts
-        if parts.teacher is None or self.state.counters.iteration:
-            return
-        stopped = parts.interruption.requested.is_set
-        try:
-            lessons = parts.teacher.lessons(stopped=stopped, note=parts.progress.note)
-        except KeyboardInterrupt:
-            return
-        if not lessons:
-            return
-        expert = self._config.expert
-        loss = parts.learner.imitate(lessons, passes=expert.passes, learning_rate=expert.learning_rate, stopped=stopped)
-        parts.progress.note(f"{len(lessons)} placements imitated: -log p is {loss:.2f} in the mean of their actions")
-        self.state = self._good = self._capture(self.state.counters)
 
     def done(self) -> bool:
         """Whether the iterations are done or the time is up."""
@@ -172,7 +146,6 @@ class LearnerLoop:
             parts.received(episodes)
             elapsed = parts.hosts.first(self._elapsed())
             learned = parts.learner.learn(prepared, iteration=before.iteration, elapsed=elapsed)
-            learned |= self._taught(before.iteration + 1)
         learned_at = time.monotonic()
         steps = sum(int(episode.length) for episode in episodes)
         counters = Counters(
@@ -191,19 +164,9 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(parts.replay, "refused", 0) + pipeline.refused),
+            "refused_episodes": float(getattr(parts.replay, "rejected", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
-
-    def _taught(self, iteration: int) -> dict[str, float]:
-        """Has the expert improve the best episodes, where it is time; says how many it could."""
-        expert, learner = self.parts.expert, self.parts.learner
-        if expert is None:
-            return {}
-        lessons = expert.lessons(learner.state.elites, iteration) if expert.due(iteration) else []
-        if lessons:
-            learner.teach(lessons)
-        return {"lessons": float(len(lessons))}
 
     def _take(self, new: TrainingState, learned: Mapping[str, float]) -> None:
         """Makes `new` the state, unless training has broken down; raises Diverged then, the state being a good one."""

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.annealing.legaliser import legalise
 from placement.cli.main import main
 from placement.engine.costs import legality, violations
-from placement.engine.pool import make_pool
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
@@ -23,7 +21,6 @@ from placement.netlist.formats.plc import read_placement
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
-from placement.training.expert import onto_grid
 from tests.support.constrained_designs import constrained
 
 
@@ -85,7 +82,7 @@ def test_training_and_what_comes_after(
     values = last_json(capsys)
     broken = {key: count for key, count in values.items() if key.endswith("_violations")}
     assert len(broken) == 6 and not any(broken.values()) and values["overlaps"] == values["outside"] == 0
-    assert main(["sample", "checkpoint=run", f"design={folder}", "beam=2", "samples=2", "out=sampled"]) == 0
+    assert main(["sample", "checkpoint=run", f"design={folder}", "samples=2", "out=sampled"]) == 0
     assert clean(folder, tmp_path / "sampled" / "placement.plc")
 
 
@@ -162,15 +159,6 @@ def test_a_partial_placement_is_that_of_the_finished_one(folder: Path) -> None:
         np.testing.assert_allclose(before.y[nodes], env.placement.y[nodes], atol=1e-9)
     if "costs" in info:
         assert legality(design, env.placement) == (0, 0) and not any(violations(design, env.placement))
-
-
-def test_a_search_result_becomes_a_legal_episode(folder: Path) -> None:
-    from placement.netlist.feasibility import ready
-
-    design = ready(load(folder))
-    pool = make_pool(design, 1)
-    episode = onto_grid(pool, legalise(design, design.initial))
-    assert episode is None or not any(violations(design, pool.placement(0)))
 
 
 def test_a_wrong_file_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

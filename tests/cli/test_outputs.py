@@ -92,7 +92,6 @@ FOLDERS = (
     ("legalise", "design=toy6"),
     ("compare", "design=toy6", "time=600"),
     ("sample", "design=toy6", "checkpoint=base"),
-    ("judge", "data"),
     ("import", "--lef", "missing.lef", "--def", "missing.def"),
     *MAKERS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from omegaconf import OmegaConf
 from rich.console import Console
@@ -53,7 +54,8 @@ def test_a_job_runs_where_the_sweep_was_started(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(sweep.HydraConfig, "get", staticmethod(lambda: OmegaConf.create(hydra)))
     monkeypatch.chdir(elsewhere)
-    assert sweep.run_job(TrainConfig(design=["toy6"], run_dir="runs/one"), ["job.py"]) == 0.7
+    monkeypatch.setattr(sweep, "PROGRAM", (sys.executable, "job.py"))
+    assert sweep.run_job(TrainConfig(design=["toy6"], run_dir="runs/one")) == 0.7
     row = json.loads((home / "runs" / "sweeps" / "job-3.json").read_text())
     assert row["run_dir"] == "runs/one" and row["code"] == 0
     assert not list(elsewhere.iterdir())

@@ -102,22 +102,27 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ppo.clip=0",), "train.py: ppo.clip=0.0: must be above 0"),
-        (("ppo.epoch=1",), "train.py: Could not override 'ppo.epoch'. Did you mean 'ppo.epochs'? (train.py --help"),
-        (("off_grid=true",), "train.py: Could not override 'off_grid'. Did you mean 'env.off_grid'?"),
-        (("env.overlap=1",), "train.py: env.overlap=1.0: must be 0 unless env.off_grid=true"),
-        (("env.cost.name=foo",), "train.py: env.cost.name='foo': must be proxy or chip"),
-        (("env.soft_placer=foo",), "train.py: env.soft_placer='foo': must be one of force_directed, analytic"),
-        (("design=nowhere",), "train.py: no design 'nowhere'"),
-        (("replay=disk",), "train.py: replay='disk': must be auto, memory or reverb"),
-        (("policy=foo",), "train.py: policy='foo': must be edge_gnn or edge_gnn_stepwise"),
-        (("ppo=foo",), "train.py: ppo='foo': must be default"),
+        (("ppo.clip=0",), "train: ppo.clip=0.0: must be above 0"),
+        (
+            ("ppo.epoch=1",),
+            "train: Could not override 'ppo.epoch'. Did you mean 'ppo.epochs'? (macro-placement train --h",
+        ),
+        (("off_grid=true",), "train: Could not override 'off_grid'. Did you mean 'env.off_grid'?"),
+        (("env.cost.name=foo",), "train: env.cost.name='foo': must be proxy or chip"),
+        (
+            ("env.soft_placer=foo",),
+            "train: env.soft_placer='foo': must be one of force_directed, analytic",
+        ),
+        (("design=nowhere",), "train: no design 'nowhere'"),
+        (("replay=disk",), "train: replay='disk': must be auto, memory or reverb"),
+        (("policy=foo",), "train: policy='foo': must be edge_gnn"),
+        (("ppo=foo",), "train: ppo='foo': must be default"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
     result = train(*arguments, folder=tmp_path)
     assert result.returncode == 2
-    assert result.stderr.startswith(message) and result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith(f"macro-placement {message}") and result.stderr.count("\n") == 1, result.stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -142,7 +147,7 @@ def test_training_that_breaks_down_is_told_without_a_traceback(tmp_path):
     result = train("--config-name", "test", *absurd, folder=tmp_path)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1, result.stderr
-    assert "train.py: training has broken down: iteration 1 made the network's outputs not finite" in result.stderr
+    assert "train: training has broken down: iteration 1 made the network's outputs not finite" in result.stderr
     assert "run/checkpoints/0" in result.stderr and "lower ppo.learning_rate (it was 1e+30)" in result.stderr
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["0"]
     again = train("--config-name", "test", "run_dir=run", "replay.name=memory", folder=tmp_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.engine.rendering import EpisodeRenderer
@@ -17,7 +17,6 @@ from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
 from placement.policy.graph_inputs import graph_inputs
-from placement.policy.order import as_played
 from tests.support.designs import random_design
 
 SCALE = 3
@@ -47,7 +46,7 @@ def test_an_episode_is_that_of_a_finer_canvas_at_the_cost_of_the_own(seed: int) 
         ended = bool(terminated[0])
     assert not info["dead_end"][0]
     np.testing.assert_array_equal(scaled.placement(0).x[design.netlist.hard], finer.placement(0).x[design.netlist.hard])
-    assert tuple(info["costs"][0]) == pytest.approx(proxy_cost(design, scaled.placement(0)), rel=1e-12)
+    assert tuple(info["costs"][0]) == pytest.approx(compute_costs(design, scaled.placement(0)), rel=1e-12)
     assert info["rows"][0] == SCALE * design.canvas.rows
     renderer = EpisodeRenderer(scaled.designs)
     played = renderer.render([0], [actions], [len(actions)])
@@ -70,7 +69,7 @@ def test_what_is_not_placed_yet_is_shown_where_the_engine_puts_it() -> None:
 
 
 def test_state_and_policy_count_the_finer_grid() -> None:
-    design = as_played(random_design(2), EnvConfig(action_scale=SCALE))
+    design = random_design(2).with_actions(SCALE)
     cells = (SCALE * design.canvas.rows, SCALE * design.canvas.columns)
     assert PlacementState(design).mask().shape == cells
     assert tuple(graph_inputs(design).grid) == cells
@@ -106,5 +105,5 @@ def test_each_design_may_have_the_scale_that_its_macros_need(cells_across: float
         design, netlist=dataclasses.replace(netlist, width=width, height=height), constraints=constraints
     )
     assert made.with_actions(0).action_scale == scale
-    assert as_played(made, EnvConfig(action_scale=0)).action_canvas.columns == scale * canvas.columns
+    assert made.with_actions(0).action_canvas.columns == scale * canvas.columns
     assert make_pool(made, 1, config=EnvConfig(action_scale=0)).spec.columns == scale * canvas.columns

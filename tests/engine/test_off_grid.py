@@ -18,8 +18,6 @@ from placement.engine.state import PlacementState
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Rectangle
-from placement.policy.order import as_played
-from placement.training.expert import onto_grid
 from tests.engine.test_constraints_state import so_far
 from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import randomly_constrained
@@ -202,12 +200,10 @@ def test_pool_episodes_are_legal_rendered_alike_and_restored(seed: int) -> None:
     canvas = dataclasses.replace(square_canvas(7, 6), width=83.0)
     pool = make_pool(random_design(seed, canvas=canvas), 1, config=config, seed=seed)
     design = pool.designs[0]
-    assert design.off_grid and as_played(random_design(seed, canvas=canvas), config).off_grid
-    placement, actions = assert_legal_and_rendered_alike(pool)
+    assert design.off_grid
+    placement, _ = assert_legal_and_rendered_alike(pool)
     other = make_pool(random_design(seed, canvas=canvas), 1, config=config)
     other.restore(0, pool.snapshot(0))
     np.testing.assert_array_equal(other.placement(0).x, placement.x)
     with pytest.raises(ValueError, match="snapshot"):
         make_pool(random_design(seed, canvas=canvas), 1, config=EnvConfig(action_scale=2)).restore(0, pool.snapshot(0))
-    again = onto_grid(other, placement)
-    assert again is not None and again.length == len(actions)

@@ -56,13 +56,9 @@ def test_a_stopped_search_goes_on_to_the_same_end(
     quiet = Console(quiet=True)
     with monkeypatch.context() as patched:
         patched.setattr(candidates._Record, "add", add_and_stop)
-        first = find_best(
-            design, lambda seed, is_mixed_size: [], config, folder=tmp_path, stopped=stopped, console=quiet
-        )
+        first = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=stopped, console=quiet)
     assert [one.number for one in first] == [0]
-    both = find_best(
-        design, lambda seed, is_mixed_size: [], config, folder=tmp_path, stopped=threading.Event(), console=quiet
-    )
+    both = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     whole = json.loads((searched / "candidates.json").read_text())["candidates"]
     assert {one.number: one.flat_wirelength for one in both} == {one["number"]: one["flat_wirelength"] for one in whole}
     other = dataclasses.replace(config, seed=1)
@@ -102,7 +98,7 @@ def test_mixed_size_is_a_placer(made: Path, tmp_path: Path) -> None:
 def test_cells_that_did_not_spread_lose_to_any_that_did() -> None:
     design = load("toy6")
     short, long = (
-        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, 0.0, None, design.initial)
+        Candidate(number, "start", 0.1, 1.0, 10, wirelength, spread, 0.0, design.initial)
         for number, wirelength, spread in ((0, 90.0, False), (1, 100.0, True))
     )
     assert ranked((short, long)) == [long, short]

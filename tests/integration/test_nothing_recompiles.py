@@ -12,11 +12,8 @@ from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
 from placement.runtimes import local
 
-POLICIES = [
-    # What tests/training/test_initial_policy.py compiles, too.
-    PolicyConfig(node_width=8, rounds=1, grid_width=8),
-    PolicyConfig(name="edge_gnn_stepwise", node_width=4, rounds=1),
-]
+POLICY = PolicyConfig(node_width=8, rounds=1, grid_width=8)
+"""What tests/training/test_initial_policy.py compiles, too."""
 
 
 class Traces:
@@ -50,20 +47,13 @@ class Traces:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "designs"),
-    [(POLICIES[0], ("toy6", "planted20")), (POLICIES[1], ("toy6",))],
-    ids=["edge_gnn", "stepwise"],
-)
-def test_traces_stop_growing_after_the_first_iteration(
-    policy: PolicyConfig, designs: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traces_stop_growing_after_the_first_iteration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = Traces(monkeypatch)
     config = TrainConfig(
-        design=designs,
+        design=("toy6", "planted20"),
         run_dir=str(tmp_path / "run"),
         env=EnvConfig(soft_placer="none"),
-        policy=policy,
+        policy=POLICY,
         ppo=PPOConfig(iterations=3, episodes_per_iteration=8, epochs=1, minibatch_size=16),
         replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=4, max_staleness=0, evaluate_every=1, checkpoint_every=100),

@@ -59,25 +59,3 @@ TEST(state_refuses_what_cannot_be_played) {
   CHECK_THROWS(EpisodePlan(toy_design(1, 1)), UnplayableDesign);
 }
 
-TEST(state_moves_overlapping_macros_apart_once_all_are_placed) {
-  auto design = std::make_shared<placement::Design>(*toy_design());
-  design->off_grid = true;
-  design->overlap = 1.0;
-  PlacementState state(std::make_shared<const EpisodePlan>(design));
-  const int cells[4][2] = {{2, 3}, {2, 4}, {3, 4}, {3, 3}};  // row, column; the first two share 10 × 10 µm
-  for (const auto& [row, column] : cells) {
-    int obstacle = -1;
-    CHECK(state.judge(row, column, &obstacle) == Verdict::legal);
-    state.place(row, column);
-  }
-  CHECK(state.is_apart());
-  const double width[4] = {20, 20, 10, 7}, height[4] = {20, 10, 10, 5};
-  for (int a = 0; a < 4; ++a) {
-    for (int b = 0; b < a; ++b) {
-      CHECK(std::abs(state.x(a) - state.x(b)) >= (width[a] + width[b]) / 2 - 1e-6 ||
-            std::abs(state.y(a) - state.y(b)) >= (height[a] + height[b]) / 2 - 1e-6);
-    }
-  }
-  state.undo();
-  CHECK(state.x(0) == 35 && state.y(0) == 25 && state.x(1) == 45 && state.y(1) == 25);  // as they were put
-}

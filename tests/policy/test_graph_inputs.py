@@ -116,3 +116,8 @@ def test_stacking_pads_to_buckets_with_zero_masks() -> None:
     assert both.edge_mask.sum() == 14
     np.testing.assert_array_equal(both.macros, [3, 3])
     np.testing.assert_array_equal(both.pull[1, :, :3, :3], one.pull)
+
+
+def test_an_order_of_other_nodes_is_rejected() -> None:
+    with pytest.raises(DesignError, match="order: must name each movable hard macro once"):
+        dataclasses.replace(four_macros(), order=(0,))

@@ -7,19 +7,17 @@ import dataclasses
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
+from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
-from placement.ppo.gradient_step import IterationData, Minibatch, normalised_over
+from placement.ppo.gradient_step import Minibatch
 from placement.ppo.learner import Learner, LearnerState
-from placement.ppo.loss import Samples
 from placement.ppo.mesh import make_mesh
 from placement.ppo.targets import targets
-from placement.ppo.trajectory import stack_episodes
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes
 
@@ -199,33 +197,6 @@ def test_rates_decay_linearly(learner: Learner, initial: LearnerState, designs: 
     np.testing.assert_allclose(rates, [PPO.learning_rate, PPO.learning_rate * 0.1, PPO.learning_rate * 0.1])
 
 
-def test_it_imitates_better_episodes_from_elsewhere(designs: list[Design], agent: Agent) -> None:
-    """Taught episodes become likelier; the same updates without them leave them as they were."""
-    config = dataclasses.replace(PPO, self_imitation=0.5, elites=1, imitated_episodes=2)
-    learner = Learner(POLICY, config, ENV, designs, seed=0)
-    start = jax.device_get(learner.state)
-    taught = played_episodes(designs, 2, 99, env=ENV)[:1]
-    taught[0] = taught[0]._replace(reward=np.array(3.0, np.float32))
-    played = played_episodes(designs, 16, 5, env=ENV, played_by=(agent, learner.parameters()))
-
-    def likelihood(lessons: list) -> float:
-        learner.state = start
-        if lessons:
-            learner.teach(lessons)
-        for _ in range(8):
-            learner.update(played, iteration=0)
-        return float(chances_of(agent, learner.parameters(), designs, taught[0], env=ENV).sum())
-
-    assert likelihood(taught) > likelihood([]) + 1
-
-
-def test_minibatch_normalisation_by_hand() -> None:
-    data = IterationData(None, Samples(*[jnp.arange(6.0)] * 3, jnp.array([1.0, 2, 3, 50, 9, 9]), *[jnp.zeros(6)] * 3))
-    minibatch = Minibatch(jnp.array([[0, 1], [2, 5]]), jnp.array([[1.0, 1], [1, 0]]))
-    scaled = normalised_over(data, minibatch).samples.advantages
-    np.testing.assert_allclose(scaled[:3], np.array([-1, 0, 1]) * np.sqrt(1.5), rtol=1e-5)
-
-
 def test_the_learning_rate_decays_with_the_time_where_that_is_ahead(
     learner: Learner, initial: LearnerState, designs: list[Design]
 ) -> None:
@@ -256,15 +227,3 @@ def test_a_fraction_of_the_samples_is_drawn_anew_each_epoch(
     assert [len(order) for order in seen] == [int(metrics["samples"])] * PPO.epochs
     assert metrics["samples"] == math.ceil(sum(int(one.length) for one in episodes) / 2)
     assert set(seen[0]) != set(seen[1])
-
-
-def test_shaping_leaves_a_finished_episodes_sum_and_still_learns(designs: list[Design], agent: Agent) -> None:
-    config = dataclasses.replace(PPO, shaping=1.0, gae_lambda=0.9)
-    learner = Learner(POLICY, config, ENV, designs, seed=0)
-    episodes = played_episodes(designs, 16, 7, env=ENV, played_by=(agent, learner.parameters()))
-    prepared = learner.prepare(episodes)
-    steps = learner._potential_steps(prepared)
-    assert steps is not None and steps.shape == prepared.batch.actions.shape
-    assert steps.max() > 0
-    metrics = learner.learn(prepared, iteration=0)
-    assert np.isfinite(metrics["policy_loss"]) and metrics["skipped_steps"] == 0

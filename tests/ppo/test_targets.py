@@ -1,22 +1,18 @@
-"""Advantages and returns under each setting, against hand-computed numbers."""
+"""Advantages and returns of whole episodes, against hand-computed numbers."""
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-import pytest
 
-from placement.config import ConfigError, EnvConfig, PPOConfig
+from placement.config import EnvConfig, PPOConfig
 from placement.engine.observation import MAPS
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.ppo.advantage import RewardStatistics
-from placement.ppo.targets import shaped, targets, wire_shares
-from placement.ppo.trajectory import Episode, signature
+from placement.ppo.targets import targets, wire_shares
 from tests.support.designs import random_design, square_canvas
 
 STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))
-PLAIN = PPOConfig(advantage_normalisation="none")
 
 
 def _batch(rewards: list[float], dead: list[bool], *, values: float = 0.25) -> Episode:
@@ -32,46 +28,20 @@ def _batch(rewards: list[float], dead: list[bool], *, values: float = 0.25) -> E
     )
 
 
-def test_rewards_are_scaled_and_the_prediction_is_taken_off() -> None:
-    found = targets(PLAIN, STATISTICS, _batch([-0.5, -1.5], [False, False]))
+def test_rewards_are_scaled_by_their_design() -> None:
+    found = targets(PPOConfig(), STATISTICS, _batch([-0.5, -1.5], [False, False]))
     np.testing.assert_allclose(found.returns, [[1, 1, 0], [-1, -1, 0]])
-    np.testing.assert_allclose(found.advantages, [[0.75, 0.75, 0], [-1.25, -1.25, 0]])
 
 
-def test_without_baseline_and_scaling_the_advantage_is_the_reward() -> None:
-    config = dataclasses.replace(PLAIN, reward_normalisation="none", baseline="none")
-    found = targets(config, STATISTICS, _batch([-0.5, -1.5], [False, False]))
-    np.testing.assert_allclose(found.advantages, [[-0.5, -0.5, 0], [-1.5, -1.5, 0]])
-    np.testing.assert_allclose(found.returns, found.advantages)
+def test_dead_ends_are_learned_from() -> None:
+    found = targets(PPOConfig(), STATISTICS, _batch([-0.5, -4.0], [False, True]))
+    np.testing.assert_allclose(found.returns, [[1, 1, 0], [-5, -5, 0]])  # clipped to the reward limit
+    assert found.advantages[1, :2].max() < 0 < found.advantages[0, :2].min()
 
 
-def test_dead_ends_teach_unless_they_are_left_out() -> None:
-    batch = _batch([-0.5, -4.0], [False, True])
-    assert targets(PLAIN, STATISTICS, batch).lengths.tolist() == [2, 2]
-    found = targets(dataclasses.replace(PLAIN, learn_dead_ends=False), STATISTICS, batch)
-    assert found.lengths.tolist() == [2, 0]
-    assert not found.advantages[1].any()
-
-
-def test_advantages_are_normalised_over_each_design_by_default() -> None:
+def test_advantages_are_normalised_over_each_design() -> None:
     found = targets(PPOConfig(), STATISTICS, _batch([-0.5, -1.5], [False, False]))
     np.testing.assert_allclose(found.advantages, [[1, 1, 0], [-1, -1, 0]], atol=1e-6)
-
-
-def test_shaping_moves_reward_between_steps_and_keeps_its_sum() -> None:
-    rewards = np.array([[0, 0, -3.0], [0, 2.0, 0]], np.float32)
-    falls = np.array([[0.5, 0.25, 1.0], [1.0, 0.5, 9.0]], np.float32)
-    result = shaped(rewards, falls, np.array([3, 2]))
-    np.testing.assert_allclose(result, [[-0.5, -0.25, -3 - 1 + 1.75], [-1.0, 2 - 0.5 + 1.5, 0]])
-    np.testing.assert_allclose(result.sum(axis=1), rewards.sum(axis=1))
-
-
-def test_shaping_is_in_units_of_the_scaled_reward() -> None:
-    falls = np.array([[0.1, 0.1, 0.0]], np.float32)
-    config = dataclasses.replace(PLAIN, shaping=2.0, gae_lambda=0.0, baseline="none")
-    found = targets(config, STATISTICS, _batch([-0.5], [False]), falls)
-    # one step: Φ falls by 0.1 · 2 / 0.5; the end gives both falls back
-    np.testing.assert_allclose(found.advantages, [[-0.4, 1 - 0.4 + 0.8, 0]], rtol=1e-6)
 
 
 def test_wire_mask_times_shares_adds_up_to_the_wirelength_cost() -> None:
@@ -91,9 +61,3 @@ def test_wire_mask_times_shares_adds_up_to_the_wirelength_cost() -> None:
     cost = info["costs"][placed, 1]
     assert len(cost) >= 3 and np.ptp(cost) > 0.01
     np.testing.assert_allclose(added[placed] - added[placed][0], cost - cost[0], atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["advantage_normalisation", "reward_normalisation", "baseline"])
-def test_unknown_choices_are_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"ppo.{name}='mean'"):
-        PPOConfig(**{name: "mean"})

@@ -13,14 +13,12 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest import mock
 
-from placement.cli import evaluate
-from placement.cli.command import FULL_ERROR, execute
-from placement.cli.main import COMMANDS, main
+from placement.cli.command import FULL_ERROR
+from placement.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
-    "evaluate.py": lambda words: evaluate.main(words, program=str(ROOT / "evaluate.py")),
-    "train.py": lambda words: execute(COMMANDS["train"], words, [str(ROOT / "train.py")]),
+    "evaluate.py": lambda words: main(["evaluate", *words]),
+    "train.py": lambda words: main(["train", *words]),
     "macro-placement": main,
 }
 

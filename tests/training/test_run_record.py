@@ -76,10 +76,10 @@ def test_other_settings_are_refused_by_name() -> None:
 def test_a_setting_that_is_new_since_the_run_began_had_its_default() -> None:
     designs = [four_macros()]
     begun = run_record.identity(CONFIG, designs)
-    del begun["settings"]["policy"]["mask_padding"]
+    del begun["settings"]["policy"]["graph"]
     run_record.refuse_if_other(Path("run"), begun, run_record.identity(CONFIG, designs))
-    other = dataclasses.replace(CONFIG, policy=dataclasses.replace(CONFIG.policy, mask_padding=False))
-    with pytest.raises(ConfigError, match=r"settings: policy\.mask_padding=False \(was True\)\."):
+    other = dataclasses.replace(CONFIG, policy=dataclasses.replace(CONFIG.policy, graph=False))
+    with pytest.raises(ConfigError, match=r"settings: policy\.graph=False \(was True\)\."):
         run_record.refuse_if_other(Path("run"), begun, run_record.identity(other, designs))
 
 

@@ -15,7 +15,6 @@ class ActorProcess(RolloutWorker):
         import jax
 
         from placement.engine.pool import make_pool
-        from placement.judge.reward import make_reward
         from placement.runtimes.ray.episode_credits import CreditedSchedule, EpisodeCredits
         from placement.training.actor import Actor, ActorContext
         from placement.training.episode_identity import INCARNATION_BITS
@@ -40,8 +39,7 @@ class ActorProcess(RolloutWorker):
             key = jax.random.fold_in(key, part)
         # Nobody is told of good placements: they travel with the episodes, and the learner finds them.
         context = ActorContext(LocalInference(self.agent), schedule, self.store, self.writer, best=None)
-        reward = make_reward(config.judge, pool.designs)
         identity = (number << INCARNATION_BITS) | incarnation
-        actor = Actor(identity, context, pool, key=key, parts=runtime.env_parts, reward=reward)
+        actor = Actor(identity, context, pool, key=key, parts=runtime.env_parts)
         coordinator.ready()
         actor.run(self._stop)

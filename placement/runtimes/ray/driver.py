@@ -26,7 +26,7 @@ from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_folder import working_folder
 from placement.training.run_result import STOPPING, RunResult
 from placement.transport.addresses import accepts, is_loopback
-from placement.transport.token_proof import new_token
+from placement.transport.gate import new_token
 from placement.utils.supervisor import WorkerFailed
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def run(
         WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
             saved.
     """
-    from placement.judge.reward import require_judge
     from placement.training import run_record
     from placement.training.designs import load_designs
     from placement.training.progress import make_progress
@@ -102,7 +101,6 @@ def run(
     from placement.utils.interruption import Interrupted, Interruption
 
     host_assignment.require_shares(config)
-    require_judge(config.judge)
     load_designs(config)  # refuses what cannot be used before anything starts
     if config.initial_policy is not None:  # the learner reads the rest of it
         run_record.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")

@@ -36,14 +36,6 @@ def share(config: TrainConfig) -> int:
 def require_shares(config: TrainConfig) -> None:
     """Raises ConfigError unless an iteration's work can be shared evenly by the learner hosts."""
     learners = config.runtime.learners
-    for key in ("every", "mixed_size"):
-        value = getattr(config.expert, key)
-        if learners == 1 or not value:
-            continue
-        raise ConfigError(
-            f"expert.{key}={value}: must be 0 with several learner hosts (runtime.learners={learners}), "
-            "whose parameters would differ if one of them were taught"
-        )
     for key in ("episodes_per_iteration", "minibatch_size"):
         value = getattr(config.ppo, key)
         if value % learners:

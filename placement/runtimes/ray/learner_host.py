@@ -23,7 +23,7 @@ from placement.runtimes.ray.role_process import Makers, find
 from placement.training.best import BestTracker
 from placement.training.designs import steps
 from placement.training.episode_verifier import EpisodeVerifier
-from placement.transport.tunnel import NetworkAccess
+from placement.transport.gate import NetworkAccess
 from placement.utils.seeds import SeedRole, role_seed
 
 
@@ -52,7 +52,7 @@ class LearnerHost:
         config = self.config
         seed = role_seed(config.seed, SeedRole.LEARNER)
         made = find(self.makers.learner)
-        settings = config.policy, config.played_ppo(), config.env
+        settings = config.policy, config.ppo, config.env
         return made(*settings, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
 
     def open_shards(
@@ -77,7 +77,6 @@ class LearnerHost:
             designs=len(designs),
             intervals=learned,
             numbers=mine,
-            silence=config.runtime.shard_silence_seconds,
             dial=self.network.dial,
         )
         episodes = EpisodeCollector(

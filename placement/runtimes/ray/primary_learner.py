@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 
 from placement.modelcache.cache import ModelCache
-from placement.modelcache.layout import Layout
+from placement.modelcache.store import Layout
 from placement.replay.sharded import ShardedReplay
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.episode_collector import EpisodeCollector
@@ -23,13 +23,11 @@ from placement.training.best import BestTracker
 from placement.training.designs import load_designs
 from placement.training.episode_verifier import EpisodeVerifier
 from placement.training.evaluator import Evaluator
-from placement.training.expert import Expert
 from placement.training.learner_loop import LearnerLoop, LearnerParts
 from placement.training.run import restore
 from placement.training.run_folder import working_folder
 from placement.training.saving import Saver
 from placement.training.stored_run import published
-from placement.training.teacher import make_teacher
 from placement.training.trained_run import initial_parameters
 from placement.utils.disk import checked_room
 from placement.utils.interruption import Interruption
@@ -71,7 +69,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         saver.learned = lambda: peers.learned(shards.intervals())
         # Parameters go to the root of the caches.
         root = opening.enter_context(contextlib.closing(ModelCache(bind=host.network.bind, token=host.network.token)))
-        store = RootStore(root, Layout(learner.parameters()), config.runtime.wire_dtype, publications)
+        store = RootStore(root, Layout(learner.parameters()), publications)
         # The loop. Where evaluations have a process of their own, it does only the last one.
         runtime, agent = config.runtime, find(host.makers.agent)(config.policy, designs)
         parts = LearnerParts(
@@ -87,8 +85,6 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
             progress=coordinator,
             saver=saver,
             measures=lambda: {**_measures(replay, shards), **coordinator.reply.summary},
-            expert=Expert(designs, config.env, config.expert, seed=config.seed) if config.expert.every else None,
-            teacher=make_teacher(config, designs),
             received=peers.received,
             hosts=host.hosts,
         )
@@ -98,7 +94,6 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
             "iteration": float(loop.state.counters.iteration),
             **telemetry.cache(root),
         }
-        loop.teach()
         parts.store.publish(counters.iteration, loop.state.parameters)
         coordinator.serve(root.address)
         yield loop

@@ -134,7 +134,6 @@ def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float
     [
         ({"episodes_per_iteration": 9}, {}, r"ppo.episodes_per_iteration=9: must be divisible by the 2 learner hosts"),
         ({"minibatch_size": 15}, {}, r"ppo.minibatch_size=15: must be divisible by the 2 learner hosts .* 14 or 16"),
-        ({"self_imitation": 1.0}, {}, r"expert.every=1: must be 0 with several learner hosts"),
         ({}, {"shards": 3}, r"runtime.shards=3: must be divisible by the 2 learner hosts"),
         ({}, {"actors": 1}, r"runtime.actors=1: must be at least one for each of the 2 learner hosts"),
         ({}, {"name": "local"}, r"runtime.learners=2: must be 1 unless runtime=ray"),
@@ -143,6 +142,5 @@ def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
     config = toy(tmp_path, iterations=1, runtime={**RUNTIME, **runtime})
     config["ppo"] |= ppo
-    config |= {"expert": {"every": 1}} if "expert.every" in says else {}
     with pytest.raises(ConfigError, match=says):
         driver.run(build(TrainConfig, config))

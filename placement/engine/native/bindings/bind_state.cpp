@@ -58,7 +58,6 @@ void bind_state(nb::module_& m) {
       .def_prop_ro("step", &PlacementState::step)
       .def_prop_ro("steps", [](const PlacementState& self) { return self.plan().steps(); })
       .def_prop_ro("legal_cells", &PlacementState::legal_cells)
-      .def_prop_ro("is_apart", &PlacementState::is_apart)
       .def("cell",
            [](const PlacementState& self, int t) {
              if (t < 0 || t >= self.step()) throw nb::index_error("cell: that macro is not placed");

@@ -111,7 +111,6 @@ struct Design {
   Canvas canvas;
   int action_scale = 1;  // cells of the grid of actions along each side of a gcell
   bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
-  double overlap = 0;    // cells of the grid of actions by which macros may overlap until all stand, see env/overlap_removal.hpp
   double straps = 0;     // µm around hard macros that cells keep free
   Constraints constraints;
   // [N]

@@ -113,9 +113,9 @@ class Environment {
     if (ended_) return reset();
     state_.place(action.row, action.column);
     ++elapsed_step_;
-    if (state_.complete() && state_.is_apart()) {
+    if (state_.complete()) {
       finish(scorer);
-    } else if (state_.complete() || state_.legal_cells() == 0) {
+    } else if (state_.legal_cells() == 0) {
       ended_ = dead_end_ = true;
       reward_ = dead_end_penalty_;
     }

@@ -190,10 +190,8 @@ std::optional<std::array<double, 2>> OffGrid::place(int row, int column) {
   double least = std::numeric_limits<double>::infinity();
   for (const double x : xs_) {
     for (const double y : ys_) {
-      auto contacts = contacts_at(x, y);
-      if (!contacts) continue;
-      if (plan_->design->overlap > 0) contacts = 0;  // what is touched there is no side of a macro
-      if (*contacts < most) continue;
+      const auto contacts = contacts_at(x, y);
+      if (!contacts || *contacts < most) continue;
       const double away = std::abs(x - centre_x) + std::abs(y - centre_y);
       const std::array<double, 2> at{x, y};
       if (*contacts == most && (away > least || (away == least && at >= *best))) continue;

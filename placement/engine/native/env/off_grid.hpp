@@ -39,7 +39,7 @@ class OffGrid {
   // Sets bits [R, words] of the cells that hold a place; the other bits are cleared.
   void find(std::uint64_t* cells);
   // The place in a cell that touches something on the most axes; among these the nearest to the cell's centre
-  // (|Δx| + |Δy|, then the lowest x, then y). Where macros may overlap, the nearest of all. None where the cell has none.
+  // (|Δx| + |Δy|, then the lowest x, then y). None where the cell has none.
   std::optional<std::array<double, 2>> place(int row, int column);
 
  private:

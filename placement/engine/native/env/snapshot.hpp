@@ -2,7 +2,7 @@
 //
 // A snapshot of an environment, version 1: "PLACEENV", u32 version, u64 fingerprint of the design, u64 state of the
 // random numbers, u8 ended, u8 dead end, u32 macros placed, u32 gcell of each (row · columns + column of the design's
-// own grid), f64 reward, 5 f64 costs, u32 number of nodes (0 unless all macros are placed, and apart) and their f64 x and y, u64
+// own grid), f64 reward, 5 f64 costs, u32 number of nodes (0 unless all macros are placed) and their f64 x and y, u64
 // checksum of all before.
 #pragma once
 
@@ -110,7 +110,6 @@ inline std::uint64_t fingerprint(const Design& design) {
   for (const int value : {canvas.columns, canvas.rows, canvas.smoothing}) bytes.u32(static_cast<std::uint32_t>(value));
   if (design.action_scale != 1) bytes.u32(static_cast<std::uint32_t>(design.action_scale));
   if (design.off_grid) bytes.u8(1);
-  if (design.overlap > 0) bytes.f64(design.overlap);
   const auto add = [&bytes](const auto& values) {
     bytes.u64(values.size());
     for (const auto value : values) bytes.f64(static_cast<double>(value));

@@ -68,10 +68,6 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   saved_boxes_.resize(plan_->macro_nets.size());
   hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
   if (plan_->design->off_grid) off_grid_.emplace(*plan_);
-  if (plan_->design->overlap > 0) {
-    remover_.emplace(*plan_);
-    overlapping_.resize(plan_->macros.size());
-  }
   boxes_ = plan_->standing_boxes;
   occupancy_ = plan_->standing_occupancy;
   density_ = plan_->standing_density;
@@ -82,7 +78,6 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
 
 void PlacementState::reset() {
   step_ = 0;
-  is_apart_ = true;
   std::copy(plan_->standing_boxes.begin(), plan_->standing_boxes.end(), boxes_.begin());
   std::copy(plan_->standing_occupancy.begin(), plan_->standing_occupancy.end(), occupancy_.begin());
   std::copy(plan_->standing_density.begin(), plan_->standing_density.end(), density_.begin());
@@ -109,16 +104,10 @@ void PlacementState::place(int row, int column) {
   placed_[step_] = placed;
   cells_[step_] = row * plan_->canvas.columns + column;
   ++step_;
-  if (remover_ && complete()) {
-    overlapping_ = placed_;
-    is_apart_ = remover_->remove(placed_);
-  }
   find_legal();
 }
 
 void PlacementState::undo() {
-  if (remover_ && complete()) placed_ = overlapping_;
-  is_apart_ = true;
   --step_;
   const MacroToPlace& macro = plan_->macros[step_];
   for (int i = macro.first_net; i < macro.last_net; ++i) boxes_[plan_->macro_nets[i].net] = saved_boxes_[i];
@@ -166,12 +155,11 @@ void PlacementState::find_legal_off_grid() {
   for (const std::uint64_t word : legal_) legal_cells_ += __builtin_popcountll(word);
 }
 
-// How near on each axis the centres of two macros may come, both at once, before all stand.
+// How near on each axis the centres of two macros may come, both at once.
 std::pair<double, double> PlacementState::reach_of(const MacroToPlace& macro, const MacroToPlace& other) const {
-  const double threshold = plan_->canvas.overlap_threshold, overlap = plan_->design->overlap;
-  const double across = centre_reach(macro.width, other.width, macro.halo_x + other.halo_x, threshold);
-  const double up = centre_reach(macro.height, other.height, macro.halo_y + other.halo_y, threshold);
-  return {std::max(0.0, across - overlap * plan_->cell_width), std::max(0.0, up - overlap * plan_->cell_height)};
+  const double threshold = plan_->canvas.overlap_threshold;
+  return {centre_reach(macro.width, other.width, macro.halo_x + other.halo_x, threshold),
+          centre_reach(macro.height, other.height, macro.halo_y + other.halo_y, threshold)};
 }
 
 std::pair<int, int> PlacementState::nth_legal(int n) const {
@@ -221,9 +209,7 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
   };
   for (const Obstacle& other : plan_->fixed_macros) in_the_way(other);
   for (int t = 0; t < step_; ++t) {
-    const auto [across, up] = reach_of(macro, plan_->macros[t]);
-    const bool may = remover_ && (std::abs(here.x - placed_[t].x) >= across || std::abs(here.y - placed_[t].y) >= up);
-    if (!may) in_the_way(placed_[t]);
+    in_the_way(placed_[t]);
   }
   if (*obstacle >= 0) return verdict;
   design.constraints.for_keep_outs(macro.node, [&](const KeepOut& off) {

@@ -11,7 +11,6 @@
 
 #include "env/episode_plan.hpp"
 #include "env/off_grid.hpp"
-#include "env/overlap_removal.hpp"
 
 namespace placement {
 
@@ -30,10 +29,6 @@ class PlacementState {
   // Centres the current macro on the gcell, or off the grid puts it where it has room there; the gcell must be legal
   // (is_legal). No allocation.
   void place(int row, int column);
-
-  // Whether the macros stand legally, once complete: those that may overlap until then have been moved apart. False where no
-  // room was found for that.
-  bool is_apart() const { return is_apart_; }
 
   // Takes the last macro back; the state is then bit for bit what it was before. Needs step() > 0.
   void undo();
@@ -97,9 +92,6 @@ class PlacementState {
   std::vector<float> shown_;                 // [2, R, C]
   mutable std::vector<double> hinges_;  // scratch of wire_mask
   std::optional<OffGrid> off_grid_;     // of the current macro; none on the grid
-  std::optional<OverlapRemover> remover_;  // where macros may overlap
-  std::vector<Obstacle> overlapping_;      // [T] where the macros of a complete placement were before they were moved apart
-  bool is_apart_ = true;
 };
 
 }  // namespace placement

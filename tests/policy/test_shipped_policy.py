@@ -1,0 +1,47 @@
+"""The policy that comes with the project places designs as it did when it was trained, whatever has moved since."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from placement.config import PolicyConfig
+from placement.engine.observation import Observation
+from placement.engine.pool import make_pool
+from placement.netlist.load import data_folder, load
+from placement.policy.agent import Agent
+from placement.training.run_record import read_settings
+from placement.training.trained_run import read_newest
+
+BASE = data_folder("policies") / "base"
+# Recorded before the ablation switches left, with the settings file as it was then.
+ACTIONS = {
+    "toy6": [56, 7, 40, 60, 42, 63],
+    "clustered40": [
+        *(596, 388, 284, 280, 44, 174, 583, 479, 586, 588, 385, 483, 489, 485, 590, 592, 477, 481, 420, 474),
+        *(364, 314, 370, 260, 264, 210, 156, 139, 404, 555, 115, 167, 11, 61, 67, 65, 119, 117, 171, 169),
+    ],
+}
+LOG_PROBABILITY = {"toy6": -2.9868485, "clustered40": -15.0173209}
+"""Of all actions together."""
+
+
+@pytest.mark.parametrize("name", ["toy6", "clustered40"])
+def test_base_places_a_design_as_it_always_did(name: str) -> None:
+    trained = read_settings(BASE, key="checkpoint")
+    policy: PolicyConfig = trained.policy
+    params = read_newest(BASE, policy, key="checkpoint").values
+    design = load(name).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
+    agent = Agent(policy, [design])
+    embeddings = agent.embed(params)
+    actions, log_probability = [], 0.0
+    with make_pool(design, 1, config=trained.env) as pool:
+        observation, _ = pool.reset()
+        for _ in design.placing_order:
+            decision = agent.act(params, embeddings, Observation(**observation), jax.random.key(0), greedy=True)
+            actions.append(int(decision.actions[0]))
+            log_probability += float(decision.log_probabilities[0])
+            observation, *_ = pool.step(decision.actions)
+    assert actions == ACTIONS[name]
+    np.testing.assert_allclose(log_probability, LOG_PROBABILITY[name], rtol=1e-4)
