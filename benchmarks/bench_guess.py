@@ -17,10 +17,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.finishing import anneal_soft_macros
 from placement.annealing.legaliser import legalise
 from placement.annealing.search import search
-from placement.annealing.settle import settle_soft_macros
 from placement.annealing.starts import Start
 from placement.config import CostConfig
 from placement.engine.costs import CostWeights
@@ -37,8 +36,7 @@ def best_known(design: Design, weights: CostWeights, args: argparse.Namespace) -
     file = args.kept / f"{design.name}-{weights.name}-{args.best:g}.plc" if args.kept else None
     if file and file.exists():
         return read_placement(file, design.netlist, located=design.initial)[1]
-    budget = Budget(seconds=args.best)
-    found = search(design, config=AnnealConfig(), budget=budget, weights=weights, seed=OWN_SEED).placement
+    found = search(design, seconds=args.best, weights=weights, seed=OWN_SEED).placement
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_placement(file, design, found)
@@ -54,7 +52,7 @@ def guess(design: Design, best: Placement, sigma: float, weights: CostWeights, s
         one[nodes] + generator.normal(0.0, sigma * side, len(nodes))
         for one, side in zip((best.x, best.y), gcell, strict=True)
     ]
-    return settle_soft_macros(design, legalise(design, best.moved(nodes, *at)), weights=weights, moves=10_000)
+    return anneal_soft_macros(design, legalise(design, best.moved(nodes, *at)), weights=weights, moves=10_000)
 
 
 def main() -> None:
@@ -82,8 +80,7 @@ def main() -> None:
                     found = search(
                         design,
                         starts,
-                        config=AnnealConfig(),
-                        budget=Budget(seconds=seconds),
+                        seconds=seconds,
                         weights=weights,
                         seed=seed,
                     )

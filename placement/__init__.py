@@ -21,7 +21,7 @@ from placement.netlist.load import load
 
 if TYPE_CHECKING:
     from placement.annealing.legaliser import legalise
-    from placement.annealing.public import search
+    from placement.annealing.search import search
     from placement.engine.costs import Costs, cost
     from placement.engine.incremental import IncrementalCost
     from placement.engine.pool import make_pool
@@ -63,7 +63,7 @@ _LATER = {
     "PlacementVectorEnv": "placement.env.vector_env",
     "legalise": "placement.annealing.legaliser",
     "make_pool": "placement.engine.pool",
-    "search": "placement.annealing.public",
+    "search": "placement.annealing.search",
     "cost": "placement.engine.costs",
 }
 

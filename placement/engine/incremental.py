@@ -38,7 +38,9 @@ class IncrementalCost:
         self._design = design
         self._start = checked_placement(design, placement)
         start = self._start
-        self._native = _native.IncrementalCost(native_design(design), start.x, start.y, start.orientation, tuple(weights))
+        self._native = _native.IncrementalCost(
+            native_design(design), start.x, start.y, start.orientation, tuple(weights)
+        )
         movable = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~start.fixed
         self._movable: list[bool] = movable.tolist()
         # What undo brings back: for each move since the last commit, where its nodes stood.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.annealing.config import AnnealConfig
-from placement.annealing.flips import flip_macros
+from placement.annealing.finishing import flip_macros
 from placement.annealing.starts import Start, legal
 from placement.config import CostWeights
 from placement.engine.soft import place_soft_macros

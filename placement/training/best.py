@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.flips import Flipped, flip_macros
+from placement.annealing.finishing import Flipped, flip_macros
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "search/annealer.hpp"
-#include "search/nearest_place.hpp"
+#include "search/nearest_legal_position.hpp"
 #include "search/sequence_pair.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
@@ -48,14 +48,14 @@ void bind_search(nb::module_& m) {
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("spacing"), nb::arg("blockages"));
   m.def(
-      "nearest_place",
+      "nearest_legal_position",
       [](const std::array<double, 2>& start, const std::array<double, 2>& low, const std::array<double, 2>& high,
          Vector x, Vector y, Vector reach_x, Vector reach_y) {
         const std::size_t count = x.shape(0);
         if (y.shape(0) != count || reach_x.shape(0) != count || reach_y.shape(0) != count) {
           throw nb::value_error("x, y, reach_x and reach_y must have one length");
         }
-        return nearest_place(start, low, high, {count, x.data(), y.data(), reach_x.data(), reach_y.data()});
+        return nearest_legal_position(start, low, high, {count, x.data(), y.data(), reach_x.data(), reach_y.data()});
       },
       nb::arg("start"), nb::arg("low"), nb::arg("high"), nb::arg("x"), nb::arg("y"), nb::arg("reach_x"),
       nb::arg("reach_y"));
@@ -92,6 +92,7 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"), nb::arg("spacing"),
           nb::arg("rotate"), nb::arg("blockages"), nb::arg("moves_soft"), nb::arg("seed"))
+      .def("set_mix", &Annealer::set_mix, nb::arg("weights"))
       .def("run", &Annealer::run, nb::arg("moves"), nb::arg("temperature"), nb::call_guard<nb::gil_scoped_release>())
       .def(
           "replace_soft",

@@ -39,7 +39,7 @@ struct CompactNets {
   double per_wirelength = 0;                 // 1/µm: makes the wirelength its cost
   Rounder length_rounder{1.0};
 
-  // The part of a net of this half perimeter, µm, in the wirelength; sums are exact.
+  // What a net of this half perimeter, µm, adds to the wirelength; sums are exact.
   double weighted_length(int net, double half_perimeter) const {
     return length_rounder(wire_weight[net] * half_perimeter);
   }

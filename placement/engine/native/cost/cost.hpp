@@ -33,7 +33,7 @@ class CostEvaluator {
  public:
   explicit CostEvaluator(std::shared_ptr<const Design> design);
 
-  // x, y [N] µm, orientation [N]; every node must stand somewhere (finite).
+  // x, y [N] µm, orientation [N]; finite for every node.
   Costs evaluate(const double* x, const double* y, const std::int8_t* orientation, const Weights& weights);
 
   // Maps of the last evaluation of the proxy cost. Density [R, C]: area of macros over the gcell's area. Congestion: routing demand over
@@ -56,7 +56,7 @@ class CostEvaluator {
   RouteSteps steps_;
   MacroCover cover_;
   GridCost grid_;
-  std::unique_ptr<ChipCost> chip_;  // once it is asked for
+  std::unique_ptr<ChipCost> chip_;  // once it is needed
 };
 
 }  // namespace placement

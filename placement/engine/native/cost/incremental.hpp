@@ -75,7 +75,7 @@ class IncrementalCost {
   IncrementalCost(std::shared_ptr<const Design> design, const Weights& weights);
 
   // Steps of reset(): forget everything; take in a macro and a net (which returns its half perimeter, µm); take the
-  // parts of the cost from that.
+  // terms of the cost from that.
   virtual void clear() = 0;
   virtual void add_macro(const NodeMove& at) = 0;
   virtual double add_net(int net) = 0;

@@ -72,12 +72,12 @@ void ChipIncrementalCost::take_nets_back() {
 }
 
 void ChipIncrementalCost::keep() {
-  standing_excess_ += floor_rise_;
+  excess_floor_ += floor_rise_;
   is_excess_behind_ |= !is_bounded_;
 }
 
 void ChipIncrementalCost::renew_floor() {
-  standing_excess_ = chip_.wires().renew_floor();
+  excess_floor_ = chip_.wires().renew_floor();
   accepted_ = wasted_ = 0;
   is_excess_behind_ = false;
 }
@@ -101,7 +101,7 @@ void ChipIncrementalCost::find_boxes(const NodeMove* moves, int count) {
   }
 }
 
-// What full gcells have of the wire of nets that have not left their boxes yet.
+// The wire in full gcells of nets that have not left their boxes yet.
 double ChipIncrementalCost::wire_in_full_gcells() const {
   double sum = 0;
   for (const std::int32_t net : touched_) sum += chip_.wires().floor_of(spreads_[net]);
@@ -121,7 +121,7 @@ void ChipIncrementalCost::find_spreads() {
 // Whether the bound is above the limit. Density and wirelength are exact.
 bool ChipIncrementalCost::is_above(double limit) const {
   const double floor = weights_.wirelength * (new_wirelength_ * nets_->per_wirelength) + weights_.density * costs_.density_cost +
-                       weights_.congestion * chip_.congestion_of(standing_excess_ + floor_rise_);
+                       weights_.congestion * chip_.congestion_of(excess_floor_ + floor_rise_);
   return is_floor_above(floor, limit);
 }
 

@@ -42,8 +42,8 @@ class ChipIncrementalCost final : public IncrementalCost {
   ChipCost chip_;
   std::vector<double> beyond_;          // [2, R·C] as of the last refresh_maps()
   std::vector<NetSpread> spreads_;      // [M]
-  double standing_excess_ = 0;          // bound of the excess of the current placement, µm
-  bool is_excess_behind_ = false;       // it is not, since a proposal without a limit was accepted
+  double excess_floor_ = 0;             // bound of the excess of the current placement, µm
+  bool is_excess_behind_ = false;       // it is out of date, since a proposal without a limit was accepted
 
   // Of the pending proposal.
   std::vector<NetBox> new_boxes_;       // of the touched nets

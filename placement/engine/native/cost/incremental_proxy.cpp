@@ -109,7 +109,7 @@ void ProxyIncrementalCost::take_nets_back() {
 
 // The maps follow the proposal; the steps that it did not change are behind from here on.
 void ProxyIncrementalCost::keep() {
-  is_floor_standing_ = false;
+  is_floor_fresh_ = false;
   if (!maps_changed_) return;
   maps_.draw();
   is_behind_ = scans_whole_;
@@ -222,17 +222,17 @@ bool ProxyIncrementalCost::leaves(const NodeMove& move) {
 void ProxyIncrementalCost::renew_floor() {
   if (floor_) floor_->renew(maps_);
   accepted_ = wasted_ = 0;
-  is_floor_standing_ = false;
+  is_floor_fresh_ = false;
 }
 
 bool ProxyIncrementalCost::is_surely_above(const NodeMove* moves, int count, double limit) {
   if (!floor_) return false;
   if (accepted_ > 0 && wasted_ > kLeastWasted + design_->canvas.cells() / kGcellsPerWasted) renew_floor();
-  if (!is_floor_standing_) {
-    standing_floor_ = floor_->standing(maps_);
-    is_floor_standing_ = true;
+  if (!is_floor_fresh_) {
+    floor_now_ = floor_->current(maps_);
+    is_floor_fresh_ = true;
   }
-  double floor = standing_floor_ + weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost;
+  double floor = floor_now_ + weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost;
   for (int i = 0; i < count && blocks_changed_; ++i) {
     if (is_hard(moves[i])) floor += floor_of_block(moves[i]) - floor_of_block(old_moves_[i]);
   }

@@ -56,8 +56,8 @@ class ProxyIncrementalCost final : public IncrementalCost {
   std::unique_ptr<CongestionFloor> floor_;        // where there is one
   std::unique_ptr<WholeRouteSteps> whole_steps_;  // where they fit; for proposals that change many gcells
   bool is_behind_ = false, is_whole_behind_ = true;  // steps_, whole_steps_ are not of the current placement
-  double standing_floor_ = 0;       // of the current placement
-  bool is_floor_standing_ = false;  // standing_floor_ is up to date
+  double floor_now_ = 0;       // of the current placement
+  bool is_floor_fresh_ = false;  // floor_now_ is up to date
   std::vector<std::int64_t> node_net_points_;  // [N] of a node's nets, together
 
   // Of the pending proposal.

@@ -1,4 +1,4 @@
-// Where the points of the nets stand, how long a net is and which gcells it meets.
+// Where the points of the nets are, and how long a net is.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace placement {
 
-// Where a point stands and the gcell it falls in.
+// Where a point is, and its gcell.
 struct alignas(32) PointPlace {  // two to a cache line
   double x, y;  // µm
   std::int32_t column, row;

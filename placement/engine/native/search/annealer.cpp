@@ -49,7 +49,8 @@ Annealer::Annealer(std::shared_ptr<const Design> design, const double* x, const 
       is_changed_(design_->nodes(), 0) {
   require_legal();
   PerMove mix;
-  for (const Move& move : all_moves()) mix.push_back(move.refresh && weights.name == CostName::chip ? 2.0 : move.weight);  // TODO
+  const bool chip = weights.name == CostName::chip;
+  for (const Move& move : all_moves()) mix.push_back(chip && move.weight_on_chip >= 0 ? move.weight_on_chip : move.weight);
   set_mix(mix);
 }
 

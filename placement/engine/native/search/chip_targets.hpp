@@ -1,10 +1,10 @@
-// Targets priced by the chip cost: wirelength, and the way that overfull area must go. Wire beyond the tracks is not.
+// Targets priced by the chip cost: wirelength, and the displacement of overflowing area. Wire beyond the tracks is not.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "cost/cell_room.hpp"
+#include "cost/cell_overflow.hpp"
 #include "cost/incremental_chip.hpp"
 #include "search/target_drawer.hpp"
 
@@ -14,12 +14,12 @@ class ChipTargets : public TargetDrawer {
  public:
   ChipTargets(const ChipIncrementalCost& cost, std::vector<std::int32_t> soft);
 
-  // One of kPoints × kPoints points laid by chance over where the macro stands, a quarter of a gcell to two apart.
+  // One of kPoints × kPoints points laid at random around the macro, a quarter of a gcell to two apart.
   bool draw(int soft, double temperature, Random& random, double* x, double* y) override;
 
  private:
-  static constexpr int kPoints = CellRoom::kMostPoints;
-  // Where the macro may stand along an axis: its own place is one of them.
+  static constexpr int kPoints = CellOverflow::kMostPoints;
+  // Positions of the macro along an axis: its own is one of them.
   struct Axis {
     int count = 0, own = 0;
     alignas(32) float at[kPoints] = {};      // µm

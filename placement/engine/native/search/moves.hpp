@@ -29,6 +29,7 @@ struct Move {
   bool adapts_reach = false;  // so that a fixed share of its proposals is accepted
   // Where not null, called every some hundred proposals for what the move prepares; `whole`: also where every macro is.
   void (*refresh)(MoveProposer&, bool whole) = nullptr;
+  double weight_on_chip = -1;  // for the chip cost; below 0: the same
 };
 
 // All moves: those of hard macros, then those of soft ones.

@@ -136,6 +136,11 @@ bool soft_hot(MoveProposer& proposer, Random& random) {
   return false;
 }
 
+// On the chip cost a draw takes as long as two other moves of soft macros, and saves no more where only those move.
+bool can_draw(const MoveProposer& proposer) {
+  return has_soft<1>(proposer) && (proposer.cost().weights().name == CostName::proxy || !proposer.hard().empty());
+}
+
 void price_targets(MoveProposer& proposer, bool whole) {
   if (whole) proposer.targets().reset();
   else proposer.targets().refresh();
@@ -157,7 +162,7 @@ const std::vector<Move>& soft_moves() {
       {"soft_pull", 0.5, has_soft<1>, soft_pull},        // near another pin of one of its nets
       {"soft_swap", 0.2, has_soft<2>, soft_swap},        // exchanges two positions
       {"soft_hot", 1.0, has_soft<1>, soft_hot},          // out of a congested gcell row or column
-      {"soft_draw", 6.0, has_soft<1>, soft_draw, 1.0, false, price_targets},  // to a place drawn by what places all around would cost
+      {"soft_draw", 6.0, can_draw, soft_draw, 1.0, false, price_targets, 2.0},  // to a place drawn by what places all around would cost
   };
   return moves;
 }

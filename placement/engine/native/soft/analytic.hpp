@@ -1,6 +1,6 @@
 // Soft macros by coordinate descent on the proxy cost itself, from the quadratic wirelength optimum.
 //
-// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stand. Its cost in every
+// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stay. Its cost in every
 // gcell comes at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes run
 // straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
 // Early sweeps price softly, which spreads the macros as a smooth density penalty does; late ones price nearly exactly.
@@ -48,7 +48,7 @@ class Analytic : public SoftPlacer {
   void gather(double* x, double* y, const std::int8_t* orientation, float hold);
   void sweep();
   bool improve(int soft);
-  void settle(int soft);
+  void improve(int soft);
   void settle_on_axis(int soft, bool across);
 
   std::shared_ptr<const Design> design_;
