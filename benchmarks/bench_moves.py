@@ -20,8 +20,7 @@ from bench_cost import ARIANE, default_design
 
 from placement.annealing.search import search
 from placement.config import CostConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.load import load
 

@@ -33,11 +33,10 @@ from bench_step import episode
 from placement.annealing.legaliser import legalise
 from placement.annealing.search import search
 from placement.config import CostConfig, EnvConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
 from placement.engine.soft import place_soft_macros
+from placement.engine.state import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist

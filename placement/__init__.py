@@ -22,8 +22,7 @@ from placement.netlist.load import load
 if TYPE_CHECKING:
     from placement.annealing.legaliser import legalise
     from placement.annealing.search import search
-    from placement.engine.costs import Costs, cost
-    from placement.engine.incremental import IncrementalCost
+    from placement.engine.costs import Costs, IncrementalCost, cost
     from placement.engine.pool import make_pool
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
@@ -58,7 +57,7 @@ __version__ = "0.1.0"
 _LATER = {
     "Costs": "placement.engine.costs",
     "DmEnvPool": "placement.env.dm_env",
-    "IncrementalCost": "placement.engine.incremental",
+    "IncrementalCost": "placement.engine.costs",
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
     "legalise": "placement.annealing.legaliser",

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from placement.annealing.config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.flat.from_clusters import clusters_clear_of_straps
 from placement.netlist.design import Design, Placement

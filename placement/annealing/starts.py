@@ -16,9 +16,8 @@ from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matrix
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
-from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
-from placement.engine.state import PlacementState
+from placement.engine.state import PlacementState, refusing_unplayable
 from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError

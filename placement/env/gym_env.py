@@ -18,9 +18,9 @@ import gymnasium
 import numpy as np
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.pool import make_pool
+from placement.engine.state import IllegalAction
 from placement.env.observation import GridCells, observation_of, observation_space
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load

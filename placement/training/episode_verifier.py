@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer, IllegalAction
 from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.training.best import BestTracker

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from placement.engine.observation import Observation
+from placement.engine.observation import Observation, Result
 from placement.engine.pool import EnvironmentPool
-from placement.engine.pool_types import Result
 from placement.episode import Episode, signature, stack_episodes
 from placement.policy.agent import Decision
 

@@ -18,8 +18,7 @@ from placement.annealing.finishing import flip_macros
 from placement.annealing.legaliser import NoLegalPlacement, fits, joined_grid, legalise
 from placement.annealing.search import search
 from placement.annealing.starts import grid_starts, make_starts
-from placement.engine.costs import legality, violations
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import IncrementalCost, legality, violations
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError

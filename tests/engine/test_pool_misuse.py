@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from placement.engine.actions import IllegalAction
 from placement.engine.pool import EnvironmentPool, WorkerError, make_pool
+from placement.engine.state import IllegalAction
 from placement.netlist.errors import DesignError
 from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas

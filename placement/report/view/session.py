@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost
 from placement.netlist.constraints import Constraints
 from placement.netlist.design import LARGEST, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError

@@ -31,7 +31,7 @@ AnalyticOptions fast_analytic_options() {
   options.pulls = 1;
   options.wide_sweeps = 3;
   options.hold = 0.2F;
-  options.settling_sweeps = 1;
+  options.refining_sweeps = 1;
   options.first = {4.0F, 0.21F, 4.0F, 1.1F};
   options.last = {0.036F, 0.031F, 0.34F, 1.0F};
   return options;
@@ -65,9 +65,9 @@ void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
     hold = number == 0 ? options_.hold : hold * options_.hold_growth;
     sweep();
   }
-  for (int number = 0; number < options_.settling_sweeps; ++number) {
+  for (int number = 0; number < options_.refining_sweeps; ++number) {
     maps_.set_thresholds();
-    for (std::size_t i = 0; i < boxes_.size(); ++i) improve(static_cast<int>(i));
+    for (std::size_t i = 0; i < boxes_.size(); ++i) refine(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
     x[start_.nodes()[i]] = boxes_[i].x;
@@ -129,14 +129,14 @@ bool Analytic::improve(int soft) {
 
 // Moves the soft macro within its gcell, which leaves its routes as they are, to where wirelength and density cost
 // least.
-void Analytic::improve(int soft) {
+void Analytic::refine(int soft) {
   boxes_[soft].add_density(design_->canvas, maps_, -1);
-  settle_on_axis(soft, true);
-  settle_on_axis(soft, false);
+  refine_on_axis(soft, true);
+  refine_on_axis(soft, false);
   boxes_[soft].add_density(design_->canvas, maps_, 1);
 }
 
-void Analytic::settle_on_axis(int soft, bool across) {
+void Analytic::refine_on_axis(int soft, bool across) {
   const Canvas& canvas = design_->canvas;
   SoftBox& box = boxes_[soft];
   const int index = across ? canvas.column_of(box.x) : canvas.row_of(box.y);
