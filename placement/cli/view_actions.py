@@ -102,7 +102,7 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig, Budget
+    from placement.annealing.config import AnnealConfig
     from placement.annealing.search import Watch, search
     from placement.annealing.starts import Start, legal
 
@@ -117,7 +117,7 @@ def _refine(task: Task) -> Outcome:
         task.design,
         (start,),
         config=config,
-        budget=Budget(seconds=task.number("time")),
+        seconds=task.number("time"),
         weights=task.weights,
         watch=watch,
     )
@@ -125,7 +125,7 @@ def _refine(task: Task) -> Outcome:
 
 
 def _flip(task: Task) -> Outcome:
-    from placement.annealing.flips import flip_macros
+    from placement.annealing.finishing import flip_macros
 
     found = flip_macros(task.design, task.placement, weights=task.weights)
     return Outcome(found.placement, f"{found.flipped} macros were mirrored")

@@ -18,13 +18,11 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.actions import IllegalAction, explain
-from placement.engine.arrays import Integers, int32_array
 from placement.engine.cost_terms import load_cost_term, load_reward
 from placement.engine.costs import Costs
 from placement.engine.native_design import native_design
-from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
-from placement.engine.rendering import refusing_unplayable
+from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
+from placement.engine.state import IllegalAction, explain, refusing_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import turned_design
@@ -40,6 +38,21 @@ class WorkerError(RuntimeError):
     def __init__(self, env_id: int, message: str) -> None:
         super().__init__(message)
         self.env_id = env_id
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolConfig:
+    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
+
+    designs: tuple[str, ...]
+    design_of_env: tuple[int, ...]
+    num_envs: int
+    batch_size: int
+    num_threads: int
+    thread_affinity_offset: int
+    seed: int
+    env: EnvConfig
+    compact_maps: bool = False
 
 
 _OPEN: weakref.WeakSet[EnvironmentPool] = weakref.WeakSet()

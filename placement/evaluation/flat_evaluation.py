@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
-from placement.annealing.settle import settle_for_check
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult
 from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
@@ -102,7 +102,7 @@ class FlatJudge:
         keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._checker = FlatChecker(flat, cluster, design, anneal=settle_for_check)
+        self._checker = FlatChecker(flat, cluster, design, anneal=anneal_for_full_evaluation)
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:

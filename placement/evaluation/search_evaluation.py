@@ -50,7 +50,8 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             design,
             starts,
             config=config.anneal,
-            budget=config.budget,
+            seconds=config.time,
+            moves=config.moves,
             weights=config.weights,
             threads=config.threads,
             seed=config.seed,
@@ -165,7 +166,7 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
         found = complete(policy.evaluate(config.seed), policy.design)[:MOST_SAMPLES]
         places = [one.placement for one in found if one.placement is not None]
         samples = [Start(f"sample {number}", placement) for number, placement in enumerate(places)]
-        return policy.design, refinement_starts(policy.design, samples, config.anneal, config.seed), policy.run.name
+        return policy.design, refinement_starts(policy.design, samples, config.anneal), policy.run.name
     loaded = None
     if config.placement is None:
         assert config.design is not None

@@ -18,7 +18,6 @@ from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
 from placement.annealing import search as search_module
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.engine.costs import compute_costs, legality
@@ -290,7 +289,6 @@ def test_a_search_is_watched_while_it_goes_on(
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
     design, found, seen = load(DESIGN), tmp_path / "found", []
-    config = AnnealConfig(round_moves=2000)
 
     def look(progress: float, point: object) -> None:
         seen.append(progress)
@@ -300,7 +298,7 @@ def test_a_search_is_watched_while_it_goes_on(
             pages.append(one)
 
     pages: list[Person] = []
-    result = search(design, config=config, budget=Budget(moves=20_000), watch=Watch(found, on_progress=look))
+    result = search(design, moves=20_000, round_moves=2000, watch=Watch(found, on_progress=look))
     [one] = pages
     one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
     assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost

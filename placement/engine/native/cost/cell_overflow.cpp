@@ -1,4 +1,4 @@
-#include "cost/cell_room.hpp"
+#include "cost/cell_overflow.hpp"
 
 #include <algorithm>
 
@@ -9,23 +9,18 @@
 namespace placement {
 namespace {
 
-// Share of the free room that a flow lets cells fill: OpenROAD's default, and what the flat check spreads them to
-// (`DENSITY` in netlist/straps.py).
-constexpr double kTargetDensity = 0.7;
-
-// Bins along the sides of the smallest blocks that are held to it (docs/experiments/2026-11-target-density.md), and what
-// the area beyond all room counts, where the area beyond that density counts wholly
+// Bins along the sides of the smallest blocks that are held to it (measured on routed designs), and the
+// weight of the area beyond all whitespace, where that of the area beyond that density is 1
 // (docs/experiments/2026-11-density-weights.md).
 constexpr double kLargeBlock = 8;
 constexpr double kFullWeight = 0.5;
 
-// What the area that the whole canvas lacks at that density counts, of the largest block's side
-// (docs/experiments/2026-11-lack.md).
-constexpr double kLackWeight = 0.5;
+// Weight of the area that overflows the whole canvas at that density, of the largest block's side.
+constexpr double kOverflowWeight = 0.5;
 
 }  // namespace
 
-CellRoom::CellRoom(const Canvas& bins, double most)
+CellOverflow::CellOverflow(const Canvas& bins, double most)
     : per_width_(1.0 / bins.cell_width()),
       per_height_(1.0 / bins.cell_height()),
       scale_(bins.cell_width() * bins.cell_height() * (bins.cell_width() + bins.cell_height()) / 2),
@@ -47,7 +42,7 @@ CellRoom::CellRoom(const Canvas& bins, double most)
   clear();
 }
 
-void CellRoom::clear() {
+void CellOverflow::clear() {
   std::fill(hard_.begin(), hard_.end(), 0.0);
   for (Level& level : levels_) {
     level.full.clear();
@@ -57,12 +52,12 @@ void CellRoom::clear() {
   change(0, 0, levels_[0].columns, levels_[0].rows, true);
 }
 
-void CellRoom::Overfull::clear() {
+void CellOverflow::Overfull::clear() {
   std::fill(spare.begin(), spare.end(), 0.0);
   area = 0;
 }
 
-void CellRoom::Overfull::add(const double* areas, int first, int stride, int columns, int rows) {
+void CellOverflow::Overfull::add(const double* areas, int first, int stride, int columns, int rows) {
   const Pair none = Pair::of(0.0, 0.0);
   const TwoPairs zero = TwoPairs::of(none, none);
   TwoPairs rises = zero;
@@ -79,7 +74,7 @@ void CellRoom::Overfull::add(const double* areas, int first, int stride, int col
   area += (rises.low() + rises.high()).sum();
 }
 
-void CellRoom::add(double x, double y, double width, double height, bool hard, double sign) {
+void CellOverflow::add(double x, double y, double width, double height, bool hard, double sign) {
   const GridSpan columns(x, width, per_width_, levels_[0].columns), rows(y, height, per_height_, levels_[0].rows);
   const int count = columns.last - columns.first + 1;
   for (int i = 0; i < count; ++i) across_[i] = columns.share(columns.first + i);
@@ -100,7 +95,7 @@ void CellRoom::add(double x, double y, double width, double height, bool hard, d
 
 // Adds areas_ to the bins of a box, and to the blocks that hold them: each block once, for sums are exact. A macro's
 // area in a block is the same when it goes as when it came, so what it takes there spread is, too.
-void CellRoom::change(int first_column, int first_row, int columns, int rows, bool hard) {
+void CellOverflow::change(int first_column, int first_row, int columns, int rows, bool hard) {
   if (columns <= 0 || rows <= 0) return;
   for (std::size_t size = 0; size < levels_.size(); ++size) {
     if (columns == 1 && rows == 1) return change_one(size, first_column, first_row, hard);
@@ -132,10 +127,10 @@ void CellRoom::change(int first_column, int first_row, int columns, int rows, bo
 }
 
 // The blocks in which points lie, of one size after the other.
-struct CellRoom::Points {
+struct CellOverflow::Points {
   int lanes, rows;
   int column_of[kMostPoints], row_of[kMostPoints];
-  int own_column, own_row;  // where the macro stands
+  int own_column, own_row;  // where the macro is
 
   void double_blocks() {
     for (int i = 0; i < lanes; ++i) column_of[i] /= 2;
@@ -145,7 +140,7 @@ struct CellRoom::Points {
   }
 };
 
-void CellRoom::Overfull::price(const Points& points, int row, int stride, float area, float weight, float* line) const {
+void CellOverflow::Overfull::price(const Points& points, int row, int stride, float area, float weight, float* line) const {
   alignas(32) float before[kMostPoints];
   const double* spares = spare.data() + points.row_of[row] * stride;
   for (int i = 0; i < points.lanes; ++i) before[i] = static_cast<float>(spares[points.column_of[i]]);
@@ -159,7 +154,7 @@ void CellRoom::Overfull::price(const Points& points, int row, int stride, float 
   }
 }
 
-void CellRoom::price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const {
+void CellOverflow::price(const Mover& soft, const float* xs, int columns, const float* ys, int rows, float* prices) const {
   const auto column_of = [this](double x) { return std::clamp(static_cast<int>(x * per_width_), 0, levels_[0].columns - 1); };
   const auto row_of = [this](double y) { return std::clamp(static_cast<int>(y * per_height_), 0, levels_[0].rows - 1); };
   Points points;
@@ -191,7 +186,7 @@ void CellRoom::price(const Mover& soft, const float* xs, int columns, const floa
 }
 
 // The same from the size on at which one block holds the box.
-void CellRoom::change_one(std::size_t size, int column, int row, bool hard) {
+void CellOverflow::change_one(std::size_t size, int column, int row, bool hard) {
   const double area = areas_[0], spread = hard ? area : rounder_(area / kTargetDensity);
   for (; size < levels_.size(); ++size, column /= 2, row /= 2) {
     Level& level = levels_[size];
@@ -201,15 +196,15 @@ void CellRoom::change_one(std::size_t size, int column, int row, bool hard) {
   }
 }
 
-// What the whole canvas lacks no block can send elsewhere: it is counted once, not at every size, and less.
-double CellRoom::way() const {
-  const double lacked = levels_.back().spread.area;
-  double way = kLackWeight * levels_.back().side * lacked;
+// What overflows the whole canvas no block can send elsewhere: it is counted once, not at every size, and less.
+double CellOverflow::displacement() const {
+  const double overflow = levels_.back().spread.area;
+  double sum = kOverflowWeight * levels_.back().side * overflow;
   for (const Level& level : levels_) {
-    way += level.side * kFullWeight * level.full.area;
-    if (!level.spread.spare.empty()) way += level.side * (level.spread.area - lacked);
+    sum += level.side * kFullWeight * level.full.area;
+    if (!level.spread.spare.empty()) sum += level.side * (level.spread.area - overflow);
   }
-  return way * scale_;
+  return sum * scale_;
 }
 
 }  // namespace placement

@@ -1,18 +1,18 @@
-#include "soft/way_out.hpp"
+#include "soft/nearest_free.hpp"
 
 #include <cmath>
 
 namespace placement {
 
-WayOut::WayOut(const Canvas& canvas)
+NearestFree::NearestFree(const Canvas& canvas)
     : width_(static_cast<float>(canvas.width / kCells)),
       height_(static_cast<float>(canvas.height / kCells)),
       nearest_(kCells * kCells),
       directions_(kCells * kCells) {}
 
-void WayOut::build(const std::vector<Rectangle>& standing) {
+void NearestFree::build(const std::vector<Rectangle>& fixed) {
   for (int cell = 0; cell < kCells * kCells; ++cell) nearest_[cell] = cell;
-  for (const Rectangle& box : standing) {
+  for (const Rectangle& box : fixed) {
     for (int row = index(box.low, height_); row <= index(box.high, height_); ++row) {
       const float y = (static_cast<float>(row) + 0.5F) * height_;
       if (y < box.low || y > box.high) continue;
@@ -34,14 +34,14 @@ void WayOut::build(const std::vector<Rectangle>& standing) {
   }
 }
 
-float WayOut::distance(int from, int to) const {
+float NearestFree::distance(int from, int to) const {
   const float x = static_cast<float>(to % kCells - from % kCells) * width_;
   const float y = static_cast<float>(to / kCells - from / kCells) * height_;
   return x * x + y * y;
 }
 
 // Takes over the nearest free cell of the neighbour at (row, column) if it is nearer.
-void WayOut::offer(int cell, int row, int column) {
+void NearestFree::offer(int cell, int row, int column) {
   if (row < 0 || row >= kCells || column < 0 || column >= kCells) return;
   const int there = nearest_[row * kCells + column];
   if (there < 0) return;
@@ -49,7 +49,7 @@ void WayOut::offer(int cell, int row, int column) {
 }
 
 // Two passes over the cells, each row both ways (the eight-neighbour distance transform of Danielsson, 1980).
-void WayOut::find_nearest() {
+void NearestFree::find_nearest() {
   const auto pass = [&](int row, int from_row) {
     for (int column = 0; column < kCells; ++column) {
       for (int shift = -1; shift <= 1; ++shift) offer(row * kCells + column, from_row, column + shift);

@@ -1,4 +1,4 @@
-"""The engine's search for the nearest free place, against all pairs of places where a nearest one can be."""
+"""The engine's search for the nearest legal position, against all pairs of positions where a nearest one can be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from placement.engine import _native
 
-TOLERANCE = 1e-6
+TOLERANCE = _native.LENGTH_TOLERANCE
 
 
 def _slow(start: np.ndarray, low: np.ndarray, high: np.ndarray, at: np.ndarray, reach: np.ndarray) -> float:
@@ -38,7 +38,7 @@ def test_no_place_is_nearer(seed: int) -> None:
     reach = generator.integers(1, 60 if seed % 2 else 25, (2, count)).astype(np.float64)
     start = generator.integers(-20, 120, 2).astype(np.float64)
     low, high = np.array([5.0, 10.0]), np.array([95.0, 90.0])
-    found = _native.nearest_place(tuple(start), tuple(low), tuple(high), *at, *reach)
+    found = _native.nearest_legal_position(tuple(start), tuple(low), tuple(high), *at, *reach)
     least = _slow(start, low, high, at, reach)
     if found is None:
         assert not np.isfinite(least)
@@ -51,9 +51,11 @@ def test_no_place_is_nearer(seed: int) -> None:
 
 def test_a_box_as_large_as_the_room_and_one_larger() -> None:
     touching = np.array([[50.0], [50.0], [50.0], [50.0]])
-    found = _native.nearest_place((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *touching)
+    found = _native.nearest_legal_position((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *touching)
     assert found is not None and sorted(np.abs(np.array(found) - 50.0)) == [0.0, 50.0]
     blocked = np.array([[50.0], [50.0], [51.0], [51.0]])
-    assert _native.nearest_place((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *blocked) is None
+    assert _native.nearest_legal_position((50.0, 50.0), (0.0, 0.0), (100.0, 100.0), *blocked) is None
     with pytest.raises(ValueError, match="one length"):
-        _native.nearest_place((0.0, 0.0), (0.0, 0.0), (1.0, 1.0), np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(2))
+        _native.nearest_legal_position(
+            (0.0, 0.0), (0.0, 0.0), (1.0, 1.0), np.zeros(2), np.zeros(2), np.zeros(1), np.zeros(2)
+        )

@@ -1,4 +1,4 @@
-// The shortest way off the standing macros, from anywhere on the canvas.
+// The direction from anywhere on the canvas to the nearest point that no fixed macro covers.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace placement {
 
-class WayOut {
+class NearestFree {
  public:
   struct Rectangle {
     float left, right, low, high;  // µm
   };
   struct Direction {
-    float x = 0, y = 0;  // |x| + |y| = 1, or 0 where nothing stands
+    float x = 0, y = 0;  // |x| + |y| = 1, or 0 where nothing is in between
   };
 
-  explicit WayOut(const Canvas& canvas);
+  explicit NearestFree(const Canvas& canvas);
 
-  // The standing macros' rectangles. Owns its workspace.
-  void build(const std::vector<Rectangle>& standing);
+  // The fixed macros' rectangles. Owns its workspace.
+  void build(const std::vector<Rectangle>& fixed);
 
   Direction at(float x, float y) const {
     const int cell = index(x, width_) + kCells * index(y, height_);

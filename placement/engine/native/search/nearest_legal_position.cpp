@@ -1,4 +1,4 @@
-#include "search/nearest_place.hpp"
+#include "search/nearest_legal_position.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -39,8 +39,8 @@ double nearest_free(std::vector<Interval>& taken, double start, double low, doub
 
 }  // namespace
 
-std::optional<std::array<double, 2>> nearest_place(const std::array<double, 2>& start, const std::array<double, 2>& low,
-                                                   const std::array<double, 2>& high, const StandingBoxes& boxes) {
+std::optional<std::array<double, 2>> nearest_legal_position(const std::array<double, 2>& start, const std::array<double, 2>& low,
+                                                   const std::array<double, 2>& high, const PlacedBoxes& boxes) {
   // A nearest place is where the box was, at a limit, or touches another box, on each axis.
   std::vector<double> across = {std::min(std::max(start[0], low[0]), high[0])};
   const auto add = [&](double at) {

@@ -17,16 +17,16 @@ struct Blockage {
 };
 
 // The spacing holds for macros of zero size, too. Not thread-safe: one per thread.
-class HardRoom {
+class LegalPositions {
  public:
-  // `spacing`: least distance in µm between hard macros and from blockages where halos ask for less; 0: they may touch.
+  // `spacing`: least distance in µm between hard macros and from blockages where halos need less; 0: they may touch.
   // `blockages`: in addition to those of the design's constraints.
-  HardRoom(const Design& design, double spacing, const std::vector<Blockage>& blockages);
+  LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages);
 
   // Sets the positions of all hard macros: x, y [N] µm, orientation [N].
-  void stand(const double* x, const double* y, const std::int8_t* orientation);
+  void place(const double* x, const double* y, const std::int8_t* orientation);
   // Updates the position of one hard macro.
-  void stand(const NodeMove& move);
+  void place(const NodeMove& move);
 
   // Whether `moves`, made all at once, keep the placement legal. Ignores moves of soft macros. The caller checks
   // orientations and the snapping grid.
@@ -74,7 +74,7 @@ class HardRoom {
   HardBox hard_box_of(const NodeMove& move) const {
     return hard_box(design_, move.node, move.x, move.y, move.orientation);
   }
-  HardBox standing(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_x_[i], halo_y_[i]}; }
+  HardBox placed(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_x_[i], halo_y_[i]}; }
   bool off_limits(const NodeMove& move) const;
   bool fits_with_halos(const NodeMove* moves, int count) const;
   bool fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const;

@@ -1,4 +1,4 @@
-#include "search/hard_room.hpp"
+#include "search/legal_positions.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace placement {
 
-HardRoom::HardRoom(const Design& design, double spacing, const std::vector<Blockage>& blockages)
+LegalPositions::LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages)
     : design_(design),
       slack_((spacing > 0 ? -spacing : design.canvas.overlap_threshold) + kLengthTolerance),
       index_of_(design.nodes(), -1),
@@ -33,7 +33,7 @@ HardRoom::HardRoom(const Design& design, double spacing, const std::vector<Block
   make_bins();
 }
 
-void HardRoom::make_bins() {
+void LegalPositions::make_bins() {
   constexpr double kMostBins = 256;  // along a side
   const double sides = std::clamp(std::sqrt(static_cast<double>(macros_)), 1.0, kMostBins);
   columns_ = rows_ = static_cast<int>(sides);
@@ -53,7 +53,7 @@ void HardRoom::make_bins() {
 }
 
 // Puts a macro into the bin of its centre.
-void HardRoom::file(std::int32_t macro) {
+void LegalPositions::file(std::int32_t macro) {
   const int column = static_cast<int>(std::clamp(x_[macro] * per_width_, 0.0, columns_ - 1.0));
   const int row = static_cast<int>(std::clamp(y_[macro] * per_height_, 0.0, rows_ - 1.0));
   const std::int32_t bin = row * columns_ + column;
@@ -69,11 +69,11 @@ void HardRoom::file(std::int32_t macro) {
   first_in_[bin] = macro;
 }
 
-void HardRoom::stand(const double* x, const double* y, const std::int8_t* orientation) {
-  for (int node = 0; node < design_.nodes(); ++node) stand({node, x[node], y[node], orientation[node]});
+void LegalPositions::place(const double* x, const double* y, const std::int8_t* orientation) {
+  for (int node = 0; node < design_.nodes(); ++node) place({node, x[node], y[node], orientation[node]});
 }
 
-void HardRoom::stand(const NodeMove& move) {
+void LegalPositions::place(const NodeMove& move) {
   const int i = index_of_[move.node];
   if (i < 0) return;
   const Box box = box_of(move);
@@ -89,21 +89,21 @@ void HardRoom::stand(const NodeMove& move) {
 }
 
 // Whether a position violates the constraints of a macro.
-bool HardRoom::off_limits(const NodeMove& move) const {
+bool LegalPositions::off_limits(const NodeMove& move) const {
   const HardBox box = hard_box_of(move);
   bool found = false;
   design_.constraints.for_keep_outs(move.node, [&](const KeepOut& off) { found |= stands_on(box, off, spacing_); });
   return found;
 }
 
-double HardRoom::gap(const NodeMove& a, const NodeMove& b, bool across) const {
+double LegalPositions::gap(const NodeMove& a, const NodeMove& b, bool across) const {
   const Constraints& kept = design_.constraints;
   const double halos = across ? kept.halo_across(a.node, a.orientation) + kept.halo_across(b.node, b.orientation)
                               : kept.halo_up(a.node, a.orientation) + kept.halo_up(b.node, b.orientation);
   return std::max(spacing_, halos);
 }
 
-bool HardRoom::on_blockage(double x, double y) const {
+bool LegalPositions::on_blockage(double x, double y) const {
   const auto on = [&](double at_x, double at_y, double width, double height) {
     return std::abs(x - at_x) < width / 2 && std::abs(y - at_y) < height / 2;
   };
@@ -115,26 +115,26 @@ bool HardRoom::on_blockage(double x, double y) const {
 
 // As `fits`, with a gap for each pair: a moved macro conflicts with no macro that stays, no blockage and no macro
 // before it in the move.
-bool HardRoom::fits_with_halos(const NodeMove* moves, int count) const {
+bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
   for (int i = 0; i < count; ++i) {
     if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
   }
   return true;
 }
 
-bool HardRoom::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
+bool LegalPositions::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
   if (!inside(box_of(move))) return false;
   const HardBox box = hard_box_of(move);
   const double threshold = design_.canvas.overlap_threshold;
   int allowed = 0, found = 0;  // conflicts with the present positions of the moved macros, its own included; with all
   for (int j = 0; j < count; ++j) {
     const int other = index_of_[moves[j].node];
-    if (other >= 0) allowed += too_close(box, standing(other), spacing_, threshold);
+    if (other >= 0) allowed += too_close(box, placed(other), spacing_, threshold);
   }
   const Box plain = box_of(move);
   bool blocked = false;
   for_near(plain.x, plain.width / 2, plain.y, plain.height / 2, [&](std::size_t i) {
-    if (i < macros_) found += too_close(box, standing(i), spacing_, threshold);
+    if (i < macros_) found += too_close(box, placed(i), spacing_, threshold);
     else blocked |= conflict(plain, i);
   });
   if (blocked || found != allowed) return false;
@@ -144,13 +144,13 @@ bool HardRoom::fits_with_halos(const NodeMove& move, const NodeMove* moves, int 
   return true;
 }
 
-bool HardRoom::inside(const Box& box) const {
+bool LegalPositions::inside(const Box& box) const {
   return !reaches_beyond(box.x, box.width, design_.canvas.width) &&
          !reaches_beyond(box.y, box.height, design_.canvas.height);
 }
 
 // The rule of legality.hpp, with lengths grown by the spacing.
-bool HardRoom::conflict(const Box& box, std::size_t other) const {
+bool LegalPositions::conflict(const Box& box, std::size_t other) const {
   const auto shared = [](double a, double length_a, double b, double length_b) {
     return std::min({(length_a + length_b) / 2 - std::abs(a - b), length_a, length_b});
   };
@@ -158,13 +158,13 @@ bool HardRoom::conflict(const Box& box, std::size_t other) const {
          (shared(box.y, box.height, y_[other], height_[other]) > slack_);
 }
 
-int HardRoom::conflicts(const Box& box) const {
+int LegalPositions::conflicts(const Box& box) const {
   int found = 0;
   for_near(box.x, box.width / 2, box.y, box.height / 2, [&](std::size_t i) { found += conflict(box, i); });
   return found;
 }
 
-bool HardRoom::fits(const NodeMove* moves, int count) const {
+bool LegalPositions::fits(const NodeMove* moves, int count) const {
   if (design_.constraints.any) {
     for (int i = 0; i < count; ++i) {
       if (index_of_[moves[i].node] >= 0 && off_limits(moves[i])) return false;
@@ -192,22 +192,22 @@ bool HardRoom::fits(const NodeMove* moves, int count) const {
   return true;
 }
 
-bool HardRoom::all_fit() const {
+bool LegalPositions::all_fit() const {
   const Constraints& kept = design_.constraints;
   for (std::size_t i = 0; i < macros_; ++i) {
     if (!movable_[i]) continue;
     const NodeMove here{node_[i], x_[i], y_[i], orientation_[i]};
-    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(standing(i), kept.grid)) return false;
+    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(placed(i), kept.grid)) return false;
     if (!fits(&here, 1)) return false;
   }
   return true;
 }
 
-double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const {
+double LegalPositions::clearance(const NodeMove& at, bool across, bool forward) const {
   const Box box = box_of(at);
   const double here = across ? box.x : box.y, length = across ? box.width : box.height;
   const double extent = across ? design_.canvas.width : design_.canvas.height;
-  double room = forward ? extent - length / 2 - here : here - length / 2;
+  double free = forward ? extent - length / 2 - here : here - length / 2;
   // An obstacle at (x, y): `gap` is the least distance along the axis, `slack` the overlap allowed on the other axis.
   const auto meet = [&](double x, double y, double width, double height, double gap, double slack) {
     const double side = across ? std::abs(y - box.y) : std::abs(x - box.x);
@@ -215,7 +215,7 @@ double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const 
     const double ahead = (across ? x : y) - here;
     if (sides - side <= slack || (forward ? ahead <= 0 : ahead >= 0)) return;
     const double reach = (length + (across ? width : height)) / 2 + gap;
-    room = std::min(room, std::abs(ahead) - reach);
+    free = std::min(free, std::abs(ahead) - reach);
   };
   const double spacing = std::max(0.0, kLengthTolerance - slack_);
   const HardBox own = hard_box_of(at);
@@ -234,7 +234,7 @@ double HardRoom::clearance(const NodeMove& at, bool across, bool forward) const 
     const double gap = off.kind == KeepOutKind::blockage ? spacing : 0;
     meet(off.x, off.y, off.width, off.height, gap, kLengthTolerance - gap);
   });
-  return std::max(0.0, room);
+  return std::max(0.0, free);
 }
 
 }  // namespace placement
