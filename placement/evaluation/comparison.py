@@ -148,7 +148,7 @@ def _checked(entry: Entry, checks: FlatChecks | None, *, stopped: Callable[[], b
         report=lambda overflow, share: show(f"{entry.title}: placing cells, overflow {overflow:.0%}", share),
         stopped=stopped,
     )
-    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, flat=flat))
+    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, full=flat))
 
 
 def _tell_spread(entries: list[Entry], console: Console) -> None:

@@ -101,7 +101,7 @@ def _evaluate_candidates(
     console.print(candidates_table(found))
     assert config.design is not None
     flat = None if stopped.is_set() else check_placement(config.design, design, best.placement, console).metrics
-    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
+    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), full=flat)
     console.print(metrics_table(metrics, title))
     described = {
         "search": config.chosen_method,
