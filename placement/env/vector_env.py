@@ -71,7 +71,9 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
         self.single_observation_space = self.pool.observation_space
         self.single_action_space = self.pool.action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.observation_space = spaces.Dict(
+            {name: batch_space(space, num_envs) for name, space in self.single_observation_space.items()}
+        )
         for space in self.observation_space.values():
             if isinstance(space, spaces.Box):
                 with_short_bounds(space)

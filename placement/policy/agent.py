@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -165,7 +165,7 @@ class Network:
         """The module with these parameters; for use inside traced functions."""
         state = jax.tree.map(lambda leaf: leaf, self._abstract)
         nnx.replace_by_pure_dict(state, params)
-        return cast(PolicyNetwork, nnx.merge(self._graph, state))
+        return nnx.merge(self._graph, state)
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
         """See `PolicyNetwork.embed`."""
