@@ -73,7 +73,7 @@ class StandIn:
         time.sleep(self._seconds)
         actions = np.maximum(self._actions[part, :, step], 0)
         nothing = np.zeros(len(actions), np.float32)
-        return Decision(actions, nothing, nothing, options["held"])
+        return Decision(actions, nothing, nothing, options["energy"])
 
 
 class Shares(NamedTuple):

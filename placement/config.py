@@ -8,6 +8,7 @@ unknown keys, wrong types and values out of range, naming the key.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 import types
 import typing
@@ -48,6 +49,20 @@ def is_weighted(text: str) -> bool:
         return bool(path) and math.isfinite(float(weight))
     except ValueError:
         return False
+
+
+def is_import_path_or(name: str) -> Callable[[str], bool]:
+    """The test that a value is `name`, or dotted identifiers such as `my_package.my_name`."""
+    return lambda value: value == name or ("." in value and all(part.isidentifier() for part in value.split(".")))
+
+
+def import_object(path: str, *, key: str) -> Any:
+    """What an import path such as `my_package.my_name` names; raises ConfigError for `key` where there is none."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must lead to {module!r}") from None
 
 
 Count = Annotated[int, Rule("at least 1", lambda value: value >= 1)]
@@ -157,16 +172,22 @@ class EnvConfig(Settings, group="env."):
     cost: CostConfig = CostConfig()
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
+    reward: Annotated[str, Rule("cost or the import path of a function", is_import_path_or("cost"))] = "cost"
     soft_placer: EpisodeSoftPlacer = "analytic_fast"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alone = f"empty with env.reward={self.reward}, which replaces the cost"
+        require(self.reward == "cost" or not self.cost_terms, "env.cost_terms", list(self.cost_terms), alone)
 
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig(Settings, group="policy."):
     """The network: which one, its sizes, and what it is shown; configs/policy/ says what each setting means."""
 
-    name: Literal["edge_gnn"] = "edge_gnn"
+    name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"
     node_width: Count = 32
     rounds: Count = 3
     grid_width: Count = 16

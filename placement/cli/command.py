@@ -173,13 +173,15 @@ def overrides(arguments: Sequence[str], command: Command) -> list[str]:
     """The arguments as Hydra takes them.
 
     Except for `train` and in a sweep (`-m`), `key=a,b` becomes the list `key=[a,b]`; Hydra alone would take that for a
-    sweep. `cost=NAME` becomes `cost.name=NAME`, so that the weights of that cost can be given beside it.
+    sweep. `cost=NAME` becomes `cost.name=NAME`, so that the weights of that cost can be given beside it,
+    and `policy=my_package.MyPolicy`, a network by its import path, `policy.name=my_package.MyPolicy`.
 
     Raises:
         Refusal: an option of a command that takes `--key value` is unknown or has no value.
     """
     cost = "env.cost" if command.name == "train" else "cost"
     arguments = [re.sub(rf"^{re.escape(cost)}=(?=[\w,]+$)", f"{cost}.name=", word) for word in arguments]
+    arguments = [re.sub(r"^policy=(?=\w+\.[\w.]+$)", "policy.name=", word) for word in arguments]
     if command.name == "train" or {"-m", "--multirun"} & set(arguments):
         return arguments
     if command.words is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend, simulate
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 
 COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
 

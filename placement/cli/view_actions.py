@@ -15,8 +15,8 @@ from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import SOFT_PLACER
 from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.load import find
-from placement.report.view.actions import Action, Outcome, Parameter, Task
-from placement.report.view.cells import Cells
+from placement.report.view.page import Cells
+from placement.report.view.window import Action, Outcome, Parameter, Task
 
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
 SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
@@ -102,7 +102,7 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig, Budget
+    from placement.annealing.config import AnnealConfig
     from placement.annealing.search import Watch, search
     from placement.annealing.starts import Start, legal
 
@@ -117,7 +117,7 @@ def _refine(task: Task) -> Outcome:
         task.design,
         (start,),
         config=config,
-        budget=Budget(seconds=task.number("time")),
+        seconds=task.number("time"),
         weights=task.weights,
         watch=watch,
     )
@@ -125,7 +125,7 @@ def _refine(task: Task) -> Outcome:
 
 
 def _flip(task: Task) -> Outcome:
-    from placement.annealing.flips import flip_macros
+    from placement.annealing.finishing import flip_macros
 
     found = flip_macros(task.design, task.placement, weights=task.weights)
     return Outcome(found.placement, f"{found.flipped} macros were mirrored")

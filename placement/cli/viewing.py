@@ -25,11 +25,9 @@ from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, rea
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find
 from placement.netlist.user_placement import is_def
-from placement.report.view.cells import Cells
-from placement.report.view.recovery import Recovery
-from placement.report.view.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
-from placement.report.view.session import Session
-from placement.report.view.steps import read_steps
+from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
+from placement.report.view.page import Cells
+from placement.report.view.session import Recovery, Session, read_steps
 from placement.report.view.window import Export, Services, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
@@ -184,7 +182,7 @@ def replay(session: Session, path: str) -> None:
     if not Path(path).is_file():
         raise DesignError(f"steps={path}: there is no such file")
     for step in read_steps(path, session.design):
-        session.redo_read(step)
+        session.replay(step)
 
 
 def _serve(window: Window, config: ViewConfig, console: Console) -> None:

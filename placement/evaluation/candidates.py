@@ -27,7 +27,7 @@ from placement.evaluation.settings import SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 
 RECORD_NAME = "candidates.json"
 DETOUR = 60.0
@@ -173,9 +173,11 @@ def _find(
         wirelength, spread = flat.result.wirelength, flat.result.converged
         return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, placement)
 
-    budget, weights, anneal = config.budget, config.weights, config.anneal
+    weights, anneal, time, moves = config.weights, config.anneal, config.time, config.moves
     if config.chosen_method != "mixed_size":
-        result = search(design, starts, config=anneal, budget=budget, weights=weights, seed=seed, watch=watch)
+        result = search(
+            design, starts, config=anneal, seconds=time, moves=moves, weights=weights, seed=seed, watch=watch
+        )
         _require_finished(result)
         checked = judge.spread(result.placement, stopped=watch.stopped)
         return [candidate(result.start, result.placement, checked, result)]
@@ -184,7 +186,7 @@ def _find(
     if watch.stopped():  # its cells are not where they would end
         raise KeyboardInterrupt
     placement, result = refine_among_cells(
-        design, start.placement, begun, anneal, budget=budget, seed=seed, watch=watch
+        design, start.placement, begun, anneal, seconds=time, moves=moves, seed=seed, watch=watch
     )
     _require_finished(result)
     refined = judge.spread(placement, stopped=watch.stopped)
@@ -202,7 +204,8 @@ def _require_finished(result: SearchResult) -> None:
 
 def _settings(config: SearchConfig) -> dict[str, Any]:
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
-    return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
+    budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
+    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
 
 
 class _Record:

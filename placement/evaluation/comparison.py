@@ -148,18 +148,18 @@ def _checked(entry: Entry, checks: FlatChecks | None, *, stopped: Callable[[], b
         report=lambda overflow, share: show(f"{entry.title}: placing cells, overflow {overflow:.0%}", share),
         stopped=stopped,
     )
-    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, flat=flat))
+    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, full=flat))
 
 
 def _tell_spread(entries: list[Entry], console: Console) -> None:
     """Notes on cells that did not spread."""
-    if not any(entry.metrics.flat for entry in entries):
+    if not any(entry.metrics.full for entry in entries):
         return
     from placement.evaluation.flat_evaluation import tell_spread
 
     for entry in entries:
-        if entry.metrics.flat is not None:
-            tell_spread(entry.metrics.flat, console, entry.title)
+        if entry.metrics.full is not None:
+            tell_spread(entry.metrics.full, console, entry.title)
 
 
 def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:

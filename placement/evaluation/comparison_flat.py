@@ -22,7 +22,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_file import FLAT_NAME
 from placement.netlist.load import find
 from placement.netlist.straps import DENSITY, STRAPS
-from placement.report.metrics import FlatMetrics
+from placement.report.metrics import FullMetrics
 
 METRICS_NAME, DRAWN_NAME = "flat.json", "cells.npz"
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
@@ -82,7 +82,7 @@ class FlatChecks:
         whose: str,
         report: Callable[[float, float], None],
         stopped: Callable[[], bool],
-    ) -> FlatMetrics | None:
+    ) -> FullMetrics | None:
         """What a placement is worth; None where it was stopped before.
 
         Args:
@@ -125,14 +125,14 @@ class FlatChecks:
         return text.hexdigest()[:16]
 
 
-def _read(folder: Path, about: str) -> FlatMetrics | None:
+def _read(folder: Path, about: str) -> FullMetrics | None:
     """The check that was kept; None where there is none of this placement, or it is damaged."""
     try:
         kept = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
         if kept["about"] != about:
             return None
         read_drawn(folder)
-        return FlatMetrics(**kept["flat"])
+        return FullMetrics(**kept["flat"])
     except _UNUSABLE:  # check anew
         return None
 

@@ -15,8 +15,7 @@ from placement.evaluation.placers import PlacerOutcome
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
 from placement.netlist.files import csv_text, write_whole
-from placement.report.metrics import FlatMetrics, Metrics, json_object
-from placement.report.tables import make_table
+from placement.report.metrics import FullMetrics, Metrics, json_object, make_table
 
 COLUMNS = {
     "placer": "placer",
@@ -79,7 +78,7 @@ class Entry(NamedTuple):
 
 def worth(entry: Entry) -> float:
     """What the best has least of: routed wirelength, µm, with the flat check, else the cost."""
-    flat = entry.metrics.flat
+    flat = entry.metrics.full
     return entry.metrics.costs.total if flat is None else flat.routed_wirelength
 
 
@@ -109,7 +108,7 @@ def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict
                 "overlaps": sum(entry.metrics.legality.overlaps for entry in own),
                 "outside": sum(entry.metrics.legality.outside for entry in own),
                 "seconds": _mean_seconds(own),
-                **_flat_summary([entry.metrics.flat for entry in own if entry.metrics.flat is not None]),
+                **_flat_summary([entry.metrics.full for entry in own if entry.metrics.full is not None]),
             }
         )
         if optimum is not None:
@@ -123,11 +122,11 @@ def _mean_seconds(entries: Sequence[Entry]) -> float | None:
     return float(np.mean(spent)) if spent else None
 
 
-def _flat_summary(checks: Sequence[FlatMetrics]) -> dict[str, Any]:
+def _flat_summary(checks: Sequence[FullMetrics]) -> dict[str, Any]:
     """The mean of each of the flat check's figures, and the least routed wirelength."""
     if not checks:
         return {}
-    means = dict(zip(FlatMetrics._fields, np.mean(checks, axis=0).tolist(), strict=True))
+    means = dict(zip(FullMetrics._fields, np.mean(checks, axis=0).tolist(), strict=True))
     means["flat_converged"] = all(check.flat_converged for check in checks)
     return {**means, "best_routed_wirelength": min(check.routed_wirelength for check in checks)}
 
@@ -138,12 +137,12 @@ def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None
     shows_gap = optimum is not None and weights.density == weights.congestion == 0
     hidden = ("density", "congest.") if shows_gap else ()
     columns = {name: key for name, key in COLUMNS.items() if name not in hidden}
-    if entries[0].metrics.flat is not None:
+    if entries[0].metrics.full is not None:
         columns = FLAT_COLUMNS
     if shows_gap:
         columns = {**columns, "gap": "wirelength_gap"}
     caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
-    if entries[0].metrics.flat is not None:
+    if entries[0].metrics.full is not None:
         caption = "means of the seeds; illegal: overlaps and macros outside; seconds: CPU time of the flat check"
     if shows_gap:
         caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
@@ -183,14 +182,14 @@ def write_comparison(
     if not config.draws_plots:
         return
     # Matplotlib takes a second to import, and a table should not wait for it.
-    from placement.report import comparison_plots, style
+    from placement.report import curves, style
 
     placers = list(dict.fromkeys(entry.placer for entry in entries))
-    curves = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
-    curves = {placer: own for placer, own in curves.items() if all(own)}
-    if curves:
-        figure = comparison_plots.plot_cost_over_time(
-            curves,
+    histories = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
+    histories = {placer: own for placer, own in histories.items() if all(own)}
+    if histories:
+        figure = curves.plot_cost_over_time(
+            histories,
             title=f"{design.name}: cost over time",
             unit="CPU seconds, all threads together",
             cost=config.weights.name,
@@ -199,7 +198,7 @@ def write_comparison(
     best = {placer: min(_of(entries, placer), key=worth) for placer in placers}
     shown = {placer: (entry.outcome.placement, entry.metrics.costs.total) for placer, entry in best.items()}
     title = f"{design.name}: placers compared"
-    figure = comparison_plots.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
+    figure = curves.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
     style.save_figure(figure, folder / "placements.png")
     if config.flat:
         _draw_flat(folder / "flat.png", design, best)
@@ -208,13 +207,13 @@ def write_comparison(
 def _draw_flat(path: Path, design: Design, best: Mapping[str, Entry]) -> None:
     """The best flat check of each placer, side by side."""
     from placement.evaluation.comparison_flat import read_drawn
-    from placement.report import flat_plots, style
+    from placement.report import plots, style
 
     panels = []
     for placer, entry in best.items():
-        drawn, flat = read_drawn(entry.folder), entry.metrics.flat
+        drawn, flat = read_drawn(entry.folder), entry.metrics.full
         assert flat is not None
-        cells = flat_plots.Cells(drawn.x, drawn.y, drawn.cluster)
+        cells = plots.DrawnCells(drawn.x, drawn.y, drawn.cluster)
         maps = (drawn.horizontal, drawn.vertical)
-        panels.append(flat_plots.FlatPanel(placer, entry.outcome.placement, flat, cells, *maps))
-    style.save_figure(flat_plots.plot_flat_side_by_side(design, panels, title=design.name), path)
+        panels.append(plots.FullPanel(placer, entry.outcome.placement, flat, cells, *maps))
+    style.save_figure(plots.plot_full_side_by_side(design, panels, title=design.name), path)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
-from placement.annealing.settle import settle_for_check
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.evaluation.progress_bar import progress_bars
 from placement.flat.check import FlatResult
 from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
@@ -21,7 +21,7 @@ from placement.netlist.flat_design import FlatDesign
 from placement.netlist.importing import clusters_or_none
 from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
-from placement.report.metrics import FlatMetrics
+from placement.report.metrics import FullMetrics
 from placement.utils.compilation import keep_compilations
 
 
@@ -69,7 +69,7 @@ class FlatFound(NamedTuple):
         route: the routing estimate, with the cells spread as a flow leaves them.
     """
 
-    metrics: FlatMetrics
+    metrics: FullMetrics
     placed: FlatPlaced
     route: RoutingEstimate
 
@@ -102,7 +102,7 @@ class FlatJudge:
         keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._checker = FlatChecker(flat, cluster, design, anneal=settle_for_check)
+        self._checker = FlatChecker(flat, cluster, design, anneal=anneal_for_full_evaluation)
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
@@ -151,7 +151,7 @@ class FlatJudge:
             placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
         dense, spread, route = found.dense, found.spread, found.route
-        metrics = FlatMetrics(
+        metrics = FullMetrics(
             flat_wirelength=dense.wirelength,
             density_overflow=max(dense.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
@@ -182,7 +182,7 @@ def check_placement(name: str, design: Design, placement: Placement, console: Co
     return found
 
 
-def tell_spread(flat: FlatMetrics, console: Console, whose: str = "") -> None:
+def tell_spread(flat: FullMetrics, console: Console, whose: str = "") -> None:
     """A note where the cells, those around the macros of `whose` where that is said, did not spread as they should."""
     if not flat.flat_converged:
         console.print(
@@ -195,13 +195,13 @@ def tell_spread(flat: FlatMetrics, console: Console, whose: str = "") -> None:
 
 def draw(found: FlatFound, design: Design, placement: Placement, folder: Path, title: str) -> None:
     """Writes `cells.png` and `routing.png` to a folder."""
-    from placement.report import flat_plots, style  # Matplotlib takes a second to import
+    from placement.report import plots, style  # Matplotlib takes a second to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    cells = flat_plots.Cells(*found.placed.drawn_cells, members=found.placed.drawn_members)
-    figure = flat_plots.plot_cells(design, placement, cells, title=title)
+    cells = plots.DrawnCells(*found.placed.drawn_cells, members=found.placed.drawn_members)
+    figure = plots.plot_cells(design, placement, cells, title=title)
     style.save_figure(figure, folder / "cells.png")
-    figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
+    figure = plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
     style.save_figure(figure, folder / "routing.png")
 
 

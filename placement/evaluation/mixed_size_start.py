@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig
-from placement.annealing.flips import flip_macros
+from placement.annealing.config import SOFT_PLACER, AnnealConfig
+from placement.annealing.finishing import flip_macros
 from placement.annealing.starts import Start, legal
 from placement.config import CostWeights
 from placement.engine.soft import place_soft_macros
@@ -65,5 +65,5 @@ def mixed_size_start(
         raise KeyboardInterrupt
     placement = legal(design, macros_from_flat(flat, design, placed), config)
     if len(design.netlist.soft):
-        placement = place_soft_macros(design, placement, config.soft_placer)
+        placement = place_soft_macros(design, placement, SOFT_PLACER)
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from placement.annealing.flips import flip_macros
+from placement.annealing.finishing import flip_macros
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import load_placement
@@ -18,8 +18,7 @@ from placement.evaluation.settings import EvaluateConfig, JudgingSettings
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import write_placement
-from placement.report.export import write_macros
-from placement.report.metrics import Metrics, json_object, measure, metrics_table
+from placement.report.metrics import Metrics, json_object, measure, metrics_table, write_macros
 
 
 class Found(NamedTuple):
@@ -108,4 +107,4 @@ def _with_flat(metrics: Metrics, config: EvaluateConfig, found: Found, console: 
     if config.draws_plots:
         folder = config.folder(found.design, Path(found.origin["placement"]).stem)
         flat_evaluation.draw(checked, found.design, found.placement, folder, found.title)
-    return dataclasses.replace(metrics, flat=checked.metrics)
+    return dataclasses.replace(metrics, full=checked.metrics)

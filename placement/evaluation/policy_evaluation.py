@@ -32,6 +32,7 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.report import curves, style
 from placement.report.metrics import Metrics, measure, metrics_table
+from placement.report.run_folder import METRICS_NAME, read_metrics
 from placement.training.rollout import Evaluation, Evaluator
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder, read_newest
@@ -146,10 +147,7 @@ def complete(evaluations: Sequence[Evaluation], design: Design) -> list[Evaluati
 
 def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:
     """The run's training curves, with the cost of the placement found as a line."""
-    try:
-        columns = curves.read_metrics(run / "metrics.csv")
-    except curves.CurvesError as error:
-        raise ConfigError(str(error)) from None
+    columns = read_metrics(run / METRICS_NAME)
     found = {f"found on {design}": metrics.costs.total}
     title, cost = f"training of {run.name}", metrics.weights.name
     style.save_figure(curves.plot_training(columns, title=title, baselines=found, cost=cost), path)

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from placement.annealing.flips import flip_macros
-from placement.annealing.settle import settle_soft_macros
+from placement.annealing.finishing import anneal_soft_macros, flip_macros
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import write_placement
-from placement.report.tables import make_table
+from placement.report.metrics import make_table
 from placement.training.rollout import Evaluation
 
 
@@ -74,7 +73,7 @@ def settled_result(
     found = []
     for evaluation in finished(evaluations)[:count]:
         assert evaluation.placement is not None
-        placement = settle_soft_macros(design, evaluation.placement, weights=weights)
+        placement = anneal_soft_macros(design, evaluation.placement, weights=weights)
         found.append((compute_costs(design, placement, weights=weights), placement))
     if not found:
         return None

@@ -21,8 +21,7 @@ from placement.evaluation.settings import LegaliseConfig, SearchConfig
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.load import load
-from placement.report.metrics import Metrics, measure, metrics_table
-from placement.report.tables import make_table
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
 from placement.utils.interruption import Interruption
 
 STOPPED = "stopped before its time was spent; the same command goes on from here"
@@ -51,7 +50,8 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             design,
             starts,
             config=config.anneal,
-            budget=config.budget,
+            seconds=config.time,
+            moves=config.moves,
             weights=config.weights,
             threads=config.threads,
             seed=config.seed,
@@ -102,7 +102,7 @@ def _evaluate_candidates(
     console.print(candidates_table(found))
     assert config.design is not None
     flat = None if stopped.is_set() else check_placement(config.design, design, best.placement, console).metrics
-    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), flat=flat)
+    metrics = dataclasses.replace(measure(design, best.placement, weights=config.weights), full=flat)
     console.print(metrics_table(metrics, title))
     described = {
         "search": config.chosen_method,
@@ -166,7 +166,7 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
         found = complete(policy.evaluate(config.seed), policy.design)[:MOST_SAMPLES]
         places = [one.placement for one in found if one.placement is not None]
         samples = [Start(f"sample {number}", placement) for number, placement in enumerate(places)]
-        return policy.design, refinement_starts(policy.design, samples, config.anneal, config.seed), policy.run.name
+        return policy.design, refinement_starts(policy.design, samples, config.anneal), policy.run.name
     loaded = None
     if config.placement is None:
         assert config.design is not None

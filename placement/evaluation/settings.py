@@ -9,7 +9,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.config import AnnealConfig
 from placement.config import (
     COSTS,
     ConfigError,
@@ -21,6 +21,7 @@ from placement.config import (
     Seed,
     Settings,
     one_of,
+    require,
 )
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
@@ -138,7 +139,7 @@ class AnnealSettings(CheckpointSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Budget(seconds=self.time)  # raises where it is wrong
+        require(self.time > 0, "time", self.time, "above 0 seconds")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,11 +177,6 @@ class SearchConfig(AnnealSettings):
     def count(self) -> int:
         """Of searches."""
         return self.candidates or 1
-
-    @property
-    def budget(self) -> Budget:
-        """Of each thread."""
-        return Budget(seconds=self.time) if self.moves is None else Budget(moves=self.moves)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

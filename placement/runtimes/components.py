@@ -11,9 +11,8 @@ from placement.episode import Episode
 from placement.modelcache.store import ParameterPublisher
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
-from placement.ppo.hosts import Hosts
+from placement.ppo.hosts import Hosts, make_mesh
 from placement.ppo.learner import Learner
-from placement.ppo.mesh import make_mesh
 from placement.replay.base import ReplayReader
 from placement.training.best import BestTracker
 from placement.training.checkpoint import Counters, Saver

@@ -12,19 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.flips import Flipped, flip_macros
+from placement.annealing.finishing import Flipped, flip_macros
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer, IllegalAction
 from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report import best_history
+from placement.report.run_folder import next_best_path
 from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME
 
@@ -94,7 +93,7 @@ class BestTracker:
             design, found = self._designs[index], best[index]
             name = self.file_name(index)
             _write(folder / name, design, found, self.weights)
-            _write(best_history.next_path(folder, name, iteration), design, found, self.weights)
+            _write(next_best_path(folder, name, iteration), design, found, self.weights)
         if unwritten:
             content = {}
             for index, found in sorted(best.items()):

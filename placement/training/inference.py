@@ -7,16 +7,17 @@ Axis legend: B environments.
 
 from __future__ import annotations
 
+import abc
 import concurrent.futures
 import threading
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 
-from placement.engine.observation import Observation
 from placement.modelcache.store import Snapshot
-from placement.policy.agent import Agent, Decision, Request
-from placement.training.rollout import Acting, EmbeddedParameters
+from placement.policy.agent import Acting, Agent, Decision, Embeddings, Params, Request
+from placement.training.rollout import EmbeddedParameters
 
 ANSWER_SECONDS = 600.0
 """Deadline of an actor's wait for the inference loop."""
@@ -28,9 +29,10 @@ class InferenceClosed(RuntimeError):
     """The run is ending: no more actions are picked."""
 
 
-class Inference(Acting, Protocol):
-    """What an actor asks for actions. May be used by several threads at once."""
+class Inference(Acting):
+    """What an actor asks for actions."""
 
+    @abc.abstractmethod
     def network(self, snapshot: Snapshot) -> EmbeddedParameters:
         """The snapshot's parameters and embeddings, on the device."""
 
@@ -54,9 +56,17 @@ class LocalInference(Inference):
                 self._newest = snapshot.version, network
             return network
 
-    def act(self, *arguments: Any, **options: Any) -> Decision:
-        """See `Agent.act`."""
-        return self._agent.act(*arguments, **options)
+    def act_together(
+        self,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
+        *,
+        greedy: bool = False,
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`."""
+        return self._agent.act_together(params, embeddings, requests, greedy=greedy, temperature=temperature)
 
 
 class _Waiting(NamedTuple):
@@ -94,32 +104,36 @@ class CentralInference(LocalInference):
         self._closed = False
         self.batches = self.requests = 0
 
-    def act(
+    def act_together(
         self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
         *,
         greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """As `Agent.act`, decided by the thread in `run`; raises InferenceClosed, or TimeoutError without an answer."""
-        answer: concurrent.futures.Future[Decision] = concurrent.futures.Future()
-        request = Request(observation, key, held)
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`; the thread in `run` decides, at temperature 1.
+
+        Raises:
+            InferenceClosed: `close` was called.
+            TimeoutError: the loop did not answer within `ANSWER_SECONDS`.
+        """
+        network = EmbeddedParameters(params, embeddings)
+        waiting = [_Waiting(network, greedy, request, concurrent.futures.Future()) for request in requests]
         with self._changed:
             if self._closed:
                 raise self._ended()
-            self._waiting.append(_Waiting(EmbeddedParameters(params, embeddings), greedy, request, answer))
+            self._waiting.extend(waiting)
             self._changed.notify_all()
         try:
-            return answer.result(ANSWER_SECONDS)
+            return [one.answer.result(ANSWER_SECONDS) for one in waiting]
         except concurrent.futures.CancelledError:
             raise self._ended() from None
         except concurrent.futures.TimeoutError:
             raise TimeoutError(
                 f"{threading.current_thread().name} waited {ANSWER_SECONDS:g} s for the inference loop to decide for "
-                f"{len(observation.step)} environments: it is stuck, or the device is"
+                f"{sum(len(one.observation.step) for one in requests)} environments: it is stuck, or the device is"
             ) from None
 
     def run(self, stop: threading.Event) -> None:

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs
-from placement.engine.observation import Observation
+from placement.engine.observation import Observation, Result
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.pool_types import Result
 from placement.episode import Episode, signature, stack_episodes
 from placement.netlist.design import Design, Placement
-from placement.policy.agent import Agent, Decision
+from placement.policy.agent import Acting, Agent, Decision
 
 STEP_SECONDS = 600.0
 """Deadline of a batch of environments for one step."""
@@ -36,22 +35,6 @@ class EmbeddedParameters(NamedTuple):
 
     parameters: Any
     embeddings: Any
-
-
-class Acting(Protocol):
-    """Picks actions, as `placement.policy.agent.Agent` does."""
-
-    def act(
-        self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
-        *,
-        greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """See `Agent.act`."""
 
 
 def play(
@@ -155,7 +138,7 @@ class _Group:
 
     def __init__(self, envs: np.ndarray, designs: np.ndarray, keys: np.ndarray) -> None:
         self.envs, self._keys = envs, keys
-        self._running, self._held = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
+        self._running, self._energy = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
         self._decision: Decision | None = None
         self._step = 0
         self.played = _blank(designs, len(keys))
@@ -179,8 +162,8 @@ class _Group:
     ) -> np.ndarray:
         """The next actions, int32 [B]."""
         seen, key = Observation(**observation), self._keys[self._step]
-        self._decision = agent.act(*network, seen, key, greedy=greedy, held=self._held)
-        self._held = self._decision.held
+        self._decision = agent.act(*network, seen, key, greedy=greedy, energy=self._energy)
+        self._energy = self._decision.energy
         return self._decision.actions
 
 

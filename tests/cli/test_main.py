@@ -104,7 +104,7 @@ def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
-        (["search", "design=toy6", "anneal.starts=[shelves]"], "anneal.starts='shelves': must be packed, its new name"),
+        (["search", "design=toy6", "anneal.starts=[greedy]"], "anneal.starts='greedy': must be one of packed, electro"),
         (["search", "design=toy6", "method=fly"], "search: method='fly': must be one of refine, anneal, mixed_size"),
         (["generate", "planted"], "generate planted: out: is required"),
         (["mirror", "toy6", "axis=z", "out=x"], "mirror: axis='z': must be"),

@@ -23,7 +23,8 @@ from placement.evaluation.settings import CompareConfig, SampleConfig, SampledCo
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
-from placement.training.run_folder import CHECKPOINTS_NAME, Checkpoints, plain
+from placement.training.checkpoint import Checkpoints
+from placement.training.run_folder import CHECKPOINTS_NAME, plain
 from tests.support.command import run_here
 
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
@@ -168,7 +169,7 @@ def searched(run: Path, function, cls, **settings):
 
 def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
     drawn, _ = evaluate(run_folder, out=str(tmp_path / "drawn"))
-    settings = {"method": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
+    settings = {"method": "refine", "moves": 20_000, "out": str(tmp_path / "out")}
     metrics = searched(run_folder, evaluate_search, SearchConfig, **settings)
     assert metrics.costs.total < drawn.costs.total
     assert metrics.legality == (0, 0)

@@ -82,10 +82,10 @@ def test_a_step_moves_nothing_to_the_device_but_what_is_new(agent: Agent, snapsh
     seen = random_observation(DESIGNS, 0, 4)
     given = jax.tree.leaves((network, agent.network.inputs))
     assert given and all(isinstance(leaf, jax.Array) for leaf in given)
-    decision = agent.act(*network, seen, np.zeros(2, np.uint32), held=np.zeros((4, 2), np.float32))
+    decision = agent.act(*network, seen, np.zeros(2, np.uint32), energy=np.zeros((4, 2), np.float32))
     assert decision.actions.base is decision.log_probabilities.base is decision.values.base
     assert decision.actions.base is not None
-    assert isinstance(decision.held, jax.Array), "stays on the device"
+    assert isinstance(decision.energy, jax.Array), "stays on the device"
 
 
 def test_one_actor_plays_the_same_with_central_inference(agent: Agent, snapshot: Snapshot) -> None:

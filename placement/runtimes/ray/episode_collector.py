@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine.actions import IllegalAction
+from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.netlist.files import write_whole
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
