@@ -55,7 +55,7 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "fan_out": 2,
         "checkpoint_every": 10,
         "evaluate_every": 0,
-        "shard_checkpoint_seconds": 10.0,
+        "timing": {"shard_checkpoint": 10.0},
     }
     ppo = {
         "iterations": options.iterations,

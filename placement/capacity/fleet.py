@@ -27,7 +27,21 @@ WARM_UP = 2
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """What is run; configs/plan.yaml says what each setting means. The learner, caches and shards have a host each."""
+    """A run's processes and what they transfer. The learner, caches and shards have a host each.
+
+    Attributes:
+        actors: processes that play episodes
+        model_mb: megabytes of the parameters
+        episode_mb: megabytes of an episode: actions of Ariane; with observations it would be megabytes
+        episodes: in an actor's round
+        round_seconds: to play a round, give or take a tenth
+        learn_seconds: to learn from all actors' rounds; null: as round_seconds
+        max_staleness: versions that an episode may lag behind
+        caches: simulate this many model caches (0: actors read from the learner); null: find how many are enough
+        shards: simulate this many replay shards; null: find how many are enough
+        fan_out: caches or readers that one cache serves
+        megabits: per second, of each host's link
+    """
 
     actors: Count = 64
     model_mb: Positive = 16.0

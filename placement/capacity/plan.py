@@ -24,7 +24,11 @@ ITERATIONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """The command's settings: a fleet of which some is not given."""
+    """The command's settings: a fleet of which some is not given.
+
+    Attributes:
+        slack: share by which an iteration may be longer than with plenty of caches and shards
+    """
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]
     caches: OrNone | None = None  # type: ignore[assignment]

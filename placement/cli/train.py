@@ -1,37 +1,134 @@
-"""`macro-placement train` and `train.py`: one training run, or a sweep of them."""
+"""`macro-placement train`: one training run, or a sweep of them; and `plan`, what a large run needs.
+
+Hydra composes the settings: the defaults of the dataclasses, a runtime and presets from configs/, and the command line.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from placement.cli import sweep
-from placement.cli.command import INTERRUPTED
-from placement.cli.refusal import Refusal
+from rich.console import Console
+
+from placement.capacity.fleet import simulate
+from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend
+from placement.cli.help import lines, listed
+from placement.cli.options import UsageError, hydra_words
 from placement.config import TrainConfig, build
-from placement.netlist.load import find, load
+from placement.netlist.load import data_folder, find, load
+from placement.report.tables import make_table
 from placement.training import run_folder
 
 if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
     from placement.training.run_result import RunResult
 
+FULL_ERROR = "HYDRA_FULL_ERROR"
+DESIGN = "clustered40"
+"""The design that is trained on by default."""
+FIRST = (
+    *("design", "seed", "run_dir", "initial_policy", "env.cost.name"),
+    *("ppo.iterations", "ppo.learning_rate", "runtime.minutes"),
+)
+"""The settings that `--help` opens with, beside the groups `preset` and `runtime`."""
+COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
+USAGE = """usage: macro-placement train [DESIGN] [key=value | --key value …]
 
-def main(values: dict[str, Any]) -> float:
-    """One training run, or one job of a sweep in a process of its own; returns the best proxy cost.
+Train a policy on one or more designs. The same command resumes an interrupted run; `-m` with design=a,b seed=1,2
+sweeps.
+"""
 
-    Args:
-        values: all settings, nested.
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs `train` with the arguments of its command line.
 
     Raises:
         ConfigError, DesignError, OSError: a setting or a file is wrong.
-        Refusal: training cannot go on.
+        UsageError: an argument is wrong, or training cannot continue.
     """
+    if {"--help", "-h"} & set(arguments):
+        print(_help(is_whole="all" in arguments), flush=True)
+        return
+    _run_hydra(hydra_words(arguments, TrainConfig, _groups(), ("design",)))
+
+
+def _groups() -> dict[str, list[str]]:
+    """The groups that have files in configs/, and their options."""
+    folder = data_folder("configs")
+    return {
+        path.name: sorted(file.stem for file in path.glob("*.yaml"))
+        for path in sorted(folder.iterdir())
+        if path.is_dir()
+    }
+
+
+def _help(*, is_whole: bool) -> str:
+    found = listed(TrainConfig)
+    if is_whole:
+        return "\n".join([USAGE, "All settings, their defaults and meanings:", *lines(found)])
+    presets = []
+    for name in _groups()["preset"]:
+        text = (data_folder("configs") / "preset" / f"{name}.yaml").read_text(encoding="utf-8")
+        presets.append(f"        {name}: {text.splitlines()[1].removeprefix('# ')}")
+    first = [setting for setting in found if setting.key in FIRST]
+    return "\n".join(
+        [
+            USAGE,
+            "The settings that matter most:",
+            "  --preset null",
+            "        settings for a purpose; several: preset=[a,b]",
+            *presets,
+            *lines(first),
+            f"  --runtime local\n        {', '.join(_groups()['runtime'])}: where the run's processes and threads are",
+            f"\nmacro-placement train --help all lists all {len(found)} settings.",
+        ]
+    )
+
+
+def _run_hydra(words: list[str]) -> None:
+    """Lets Hydra compose the settings and train, once or for each job of a sweep."""
+    import hydra  # late: other commands do without it
+    from hydra.core.config_store import ConfigStore
+    from hydra.errors import HydraException, OverrideParseException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from placement.training.run_record import plain
+
+    defaults = plain(TrainConfig(design=(DESIGN,), run_dir="-")) | {"design": DESIGN, "run_dir": None}
+    ConfigStore.instance().store(name="defaults", node=defaults)
+    before, is_full = sys.argv, os.environ.get(FULL_ERROR)
+    sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # else Hydra prints errors itself
+    try:
+        hydra.main(version_base="1.3", config_path=str(data_folder("configs")), config_name="config")(_task)()
+    except OverrideParseException as error:
+        raise UsageError(f"cannot read {error.override!r}; special characters need quotes: 'run_dir=\"a=b\"'") from None
+    except (HydraException, OmegaConfBaseException) as error:
+        if is_full == "1":
+            raise
+        raise UsageError(str(error).splitlines()[0]) from None
+    finally:
+        sys.argv = before
+        if is_full is None:
+            del os.environ[FULL_ERROR]
+
+
+def _task(settings: DictConfig) -> float:
+    """One training run, or one job of a sweep in a process of its own; returns the best cost."""
+    from omegaconf import OmegaConf
+
+    from placement.cli import sweep
+
+    values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
     config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
     return sweep.run_job(config) if sweep.in_sweep() else train(config)
 
 
 def train(config: TrainConfig) -> float:
-    """Trains, draws the result and says where it is; returns the best proxy cost. Raises Refusal."""
+    """Trains, draws the result and reports where it is; returns the best cost. Raises UsageError."""
     for name in config.design:
         find(name)
     # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
@@ -44,13 +141,13 @@ def train(config: TrainConfig) -> float:
         with stored(config), tracked(config):
             return _trained(config)
     except StorageError as error:
-        raise Refusal(f"run_dir: {error}", status=1) from None
+        raise UsageError(f"run_dir: {error}", status=1) from None
     except TrackingError as error:
-        raise Refusal(f"tracking={config.tracking.name}: {error}") from None
+        raise UsageError(f"tracking={config.tracking.name}: {error}") from None
 
 
 def _trained(config: TrainConfig) -> float:
-    """The run and its report; returns the best proxy cost."""
+    """The run and its report; returns the best cost."""
     from placement.replay.base import ReplayTimeout
     from placement.report.run_report import write_report
     from placement.training.checkpoint import CheckpointError
@@ -61,14 +158,15 @@ def _trained(config: TrainConfig) -> float:
     try:
         result = _run(config)
     except CheckpointError as error:
-        raise Refusal(str(error)) from None
+        raise UsageError(str(error)) from None
     except (DiskFull, Diverged) as error:
-        raise Refusal(str(error), status=1) from None
+        raise UsageError(str(error), status=1) from None
     except (WorkerFailed, ReplayTimeout) as error:
-        message = f"{error} (the last good state is saved: the same command goes on from it)"
-        raise Refusal(message, status=1) from None
+        raise UsageError(
+            f"{error} (the last good state is saved: the same command resumes from it)", status=1
+        ) from None
     if result.interrupted:
-        raise SystemExit(INTERRUPTED)
+        raise KeyboardInterrupt
     weights = config.env.cost.weights()
     page = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
     print(f"plots: {result.run_dir / 'plots'}\nreport: {page}")
@@ -87,3 +185,23 @@ def _run(config: TrainConfig) -> RunResult:
     from placement.runtimes import local
 
     return local.run(config)
+
+
+def plan(config: PlanConfig, console: Console) -> None:
+    """Prints the smallest fleet that is enough, beside one without caches and with one shard."""
+    bare = config.fleet(caches=0, shards=1)
+    fleet, found = recommend(config)
+    console.print(
+        f"{config.actors} actors, a model of {config.model_mb:g} MB, rounds of {config.episodes} episodes of "
+        f"{config.episode_mb:g} MB in {config.round_seconds:g} s, links of {config.megabits:g} Mbit/s (simulated)"
+    )
+    outcomes = {"without": (bare, simulate(bare, MEASURED, iterations=ITERATIONS)), "with": (fleet, found)}
+    rows = []
+    for name, (one, outcome) in outcomes.items():
+        seconds = (f"{value:,.2f} s" for value in outcome[:5])
+        rows.append([name, str(one.caches), str(one.shards), *seconds, f"{outcome.idle:.1%}"])
+    console.print(make_table(COLUMNS, rows))
+    console.print(
+        f"runtime=ray runtime.actors={fleet.actors} runtime.caches={fleet.caches} runtime.fan_out={fleet.fan_out} "
+        f"runtime.shards={fleet.shards}"
+    )

@@ -139,4 +139,4 @@ def _actor(config: TrainConfig, designs: Sequence[Design], context: ActorContext
         designs, runtime.envs_per_actor, config=config.env, num_threads=runtime.env_threads, compact_maps=compact
     )
     count = first * config.ppo.episodes_per_iteration  # above any count that was learned from
-    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_parts)
+    return Actor(number, context, pool, key=key, count=count, parts=runtime.env_batches)

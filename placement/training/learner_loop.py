@@ -27,6 +27,8 @@ from placement.utils.disk import checked_room
 from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.supervisor import Supervisor
 
+MOST_SKIPPED_STEPS = 20
+"""Gradient steps skipped in a row, because their loss or gradient is not finite, after which training ends."""
 LOST_ITERATIONS = 5
 """With dead ends alone, after which the run says what to try."""
 
@@ -78,7 +80,7 @@ class LearnerLoop:
         self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
         self._good = self.state  # the newest one that an iteration's learning led to
-        self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
+        self._skipped = SkippedSteps(MOST_SKIPPED_STEPS)
         self.last: dict[str, float] = {}
         self._lost = 0  # iterations in a row that brought dead ends alone
 

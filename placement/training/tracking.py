@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
 KEPT = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
 """What of a run folder goes to the tracker at the end."""
+INTERVAL = 5.0
+"""Seconds between two looks at `metrics.csv`."""
 STOP_SECONDS = 60.0
 """That the thread may take to send what is left, results included, and to end the tracker's run."""
 
@@ -65,7 +67,7 @@ class Follower:
 
     def __init__(self, config: TrainConfig, folder: Path, make: Callable[..., Tracker]) -> None:
         settings = config.tracking
-        self._folder, self._interval = folder, settings.interval
+        self._folder = folder
         self._place = {"name": settings.name, "uri": settings.uri, "project": settings.project}
         before = _record(folder / RECORD_NAME)
         same = all(before.get(key) == value for key, value in self._place.items())
@@ -94,7 +96,7 @@ class Follower:
             )
 
     def _follow(self) -> None:
-        while not self._stop.wait(self._interval):
+        while not self._stop.wait(INTERVAL):
             try:
                 self._send()
             except TrackingError as error:

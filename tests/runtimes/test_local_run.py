@@ -145,15 +145,16 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     assert one != other
 
 
-def test_inference_threads_and_parts_do_not_change_a_run(tmp_path: Path) -> None:
-    """One actor's episodes are the same whoever decides; with parts they are others, but the same for any threads."""
+def test_inference_and_threads_do_not_change_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One actor's episodes are the same whoever decides; in two batches they are others, but the same for any threads."""
 
     def numbers(folder: str, **changes: Any) -> list[dict[str, str]]:
         _run(_config(tmp_path / folder, runtime=_runtime(evaluate_every=2, **changes)))
         return [{key: value for key, value in row.items() if key not in TIMES} for row in _rows(tmp_path / folder)]
 
     assert numbers("local") == numbers("central", inference="central", env_threads=2)
-    assert numbers("one", env_parts=2) == numbers("three", env_parts=2, env_threads=3, inference="central")
+    monkeypatch.setattr("placement.config.MANY_ENVS", 1)
+    assert numbers("one") == numbers("three", env_threads=3, inference="central")
 
 
 def test_several_actors_share_central_inference(tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ def test_an_actors_error_ends_the_run_with_a_checkpoint(
     assert result.iterations == 5 and _iterations(tmp_path) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("changes", [{}, {"inference": "central", "actors": 2, "env_parts": 2, "env_threads": 2}])
+@pytest.mark.parametrize("changes", [{}, {"inference": "central", "actors": 2, "env_threads": 2}])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_learning_saves_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, changes: dict[str, Any]

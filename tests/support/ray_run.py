@@ -214,9 +214,7 @@ def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes:
             "max_staleness": 1,
             "checkpoint_every": 20,
             "evaluate_every": 0,
-            "start_timeout": 600.0,  # other tests may run beside
-            "heartbeat_seconds": 0.5,
-            "shard_checkpoint_seconds": 2.0,
+            "timing": {"start": 600.0, "heartbeat": 0.5, "shard_checkpoint": 2.0},  # other tests may run beside
             **runtime,
         },
     }

@@ -15,6 +15,7 @@ from placement.runtimes import local
 from placement.runtimes.ray import driver
 from placement.runtimes.ray.coordinator import RoleName, Who
 from placement.training.checkpoint import Checkpoints
+from placement.training import learner_loop
 from placement.training.divergence import Diverged, SkippedSteps
 from placement.training.saving import FOLDER_NAME
 from tests.support.fakes import FakeAgent, FakeLearner, Silent
@@ -25,13 +26,14 @@ def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "Agent", FakeAgent)
     monkeypatch.setattr(local, "Learner", FakeLearner)
     monkeypatch.setattr(local, "keep_compilations", lambda: None)
+    monkeypatch.setattr(learner_loop, "MOST_SKIPPED_STEPS", 5)
 
 
 def _config(folder: Path, **ppo: Any) -> TrainConfig:
     return TrainConfig(
         design=("toy6",),
         run_dir=str(folder),
-        ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, "max_skipped_steps": 5, **ppo}),
+        ppo=PPOConfig(**{"iterations": 9, "episodes_per_iteration": 8, **ppo}),
         replay=ReplayConfig(name="memory", timeout=180.0),
         runtime=RuntimeConfig(envs_per_actor=8, checkpoint_every=1, evaluate_every=0),
     )

@@ -40,6 +40,6 @@ class ActorProcess(RolloutWorker):
         # Nobody is told of good placements: they travel with the episodes, and the learner finds them.
         context = ActorContext(LocalInference(self.agent), schedule, self.store, self.writer, best=None)
         identity = (number << INCARNATION_BITS) | incarnation
-        actor = Actor(identity, context, pool, key=key, parts=runtime.env_parts)
+        actor = Actor(identity, context, pool, key=key, parts=runtime.env_batches)
         coordinator.ready()
         actor.run(self._stop)

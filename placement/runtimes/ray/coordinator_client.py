@@ -45,7 +45,7 @@ class CoordinatorClient:
         import ray  # only processes of Ray have one
 
         self._ray, self._coordinator, self._who = ray, coordinator, who
-        self._seconds = runtime.heartbeat_seconds
+        self._seconds = runtime.timing.heartbeat
         self._memory_mb = getattr(runtime.roles, who.role.value).memory_mb
         self.incarnation = secrets.randbits(40)
         self.measure: Measure = dict

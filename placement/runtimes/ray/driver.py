@@ -133,7 +133,7 @@ class Driver:
         self._coordinator = coordinator.options(name=COORDINATOR, **OPTIONS, **self._here()).remote(
             shards=runtime.shards,
             caches=runtime.caches,
-            heartbeat_seconds=runtime.heartbeat_seconds,
+            heartbeat_seconds=runtime.timing.heartbeat,
             learners=runtime.learners,
         )
         self._token = None if is_loopback(runtime.bind) else new_token()
@@ -306,10 +306,10 @@ class Driver:
         ready = {one.who for one in heartbeats if one.ready}
         missing = [str(member.who) for member in self._members if member.who not in ready]
         self._all_started = not missing
-        timeout = self._config.runtime.start_timeout
+        timeout = self._config.runtime.timing.start
         if missing and time.monotonic() - self._started > timeout:
             raise WorkerFailed(
-                f"{', '.join(missing[:5])} did not start within runtime.start_timeout={timeout:g} s; Ray has "
+                f"{', '.join(missing[:5])} did not start within {timeout:g} s; Ray has "
                 f"{self._ray.available_resources()} left of {self._ray.cluster_resources()}"
             )
 

@@ -77,7 +77,7 @@ class LearnerHost:
             designs=len(designs),
             intervals=learned,
             numbers=mine,
-            silence=config.runtime.shard_silence_seconds,
+            silence=config.runtime.timing.shard_silence,
             dial=self.network.dial,
         )
         episodes = EpisodeCollector(

@@ -69,7 +69,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
         saver.learned = lambda: peers.learned(shards.intervals())
         # Parameters go to the root of the caches.
         root = opening.enter_context(contextlib.closing(ModelCache(bind=host.network.bind, token=host.network.token)))
-        store = RootStore(root, Layout(learner.parameters()), config.runtime.wire_dtype, publications)
+        store = RootStore(root, Layout(learner.parameters()), publications)
         # The loop. Where evaluations have a process of their own, it does only the last one.
         runtime, agent = config.runtime, find(host.makers.agent)(config.policy, designs)
         parts = LearnerParts(

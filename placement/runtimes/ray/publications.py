@@ -80,18 +80,16 @@ class RootStore(ParameterPublisher):
     Args:
         cache: the root; it is the caller's to close.
         layout: of the parameters.
-        wire_dtype: "float32", or "bfloat16" for half the bytes.
         publications: the numbers.
     """
 
-    def __init__(self, cache: ModelCache, layout: Layout, wire_dtype: str, publications: Publications) -> None:
-        self._cache, self._layout, self._wire_dtype = cache, layout, wire_dtype
-        self._publications = publications
+    def __init__(self, cache: ModelCache, layout: Layout, publications: Publications) -> None:
+        self._cache, self._layout, self._publications = cache, layout, publications
 
     def publish(self, iteration: int, parameters: Any) -> None:
         """Makes the parameters after `iteration` iterations the newest; SnapshotMismatch if not of the layout."""
         number = self._publications.number(iteration)
-        self._cache.publish(self._layout.pack(number, parameters, wire_dtype=self._wire_dtype))
+        self._cache.publish(self._layout.pack(number, parameters))
 
 
 def _read(path: Path) -> int:

@@ -41,8 +41,8 @@ def join(
     if index == 0:
         own, offered = _meeting_place(network)
         coordinator.offer_rendezvous(Rendezvous(rendezvous, offered))
-    address = own or network.dial(coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.start_timeout).address)
-    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.start_timeout, bind=network.bind)
+    address = own or network.dial(coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.timing.start).address)
+    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.timing.start, bind=network.bind)
 
 
 def _meeting_place(network: NetworkAccess) -> tuple[str, str]:

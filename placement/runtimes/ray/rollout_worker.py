@@ -90,7 +90,7 @@ class RolloutWorker(RoleProcess):
             return coordinator.cache_addresses(tree.readable(coordinator.host, number))
 
         layout = Layout(self.agent.init(0))
-        return CacheReader(addresses, layout, poll_seconds=runtime.poll_seconds, token=self.network().token)
+        return CacheReader(addresses, layout, poll_seconds=runtime.timing.poll, token=self.network().token)
 
     def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
@@ -105,7 +105,7 @@ class RolloutWorker(RoleProcess):
             steps=steps(self.designs),
             designs=len(self.designs),
             key=number,
-            silence=self.config.runtime.shard_silence_seconds,
+            silence=self.config.runtime.timing.shard_silence,
             dial=self.network().dial,
         )
 

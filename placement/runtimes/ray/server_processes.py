@@ -23,7 +23,7 @@ class ShardProcess(RoleProcess):
         from placement.training.designs import load_designs, steps
         from placement.utils.disk import checked_room
 
-        every = self.config.runtime.shard_checkpoint_seconds
+        every = self.config.runtime.timing.shard_checkpoint
         folder = self.folder("shards") if every else None
         network = self.network()
         shard = ReplayShard(
@@ -68,7 +68,7 @@ class CacheProcess(RoleProcess):
             return coordinator.cache_addresses(plan_tree(coordinator.cache_hosts(), runtime.fan_out).ancestors(number))
 
         network = self.network()
-        cache = ModelCache(bind=network.bind, parents=above, poll_seconds=runtime.poll_seconds, token=network.token)
+        cache = ModelCache(bind=network.bind, parents=above, poll_seconds=runtime.timing.poll, token=network.token)
         try:
             coordinator.measure = lambda: telemetry.cache(cache)
             coordinator.serve(cache.address)

@@ -14,7 +14,7 @@ class Kept:
     def __init__(self) -> None:
         self.versions: list[int] = []
 
-    def pack(self, version: int, parameters: Any, *, wire_dtype: str) -> int:
+    def pack(self, version: int, parameters: Any) -> int:
         return version
 
     def publish(self, buffer: int) -> None:
@@ -24,13 +24,13 @@ class Kept:
 def test_numbers_rise_through_a_fall_back_and_tell_whose_they_are(tmp_path: Path) -> None:
     kept: Any = Kept()
     first = Publications(tmp_path, iteration=0)
-    store = RootStore(kept, kept, "float32", first)
+    store = RootStore(kept, kept, first)
     for iteration in range(3):
         store.publish(iteration, None)
     assert first.newest == 2
     second = Publications(tmp_path, iteration=1)  # it died and fell back to iteration 1
     assert second.newest == -1
-    store = RootStore(kept, kept, "float32", second)
+    store = RootStore(kept, kept, second)
     for iteration in range(1, 4):
         store.publish(iteration, None)
     assert kept.versions == sorted(set(kept.versions))
