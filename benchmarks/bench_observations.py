@@ -21,9 +21,9 @@ import numpy as np
 from placement.config import EnvConfig
 from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode, stack_episodes
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.ppo.trajectory import Episode, stack_episodes
 from placement.transport.reverb_server import reverb, start_server, tf
 from tests.support.episodes import played_episodes
 

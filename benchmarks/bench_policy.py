@@ -22,13 +22,13 @@ from policy_costs import cpu_seconds, print_costs
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.policy.policy import Embeddings
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode, signature
 from tests.support.observations import random_observation
 
 ARIANE = "ariane133_ng45"

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from links import Network, NetworkError, make_network
 
-from placement.ppo.trajectory import Episode, signature
+from placement.episode import Episode, signature
 
 BYTES_PER_STEP = 12
 GROUPS = 4
@@ -122,7 +122,7 @@ def learner_role() -> None:
 
 
 def writer_role() -> None:
-    from placement.replay.sharded import ShardWriter
+    from placement.replay.shard_writer import ShardWriter
     from placement.transport.addresses import fixed
 
     count = {"": 0}

@@ -20,13 +20,10 @@ from multiprocessing.connection import Connection
 import numpy as np
 import psutil
 
-from placement.ppo.trajectory import Episode, signature
+from placement.episode import Episode, Schema, signature
 from placement.replay.shard import ReplayShard
 from placement.replay.shard_items import ItemReader, ItemWriter
-from placement.replay.validation import Schema
-from placement.transport.gate import Gate
-from placement.transport.token_proof import new_token
-from placement.transport.tunnel import Dial, Tunnels, direct
+from placement.transport.gate import Dial, Gate, Tunnels, direct, new_token
 
 STEPS = (133, 50_000)
 """Ariane's episode, and one as large as if observations travelled."""

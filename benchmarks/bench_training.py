@@ -32,11 +32,11 @@ from bench_cost import default_design
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode, signature
 from placement.training.rollout import EmbeddedParameters, play
 from placement.utils.compilation import keep_compilations
 

@@ -37,7 +37,7 @@ def _parameters(megabytes: float) -> dict[str, np.ndarray]:
 def run_learner(bind: str, megabytes: float, period: float) -> None:
     """The root: publishes every `period` seconds from the first line of standard input until its end."""
     from placement.modelcache.cache import ModelCache
-    from placement.modelcache.layout import Layout
+    from placement.modelcache.store import Layout
 
     parameters = _parameters(megabytes)
     cache = ModelCache(bind=bind)
@@ -61,7 +61,7 @@ def run_learner(bind: str, megabytes: float, period: float) -> None:
 def run_cache(bind: str, parent: str) -> None:
     """One cache, until standard input ends."""
     from placement.modelcache.cache import ModelCache
-    from placement.modelcache.connection import Timeouts
+    from placement.modelcache.reader import Timeouts
 
     cache = ModelCache(bind=bind, parents=lambda: (parent,), timeouts=Timeouts(call=60.0, read=READ_SECONDS))
     _say(address=cache.address)
@@ -71,9 +71,8 @@ def run_cache(bind: str, parent: str) -> None:
 
 def run_readers(megabytes: float, addresses: list[str]) -> None:
     """One process for each address, forked before gRPC has started anything; they read until standard input ends."""
-    from placement.modelcache.connection import Timeouts
-    from placement.modelcache.layout import Layout
-    from placement.modelcache.reader import CacheReader
+    from placement.modelcache.reader import CacheReader, Timeouts
+    from placement.modelcache.store import Layout
 
     layout = Layout(_parameters(megabytes))
     gc.collect()
@@ -84,7 +83,7 @@ def run_readers(megabytes: float, addresses: list[str]) -> None:
         if child == 0:
             die_with_parent()
             timeouts = Timeouts(call=60.0, read=READ_SECONDS)
-            _read(CacheReader(partial(tuple, [address]), layout, poll_seconds=ASK_SECONDS, timeouts=timeouts), number)
+            _read(CacheReader(partial(tuple, [address]), layout, timeouts=timeouts), number)
             os._exit(0)
         children.append(child)
     _say(ready=len(children))

@@ -20,11 +20,11 @@ from placement.engine import _native
 from placement.engine.native_design import native_design
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.modelcache.base import Snapshot
+from placement.episode import Episode
+from placement.modelcache.store import Snapshot
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Decision
 from placement.policy.precision import FLOAT32, product_dtype
-from placement.ppo.trajectory import Episode
 from placement.training.inference import LocalInference
 from placement.training.rollout import play
 

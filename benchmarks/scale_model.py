@@ -28,8 +28,8 @@ from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 from scipy.optimize import minimize
 from simulated import Pace, simulate_reads, simulate_writes
 
-from placement.capacity.fleet import Fleet, FleetOutcome, simulate
 from placement.capacity.plan import MEASURED as MEASURED_COSTS
+from placement.capacity.plan import Fleet, FleetOutcome, simulate
 from placement.capacity.simulation import TransferCosts
 from placement.report import style
 
@@ -251,7 +251,7 @@ def main() -> None:
         "write_goodput": (0.97, 1.0),
         "write_crowding": (0.0012, 0.01),
     }
-    of_writes = fit(writes, guesses, TransferCosts(write_parts=MEASURED_COSTS.write_parts))
+    of_writes = fit(writes, guesses, TransferCosts(write_chunks=MEASURED_COSTS.write_chunks))
     of_reads = fit(reads, {"read_goodput": (0.94, 1.0)}) if reads else MEASURED_COSTS
     costs = dataclasses.replace(
         of_writes, read_goodput=of_reads.read_goodput, ingest_seconds=MEASURED_COSTS.ingest_seconds

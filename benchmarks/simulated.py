@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.capacity.fleet import Fleet, build_stores
+from placement.capacity.plan import Fleet, build_stores
 from placement.capacity.simulation import CallbackThreads, Clock, Process, QueuedLink, Store, TransferCosts
 
 

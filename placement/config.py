@@ -126,7 +126,7 @@ class CostConfig(Settings, group="env.cost."):
     """Which cost is computed, and the weights of its terms (no unit).
 
     Attributes:
-        name: chip, which agrees better with what a chip pays, or proxy, the published one; `cost=proxy` for short
+        name: chip, which agrees better with what a chip pays, or proxy, the published one
         wirelength: weight of the wirelength
         density: weight of the density; null: 1 in the chip cost, 0.5 in the proxy cost
         congestion: weight of the congestion; null: as density
@@ -261,7 +261,7 @@ class ReplayConfig(Settings, group="replay."):
     """Where episodes wait between actors and learner.
 
     Attributes:
-        name: reverb, memory, or auto: Reverb where it is installed, else memory; `replay=memory` for short
+        name: reverb, memory, or auto: Reverb where it is installed, else memory
         capacity: episodes held at most; writers wait when it is full
         timeout: seconds that the learner waits for episodes before it fails
     """
@@ -304,16 +304,12 @@ class RayTiming:
     Attributes:
         start: within which every role must have started.
         heartbeat: between two heartbeats of a process.
-        poll: between two requests for newer parameters.
         shard_checkpoint: between two checkpoints of a shard; 0: none.
-        shard_silence: a shard that takes connections but has answered nothing for this long counts as down.
     """
 
     start: Seconds = 300.0
     heartbeat: Seconds = 1.0
-    poll: Seconds = 0.02
     shard_checkpoint: Amount = 30.0
-    shard_silence: Seconds = 30.0
 
 
 _OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "staleness", "evaluator", "roles", "timing")
@@ -397,7 +393,7 @@ class TrackingConfig(Settings, group="tracking."):
     """The tracking service that a run reports to.
 
     Attributes:
-        name: none, mlflow or wandb; `tracking=mlflow` for short
+        name: none, mlflow or wandb
         uri: address of the server; null: the library's own default (MLFLOW_TRACKING_URI; wandb's own service)
         project: the experiment (MLflow) or project (Weights & Biases) that runs are listed under
     """

@@ -143,10 +143,10 @@ def test_the_page_of_metrics_lists_just_the_columns_of_a_run(run):
 
 def test_the_page_of_metrics_lists_the_columns_of_the_ray_runtime():
     telemetry = pytest.importorskip("placement.runtimes.ray.telemetry")
-    from placement.replay.shard_reader import ShardStatistics
+    from placement.replay.sharded import ShardStatistics
 
     shard = ShardStatistics(
-        number=0, address="", connected=True, waiting=1, ready=0, taken=3, refused=0, duplicates=0, failures=0,
+        number=0, address="", connected=True, waiting=1, ready=0, taken=3, rejected=0, duplicates=0, failures=0,
         rate=1.0, wait=0.0, skew=1.0, error="",
     )  # fmt: skip
     page = (DOCS / "reference/metrics.md").read_text(encoding="utf-8")

@@ -11,4 +11,4 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 def test_the_python_example_runs(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
     exec(compile(code, str(README), "exec"), {})
-    assert "proxy_cost" in capsys.readouterr().out
+    assert "total=" in capsys.readouterr().out

@@ -1,10 +1,9 @@
 """A discrete-event model of reads and writes at any scale: hosts' links, shared by their transfers.
 
 Models pass over a `SharedLink`, which serves all its transfers at once, each at an equal share of its rate (processor
-sharing, which is what TCP comes to over a long enough time). Episodes, many of which are as small as what a connection
-may have under way, pass over a `QueuedLink`, where parts of them stand in a queue. Everything else is a fixed time.
-The constants are measured by benchmarks/bench_caches.py and benchmarks/bench_shards.py; benchmarks/scale_model.py shows
-how well it gives their figures back.
+sharing, to which TCP converges). Episodes, many of which are no larger than what a connection may have under way, pass
+over a `QueuedLink` in chunks. Everything else is a fixed time. The constants are measured by benchmarks/bench_caches.py
+and benchmarks/bench_shards.py; benchmarks/scale_model.py shows how well the model reproduces those measurements.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ from typing import TypeAlias
 
 Resume: TypeAlias = Callable[[], None]
 Process: TypeAlias = Generator["float | Callable[[Resume], None]", None, None]
-"""A generator that yields seconds to wait, or a function that is given what to call when to go on."""
+"""A generator that yields seconds to wait, or a function that takes the callback that resumes it."""
 
 CROWD = 16
-"""Beyond so many transfers at once a link gets no slower: measured with 16 to 49."""
+"""Beyond so many transfers at once a link gets no slower (measured with 16 to 49)."""
 IDLE_SECONDS, SLEEP_SECONDS = 1.0, 0.1
-"""gRPC's threads that call back sleep so long after so long without an event (its `CallbackAlternativeCQ`)."""
+"""After `IDLE_SECONDS` without an event gRPC's callback threads sleep `SLEEP_SECONDS` (its `CallbackAlternativeCQ`)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TransferCosts:
-    """What transfers take beside their share of a link; measured, see `docs/explanation/scale-model.md`.
+    """What transfers take besides their share of a link; docs/explanation/scale-model.md has the measurements.
 
     Attributes:
         read_seconds, read_seconds_per_mb: of one read of a model, fixed and for each megabyte.
         read_goodput: share of a link's rate that carries models.
         write_seconds, write_seconds_per_mb: of one write of an episode.
         write_goodput: share of a link's rate that carries episodes.
-        write_parts: of an episode, each of which stands in a link's queue as a whole; one after another.
-        write_crowding: how much slower, as a share, a link gets by the square of the further transfers under way
-            (as measured while a learner reads).
+        write_chunks: into which an episode is divided; they pass a link's queue one after another.
+        write_crowding: by what fraction, times the square of the number of other transfers under way, a link slows
+            down (measured while a learner reads).
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
@@ -47,7 +46,7 @@ class TransferCosts:
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
     write_goodput: float = 1.0
-    write_parts: int = 1
+    write_chunks: int = 1
     write_crowding: float = 0.0
     ingest_seconds: float = 0.0
 
@@ -84,7 +83,7 @@ class Clock:
         self.after(0.0, resume)
 
     def run(self, until: float, *, done: Callable[[], bool] = lambda: False) -> None:
-        """Goes on until that time, or until nothing more happens, or `done()`."""
+        """Continues until that time, until no events are left, or until `done()`."""
         while self._events and self._events[0][0] <= until and not done():
             self.now, _, call = heapq.heappop(self._events)
             call()
@@ -107,7 +106,7 @@ class SharedLink:
         self._at, self._plan = 0.0, 0
 
     def send(self, megabytes: float) -> Callable[[Resume], None]:
-        """What a process yields to send so much."""
+        """What a process yields to send so many megabytes."""
         return lambda resume: self._begin(megabytes, resume)
 
     def _begin(self, megabytes: float, resume: Resume) -> None:
@@ -121,7 +120,7 @@ class SharedLink:
             self._share += elapsed * self._rate / len(self._transfers)
 
     def _schedule(self) -> None:
-        """Plans the next completion; a newer plan makes the older ones void."""
+        """Plans the next completion; a newer plan replaces the older ones."""
         self._plan += 1
         if self._transfers:
             left = max(self._transfers[0][0] - self._share, 0.0)
@@ -138,46 +137,46 @@ class SharedLink:
 
 
 class QueuedLink:
-    """One direction of a host's link with a queue, in which parts of episodes stand: first come, first served.
+    """One direction of a host's link with a queue of episodes' chunks: first come, first served.
 
     Args:
         clock: simulated time.
         megabits: Mbit/s.
         costs: of writes.
-        burst: megabytes that may pass at once after an idle time (a token bucket).
+        burst: megabytes that may pass at once after an idle period (a token bucket).
     """
 
     def __init__(self, clock: Clock, megabits: float, costs: TransferCosts, *, burst: float = 0.0) -> None:
         self._clock, self._rate, self._burst = clock, megabits / 8 * costs.write_goodput, burst
         self._costs = costs
-        self._waiting: deque[tuple[int, float, Resume]] = deque()  # parts left, megabytes of each, what then
+        self._waiting: deque[tuple[int, float, Resume]] = deque()  # chunks left, megabytes of each, callback
         self._busy = False
         self._tokens, self._at = burst, 0.0
 
     def send(self, megabytes: float, *, episodes: int = 1) -> Callable[[Resume], None]:
-        """What a process yields to send so much, which is so many episodes."""
-        parts = self._costs.write_parts * episodes
-        return lambda resume: self._begin(parts, megabytes / parts, resume)
+        """What a process yields to send so many megabytes, in so many episodes."""
+        chunks = self._costs.write_chunks * episodes
+        return lambda resume: self._begin(chunks, megabytes / chunks, resume)
 
-    def _begin(self, parts: int, megabytes: float, resume: Resume) -> None:
-        self._waiting.append((parts, megabytes, resume))
+    def _begin(self, chunks: int, megabytes: float, resume: Resume) -> None:
+        self._waiting.append((chunks, megabytes, resume))
         if not self._busy:
             self._busy = True
             self._tokens = min(self._burst, self._tokens + (self._clock.now - self._at) * self._rate)
             self._serve()
 
     def _serve(self) -> None:
-        """Lets the first part pass."""
-        parts, megabytes, resume = self._waiting.popleft()
+        """Lets the first chunk pass."""
+        chunks, megabytes, resume = self._waiting.popleft()
         at_once = min(self._tokens, megabytes)
         self._tokens -= at_once
         further = min(len(self._waiting), CROWD)
         seconds = (megabytes - at_once) / self._rate * (1 + self._costs.write_crowding * further**2)
-        self._clock.after(seconds, lambda: self._passed(parts - 1, megabytes, resume))
+        self._clock.after(seconds, lambda: self._passed(chunks - 1, megabytes, resume))
 
-    def _passed(self, parts: int, megabytes: float, resume: Resume) -> None:
-        if parts:
-            self._waiting.append((parts, megabytes, resume))
+    def _passed(self, chunks: int, megabytes: float, resume: Resume) -> None:
+        if chunks:
+            self._waiting.append((chunks, megabytes, resume))
         else:
             resume()
         if self._waiting:
@@ -187,41 +186,30 @@ class QueuedLink:
 
 
 class CallbackThreads:
-    """The threads of a process's Reverb client: they sleep a tenth of a second after each second without an event.
-
-    What arrives meanwhile is seen only when they wake up.
-    """
+    """The threads of a process's Reverb client, which notice what arrives while they sleep only when they wake up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._event = clock, 0.0
 
-    def until_awake(self) -> float:
-        """Seconds until they would see an event; 0 = at once."""
-        phase = (self._clock.now - self._event) % (IDLE_SECONDS + SLEEP_SECONDS)
-        return max(IDLE_SECONDS + SLEEP_SECONDS - phase, 0.0) if phase >= IDLE_SECONDS else 0.0
-
-    def stay_awake(self) -> None:
-        """Notes an event."""
-        self._event = self._clock.now
-
     def write(self, seconds: float, send: Callable[[Resume], None]) -> Process:
-        """A write that takes so long beside its transfer; its confirmation waits until the threads are awake."""
-        awake = self._clock.now + self.until_awake()
+        """A write that takes so long besides its transfer; its confirmation waits until the threads are awake."""
+        phase = (self._clock.now - self._event) % (IDLE_SECONDS + SLEEP_SECONDS)
+        awake = self._clock.now + (IDLE_SECONDS + SLEEP_SECONDS - phase if phase >= IDLE_SECONDS else 0.0)
         yield seconds
         yield send
         yield max(awake - self._clock.now, 0.0)
-        self.stay_awake()
+        self._event = self._clock.now
 
 
 class Signal:
-    """A number that rises, and that processes wait for."""
+    """A rising number that processes wait for."""
 
     def __init__(self, value: int = -1) -> None:
         self.value = value
         self._waiting: list[tuple[int, Resume]] = []
 
     def raise_to(self, value: int) -> None:
-        """Sets it, and lets those go on who waited for no more."""
+        """Sets it, and resumes the processes that waited for at most `value`."""
         self.value = value
         ready = [resume for wanted, resume in self._waiting if wanted <= value]
         self._waiting = [(wanted, resume) for wanted, resume in self._waiting if wanted > value]
@@ -241,7 +229,7 @@ class Signal:
 
 
 class Store:
-    """A learner's root, or a cache: the newest version it has, and its link to readers."""
+    """A learner's root, or a cache: its newest version, and its link to readers."""
 
     def __init__(self, clock: Clock, megabits: float, costs: TransferCosts) -> None:
         self._clock, self._costs = clock, costs
@@ -254,7 +242,7 @@ class Store:
         yield self._link.send(megabytes)
 
     def follow(self, parent: Store, megabytes: float) -> Process:
-        """What a cache does all the time."""
+        """A cache's endless process: reads each new version from its parent."""
         while True:
             yield parent.version.reaches(self.version.value + 1)
             version = parent.version.value

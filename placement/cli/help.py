@@ -7,7 +7,7 @@ import inspect
 import re
 import textwrap
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from placement.cli.options import shown
@@ -37,13 +37,18 @@ def lines(found: Sequence[Setting]) -> list[str]:
     """A paragraph for each setting."""
     texts = []
     for one in found:
-        texts.append(f"  --{one.key} {one.default}")
+        texts.append(f"  --{one.key.replace('_', '-')} {one.default}")
         texts += textwrap.wrap(one.meaning, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return texts
 
 
-def listed(cls: type, at: str = "") -> list[Setting]:
-    """All settings of a config dataclass; those of its nested groups have dotted keys.
+def listed(cls: type, at: str = "", defaults: Mapping[str, str] = {}) -> list[Setting]:
+    """All settings of a config dataclass; those of its nested groups have dotted keys, but for the group's `name`.
+
+    Args:
+        cls: the dataclass.
+        at: the prefix of the keys.
+        defaults: what the command sets if a required setting is not given.
 
     Raises:
         ValueError: the docstrings do not say what a setting means.
@@ -53,12 +58,12 @@ def listed(cls: type, at: str = "") -> list[Setting]:
     for field in dataclasses.fields(cls):
         if field.name in INTERNAL:
             continue
-        key, hint = f"{at}{shown(field.name)}", hints[field.name]
+        key, hint = f"{at}{shown(field.name)}".removesuffix(".name"), hints[field.name]
         if dataclasses.is_dataclass(hint):
             found += listed(typing.cast(type, hint), f"{key}.")
             continue
         owner, meaning = _meaning(cls, field.name)
-        found.append(Setting(key, _text(field.default), meaning, owner))
+        found.append(Setting(key, defaults.get(key) or _text(field.default), meaning, owner))
     return found
 
 

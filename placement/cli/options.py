@@ -97,7 +97,8 @@ def settings(arguments: Sequence[str], cls: type, words: Sequence[str] = ()) -> 
     """The nested values that arguments give for a config dataclass; arguments and errors as of `read_options`."""
     known, values = setting_types(cls), dict[str, Any]()
     for option in read_options(arguments, known, words):
-        path, hint = option.key.split("."), known[option.key]
+        key = f"{option.key}.name" if f"{option.key}.name" in known else option.key
+        path, hint = key.split("."), known[key]
         group = values
         for name in path[:-1]:
             group = group.setdefault(name, {})

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from placement.capacity.fleet import simulate
-from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend
+from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend, simulate
 from placement.cli.help import lines, listed
 from placement.cli.options import UsageError, hydra_words
 from placement.config import TrainConfig, build
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
     from placement.training.run_result import RunResult
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
-DESIGN = "clustered40"
-"""The design that is trained on by default."""
+DEFAULTS = {"design": "clustered40", "run_dir": "null"}
 FIRST = (
-    *("design", "seed", "run_dir", "initial_policy", "env.cost.name"),
-    *("ppo.iterations", "ppo.learning_rate", "runtime.minutes"),
+    *("design", "run_dir", "seed", "initial_policy", "env.cost", "ppo.iterations", "ppo.learning_rate", "runtime"),
+    "runtime.minutes",
 )
-"""The settings that `--help` opens with, beside the groups `preset` and `runtime`."""
+"""The settings that `--help` opens with, beside `preset`."""
 COLUMNS = ("", "caches", "shards", "model read", "p99", "episodes' write", "p99", "iteration", "learner idle")
 USAGE = """usage: macro-placement train [DESIGN] [key=value | --key value …]
 
@@ -67,7 +65,7 @@ def _groups() -> dict[str, list[str]]:
 
 
 def _help(*, is_whole: bool) -> str:
-    found = listed(TrainConfig)
+    found = listed(TrainConfig, defaults=DEFAULTS)
     if is_whole:
         return "\n".join([USAGE, "All settings, their defaults and meanings:", *lines(found)])
     presets = []
@@ -83,7 +81,6 @@ def _help(*, is_whole: bool) -> str:
             "        settings for a purpose; several: preset=[a,b]",
             *presets,
             *lines(first),
-            f"  --runtime local\n        {', '.join(_groups()['runtime'])}: where the run's processes and threads are",
             f"\nmacro-placement train --help all lists all {len(found)} settings.",
         ]
     )
@@ -98,12 +95,14 @@ def _run_hydra(words: list[str]) -> None:
 
     from placement.training.run_record import plain
 
-    defaults = plain(TrainConfig(design=(DESIGN,), run_dir="-")) | {"design": DESIGN, "run_dir": None}
+    defaults = plain(TrainConfig(design=("-",), run_dir="-")) | {"design": DEFAULTS["design"], "run_dir": None}
     ConfigStore.instance().store(name="defaults", node=defaults)
     before, is_full = sys.argv, os.environ.get(FULL_ERROR)
     sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # else Hydra prints errors itself
     try:
         hydra.main(version_base="1.3", config_path=str(data_folder("configs")), config_name="config")(_task)()
+    except _Failed as failed:
+        raise failed.args[0] from None
     except OverrideParseException as error:
         raise UsageError(f"cannot read {error.override!r}; special characters need quotes: 'run_dir=\"a=b\"'") from None
     except (HydraException, OmegaConfBaseException) as error:
@@ -116,6 +115,10 @@ def _run_hydra(words: list[str]) -> None:
             del os.environ[FULL_ERROR]
 
 
+class _Failed(BaseException):
+    """Carries an exception past Hydra, which would print it in several lines."""
+
+
 def _task(settings: DictConfig) -> float:
     """One training run, or one job of a sweep in a process of its own; returns the best cost."""
     from omegaconf import OmegaConf
@@ -123,8 +126,11 @@ def _task(settings: DictConfig) -> float:
     from placement.cli import sweep
 
     values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
-    config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
-    return sweep.run_job(config) if sweep.in_sweep() else train(config)
+    try:
+        config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
+        return sweep.run_job(config) if sweep.in_sweep() else train(config)
+    except Exception as error:
+        raise _Failed(error) from None
 
 
 def train(config: TrainConfig) -> float:

@@ -248,7 +248,7 @@ def _write_results_of(
     write_whole(folder / "lines.json", json.dumps(described, indent=2) + "\n")
     nothing = [""] * len(Costs._fields)  # the costs of a dead end
     rows = [[int(one.greedy), int(one.dead_end), *(one.costs or nothing)] for one in evaluations]
-    write_whole(folder / "samples.csv", csv_text([["greedy", "dead_end", *Costs._fields], *rows]))
+    write_whole(folder / "samples.csv", csv_text([["greedy", "dead_end", *Costs._fields[:-1], "cost"], *rows]))
 
 
 def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:

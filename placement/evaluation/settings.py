@@ -130,7 +130,7 @@ class TrainedCost(CostConfig, group="cost."):
     """As `CostConfig`; the cost called `TRAINED` is the one that the policy was trained on.
 
     Attributes:
-        name: trained, the cost that the policy, run or search goes by; chip or proxy; `cost=proxy` for short
+        name: trained, the cost that the policy, run or search goes by; chip or proxy
     """
 
     name: Annotated[str, one_of((TRAINED, *COSTS))] = TRAINED

@@ -1,25 +1,47 @@
 """A model cache: holds the newest snapshot of the parameters, for readers and for caches below it.
 
-The root, beside the learner, is published to; every other cache asks its parent for the version, moves the bytes only
-when it changed, and serves them in its turn.
+The learner publishes to the root, beside it; every other cache asks its parent for the version, moves the bytes only
+when it changed, and serves them in turn. The calls are described in `reader`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import hmac
+import itertools
 import logging
 import threading
+from collections.abc import AsyncIterator
+from typing import Any
 
+import grpc
 import numpy as np
 
-from placement.modelcache.base import StoreClosed
-from placement.modelcache.connection import SourceFailed, Timeouts
-from placement.modelcache.header import SnapshotMismatch, check
-from placement.modelcache.service import SnapshotServer
-from placement.modelcache.source import HOLD_SECONDS, Source
-from placement.transport.addresses import Addresses
+from placement.modelcache.reader import (
+    ANSWER,
+    CHUNK_BYTES,
+    HOLD_SECONDS,
+    POLL_SECONDS,
+    QUESTION,
+    SERVICE,
+    Source,
+    SourceFailed,
+    Timeouts,
+    credentials,
+)
+from placement.modelcache.store import HEADER_BYTES, SnapshotMismatch, StoreClosed, check_snapshot
+from placement.transport.addresses import Addresses, PortTaken, is_loopback, join
+from placement.transport.event_loop import event_loop, run
 
 _log = logging.getLogger(__name__)
-CLOSE_SECONDS = 30.0
+LONGEST_HOLD_SECONDS = 10.0
+START_SECONDS, STOP_SECONDS, CLOSE_SECONDS = 30.0, 10.0, 30.0
+_OPTIONS = (
+    ("grpc.so_reuseport", 0),  # a port belongs to one server
+    ("grpc.max_receive_message_length", 4096),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+)
 
 
 class ModelCache:
@@ -29,16 +51,15 @@ class ModelCache:
         port: TCP port; 0 = any free one.
         bind: the address by which others reach it (see `SnapshotServer`).
         parents: where snapshots come from, nearest first; None = this is the root, which is published to.
-        poll_seconds: between two questions for the parent's version.
         timeouts: how long to wait for the parents.
-        token: the run's, which readers and parents ask for; None = none is asked for.
+        token: the run's, which readers and parents require; None = none is required.
 
     Raises:
         PortTaken: something listens on `port` already.
 
     Attributes:
         version: of the snapshot that it holds; -1 = none yet.
-        published: snapshots that it held so far.
+        published: snapshots that it has held so far.
         source: its reading from its parents; None at the root.
         address: `host:port` for readers.
         port: TCP port for readers.
@@ -50,7 +71,6 @@ class ModelCache:
         port: int = 0,
         bind: str = "127.0.0.1",
         parents: Addresses | None = None,
-        poll_seconds: float = 0.2,
         timeouts: Timeouts | None = None,
         token: str | None = None,
     ) -> None:
@@ -59,7 +79,6 @@ class ModelCache:
         self.address, self.port = self._server.address, self._server.port
         self._publishing = threading.Lock()
         self._closed = threading.Event()
-        self._poll_seconds = poll_seconds
         self.source = Source(parents, timeouts=timeouts, token=token) if parents is not None else None
         self._reader = threading.Thread(target=self._follow, name=f"model cache {self.address}", daemon=True)
         if self.source is not None:
@@ -70,13 +89,13 @@ class ModelCache:
 
         Raises:
             ValueError: its version is not above the newest one.
-            SnapshotDamaged, SnapshotMismatch: it is no whole snapshot.
+            SnapshotDamaged, SnapshotMismatch: it is no intact snapshot.
             StoreClosed: the cache is closed.
             RuntimeError: this cache has parents.
         """
         if self.source is not None:
             raise RuntimeError(f"the cache at {self.address} has parents; publish at the root of the tree")
-        self._put(check(buffer).version, buffer)
+        self._put(check_snapshot(buffer).version, buffer)
 
     @property
     def served(self) -> int:
@@ -84,9 +103,9 @@ class ModelCache:
         return self._server.served
 
     @property
-    def strangers(self) -> int:
-        """Calls refused because they lacked the run's token."""
-        return self._server.strangers
+    def unauthenticated(self) -> int:
+        """Calls rejected because they lacked the run's token."""
+        return self._server.unauthenticated
 
     def close(self) -> None:
         """Ends the server; its readers go elsewhere. May be called twice."""
@@ -111,15 +130,15 @@ class ModelCache:
             self.published += 1
 
     def _follow(self) -> None:
-        """Keeps up with the parents until closed. An error that is none of theirs ends the server: readers go on."""
+        """Follows the parents until closed. An error that is not theirs ends the server, so that readers move on."""
         failing = False
         try:
-            while not self._closed.wait(self._poll_seconds):
+            while not self._closed.wait(POLL_SECONDS):
                 failing = self._poll(failing=failing)
         except StoreClosed:
             pass
         except Exception:  # noqa: BLE001  the traceback is logged, the readers go elsewhere
-            _log.exception("the cache at %s cannot go on and ends", self.address)
+            _log.exception("the cache at %s cannot continue and ends", self.address)
             self.close()
 
     def _poll(self, *, failing: bool) -> bool:
@@ -128,10 +147,91 @@ class ModelCache:
         try:
             if self.source.version(has=self.version, hold=HOLD_SECONDS) > self.version:
                 version, buffer = self.source.read()
-                if version > self.version:  # else the cache that announced it could not give it
+                if version > self.version:  # else the cache that announced it could not provide it
                     self._put(version, buffer)
         except (SourceFailed, SnapshotMismatch) as error:
             if not failing:
-                _log.warning("the cache at %s goes on with version %d: %s", self.address, self.version, error)
+                _log.warning("the cache at %s keeps serving version %d: %s", self.address, self.version, error)
             return True
         return False
+
+
+class SnapshotServer:
+    """A cache's gRPC server: serves one snapshot, the newest, to any number of readers, however slow they are.
+
+    Args:
+        port: TCP port; 0 = any free one.
+        bind: the address by which others reach it. With a loopback address only this machine does; with any other it
+            listens on all interfaces.
+        token: the run's, without which calls are rejected; None = all calls are answered.
+
+    Raises:
+        PortTaken: something listens on `port` already.
+
+    Attributes:
+        port: TCP port that it listens on.
+        address: `host:port` by which others reach it.
+        served: snapshots read from it so far.
+        unauthenticated: calls rejected because they lacked the token.
+    """
+
+    def __init__(self, *, port: int, bind: str, token: str | None = None) -> None:
+        self.served = self.unauthenticated = 0
+        self._credentials = credentials(token)
+        self._held: tuple[int, list[bytes]] = (-1, [])
+        listen = join(bind, port) if is_loopback(bind) else f"[::]:{port}"
+        self.port = run(self._start(listen), timeout=START_SECONDS)
+        self.address = join(bind, self.port)
+
+    def put(self, version: int, buffer: np.ndarray) -> None:
+        """Replaces what is served (uint8 [bytes]) and wakes waiting readers; reads under way keep the old one."""
+        data = buffer.data
+        ends = [0, HEADER_BYTES, *range(HEADER_BYTES + CHUNK_BYTES, buffer.size, CHUNK_BYTES), buffer.size]
+        self._held = version, [bytes(data[start:end]) for start, end in itertools.pairwise(ends)]
+        event_loop().call_soon_threadsafe(self._wake)
+
+    def stop(self) -> None:
+        """Ends the server; readers that wait on it get errors. To be called once."""
+        run(self._server.stop(None), timeout=STOP_SECONDS)
+
+    async def _start(self, address: str) -> int:
+        self._changed = asyncio.Event()
+        self._server = grpc.aio.server(options=_OPTIONS)
+        handlers = {
+            "version": grpc.unary_unary_rpc_method_handler(self._version),
+            "snapshot": grpc.unary_stream_rpc_method_handler(self._snapshot),
+        }
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise PortTaken(f"port {address.rpartition(':')[2]} is taken or cannot be used: {error}") from None
+        await self._server.start()
+        return int(port)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _require_token(self, context: Any) -> None:
+        """Ends a call that lacks the token."""
+        given = dict(context.invocation_metadata() or ())
+        for name, value in self._credentials:
+            found = given.get(name, "")
+            if not isinstance(found, str) or not hmac.compare_digest(found.encode(), value.encode()):
+                self.unauthenticated += 1
+                await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the call lacks the run's token")
+
+    async def _version(self, request: bytes, context: Any) -> bytes:
+        await self._require_token(context)
+        has, hold = QUESTION.unpack(request)
+        if self._held[0] <= has and hold > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), min(hold, LONGEST_HOLD_SECONDS))
+        return ANSWER.pack(self._held[0])
+
+    async def _snapshot(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
+        await self._require_token(context)
+        for chunk in self._held[1]:
+            yield chunk
+        self.served += 1

@@ -1,50 +1,111 @@
-"""An actor's side of the parameter store: reads from the tree of caches."""
+"""Reading from the tree of caches: first the version, bytes only if there are newer ones, another cache if one dies.
+
+A cache has two gRPC calls, which carry raw bytes:
+
+    version     sends the version that the caller has and seconds to wait for a newer one; returns the newest version
+    snapshot    returns the newest snapshot as a stream, the header first; nothing if there is none
+
+With a run's token each call carries a secret derived from it (`authorization`), or is rejected.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
-from placement.modelcache.base import ParameterStore, Snapshot, StoreTimeout
-from placement.modelcache.connection import SourceFailed, Timeouts
-from placement.modelcache.layout import Layout
-from placement.modelcache.source import HOLD_SECONDS, Source
-from placement.transport.addresses import Addresses
+import grpc
+import numpy as np
+
+from placement.modelcache.store import (
+    HEADER_BYTES,
+    Layout,
+    ParameterStore,
+    Snapshot,
+    SnapshotDamaged,
+    SnapshotMismatch,
+    StoreClosed,
+    StoreTimeout,
+    check_snapshot,
+    read_header,
+)
+from placement.transport.addresses import Addresses, Failover
+from placement.transport.gate import derived
+from placement.transport.latencies import Latencies
+
+SERVICE = "placement.ModelCache"
+QUESTION = struct.Struct("<qd")
+ANSWER = struct.Struct("<q")
+CHUNK_BYTES = 1 << 20
+HOLD_SECONDS = 1.0
+"""A cache holds the question for a newer version so long, in case one arrives."""
+POLL_SECONDS = 0.02
+"""The pause between two questions for a newer version."""
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 2 * CHUNK_BYTES),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # a new connection does not wait because an older one failed
+    ("grpc.keepalive_time_ms", 10_000),  # a host that vanished during a call is noticed after so long in silence …
+    ("grpc.http2.ping_timeout_ms", 20_000),  # … and so long again: a link that is full takes its time
+    ("grpc.http2.max_pings_without_data", 0),  # no limit
+)
+_Answer = TypeVar("_Answer")
+
+
+def credentials(token: str | None) -> tuple[tuple[str, str], ...]:
+    """The metadata of a call to a cache of the run with that token; None = empty."""
+    return () if token is None else (("authorization", f"Bearer {derived(token, SERVICE)}"),)
+
+
+class SourceFailed(ConnectionError):
+    """A cache did not answer, in time or at all; the message names it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timeouts:
+    """How long a reader waits; all in seconds.
+
+    Attributes:
+        call: for the answer to a small question.
+        read: for the bytes of one snapshot.
+        retry: before a cache that failed is used again.
+    """
+
+    call: float = 20.0
+    read: float = 120.0
+    retry: float = 5.0
 
 
 class CacheReader(ParameterStore):
     """The newest snapshot from the nearest cache that answers. For several threads at once.
 
-    What it gives never gets older: a cache that lags behind what was given already is waited for.
+    What it returns never gets older: a cache that lags behind what was returned already is waited for.
 
     Args:
         addresses: the present addresses of the caches it may use, nearest first.
         layout: of the parameters.
-        poll_seconds: between two questions for the version, while it waits.
         timeouts: how long to wait for a cache.
-        token: the run's; None = the caches ask for none.
+        token: the run's; None = the caches require none.
 
     Attributes:
         source: the caches, and what happened on the way to them.
     """
 
     def __init__(
-        self,
-        addresses: Addresses,
-        layout: Layout,
-        *,
-        poll_seconds: float = 0.1,
-        timeouts: Timeouts | None = None,
-        token: str | None = None,
+        self, addresses: Addresses, layout: Layout, *, timeouts: Timeouts | None = None, token: str | None = None
     ) -> None:
-        self._layout, self._poll_seconds = layout, poll_seconds
+        self._layout = layout
         self.source = Source(addresses, timeouts=timeouts, token=token)
         self._reading = threading.Lock()  # one thread moves the bytes; the others find what it got
         self._snapshot: Snapshot | None = None
         self._closed = threading.Event()
 
     def version(self) -> int:
-        """The newest version that a cache has; the one held already where none answers; -1 before the first."""
+        """The newest version that a cache has; the one held already if none answers; -1 before the first."""
         try:
             return max(self.source.version(), self._held())
         except SourceFailed:
@@ -53,8 +114,8 @@ class CacheReader(ParameterStore):
     def wait_for(self, version: int, *, timeout: float) -> Snapshot:
         """The newest snapshot, once it is at least `version`.
 
-        Where no cache answers, what is held already is given if it is at least `version`. Bytes that are on their way
-        when the time is up are waited for (`Timeouts.read` seconds at most) rather than thrown away.
+        If no cache answers, what is held already is returned if it is at least `version`. Bytes that are on their way
+        at the deadline are waited for (`Timeouts.read` seconds at most) rather than thrown away.
 
         Raises:
             StoreTimeout: none came within `timeout` seconds.
@@ -74,7 +135,7 @@ class CacheReader(ParameterStore):
                     f"newest is {self._held()}: {reason}"
                 )
             hold = min(left, HOLD_SECONDS)
-            self._closed.wait(min(self._poll_seconds, left))
+            self._closed.wait(min(POLL_SECONDS, left))
 
     def close(self) -> None:
         self._closed.set()
@@ -89,7 +150,7 @@ class CacheReader(ParameterStore):
             try:
                 if newest > self._held():
                     version, buffer = self.source.read()
-                    if version > self._held():  # else the cache that announced it could not give it
+                    if version > self._held():  # else the cache that announced it could not provide it
                         self._snapshot = self._layout.unpack(buffer)
             finally:
                 self._reading.release()
@@ -99,3 +160,163 @@ class CacheReader(ParameterStore):
 
     def _held(self) -> int:
         return -1 if self._snapshot is None else self._snapshot.version
+
+
+class Source:
+    """The caches that a reader, or a cache below them, may use. For several threads at once.
+
+    Args:
+        addresses: of the caches at present, nearest first.
+        timeouts: how long to wait.
+        token: the run's; None = the caches require none.
+
+    Attributes:
+        latencies: of the snapshots that were moved, from the request to the checksum.
+        bytes: moved.
+        questions: for the version.
+        failures: of caches; after each, the reader used another one if there was one.
+        damaged: snapshots that were torn or changed on the way and were dropped.
+    """
+
+    def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None, token: str | None = None) -> None:
+        self._timeouts, self._token = timeouts or Timeouts(), token
+        self._failover = Failover(addresses, retry=self._timeouts.retry)
+        self._connections: dict[str, CacheConnection] = {}
+        self._lock = threading.Lock()  # for everything below, and the connections
+        self._closed = False
+        self.latencies = Latencies()
+        self.bytes = self.questions = self.failures = self.damaged = 0
+
+    def version(self, *, has: int = -1, hold: float = 0.0) -> int:
+        """The newest version, -1 before the first publication; waits up to `hold` seconds for one above `has`.
+
+        Raises:
+            SourceFailed: no cache answered.
+            StoreClosed: closed meanwhile.
+        """
+        with self._lock:
+            self.questions += 1
+        return self._first(lambda connection: connection.version(has, hold))
+
+    def read(self) -> tuple[int, np.ndarray]:
+        """The newest snapshot's version, and the snapshot (uint8 [bytes]), whose checksum is right.
+
+        Raises:
+            SourceFailed: no cache answered, or none had an intact one.
+            StoreClosed: closed meanwhile.
+            SnapshotMismatch: a snapshot of a format that this program does not know.
+        """
+        return self._first(self._move)
+
+    def close(self) -> None:
+        """Ends what is under way in other threads. May be called twice."""
+        with self._lock:
+            self._closed = True
+            connections = list(self._connections.values())
+        for connection in connections:
+            connection.close()
+
+    def _move(self, connection: CacheConnection) -> tuple[int, np.ndarray]:
+        start = time.perf_counter()
+        buffer = connection.snapshot()
+        version = check_snapshot(buffer).version
+        self.latencies.record(time.perf_counter() - start)
+        with self._lock:
+            self.bytes += buffer.size
+        return version, buffer
+
+    def _first(self, ask: Callable[[CacheConnection], _Answer]) -> _Answer:
+        """The answer of the nearest cache that gives one."""
+        errors = []
+        for _, address in self._failover.usable():
+            connection = self._connection(address)
+            try:
+                return ask(connection)
+            except (SourceFailed, SnapshotDamaged) as error:
+                self._drop(address, connection, error)
+                errors.append(str(error))
+        raise SourceFailed("; ".join(errors) or f"no cache to ask: {self._failover.describe()}")
+
+    def _connection(self, address: str) -> CacheConnection:
+        with self._lock:
+            self._raise_if_closed()
+            if address not in self._connections:
+                self._connections[address] = CacheConnection(address, self._timeouts, token=self._token)
+            return self._connections[address]
+
+    def _drop(self, address: str, connection: CacheConnection, error: Exception) -> None:
+        """Closes a connection that failed, and leaves its cache alone for a while."""
+        with self._lock:
+            self._raise_if_closed()
+            self.failures += 1
+            self.damaged += isinstance(error, SnapshotDamaged)
+            self._failover.failed(address)
+            if self._connections.get(address) is connection:
+                del self._connections[address]
+        connection.close()
+
+    def _raise_if_closed(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{threading.current_thread().name} cannot continue: the parameter store is closed")
+
+
+class CacheConnection:
+    """The calls to one cache, each with a deadline; a dead server is noticed at once. For several threads at once."""
+
+    def __init__(self, address: str, timeouts: Timeouts, *, token: str | None = None) -> None:
+        self._address, self._timeouts, self._credentials = address, timeouts, credentials(token)
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._version = self._channel.unary_unary(f"/{SERVICE}/version")
+        self._snapshot = self._channel.unary_stream(f"/{SERVICE}/snapshot")
+
+    def version(self, has: int, hold: float) -> int:
+        """The newest version that the cache holds, -1 = none; waits `hold` seconds for one above `has`."""
+        question, timeout = QUESTION.pack(has, hold), hold + self._timeouts.call
+        try:
+            (version,) = ANSWER.unpack(self._version(question, timeout=timeout, metadata=self._credentials))
+        except (grpc.RpcError, ValueError) as error:  # ValueError: closed by another thread
+            raise self._failure(error) from None
+        return int(version)
+
+    def snapshot(self) -> np.ndarray:
+        """The newest snapshot (uint8 [bytes]), whose checksum is not checked yet.
+
+        Raises:
+            SourceFailed: it did not come, or not in time.
+            SnapshotDamaged, SnapshotMismatch: its header is wrong, or more came than the header says.
+        """
+        try:
+            return _assemble(self._snapshot(b"", timeout=self._timeouts.read, metadata=self._credentials))
+        except (SnapshotDamaged, SnapshotMismatch):
+            raise
+        except (grpc.RpcError, ValueError) as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        """Ends what is under way in other threads."""
+        self._channel.close()
+
+    def _failure(self, error: Any) -> SourceFailed:
+        if not isinstance(error, grpc.RpcError):
+            return SourceFailed(f"the connection to the cache at {self._address} was closed")
+        if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+            return SourceFailed(f"the cache at {self._address} rejects this run's token: {error.details()}")
+        if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+            return SourceFailed(f"{self._address} is no model cache: {error.details()}")
+        return SourceFailed(f"the cache at {self._address} failed: {error.code().name}, {error.details()}")
+
+
+def _assemble(chunks: Iterator[bytes]) -> np.ndarray:
+    """The chunks one after another, copied once."""
+    first = next(chunks, b"")
+    size, end = HEADER_BYTES + read_header(first).payload, 0
+    try:
+        buffer = np.empty(size, np.uint8)
+    except (MemoryError, ValueError):
+        raise SnapshotDamaged(f"a snapshot's header says {size} bytes, more than there is memory for") from None
+    for chunk in itertools.chain([first], chunks):
+        if end + len(chunk) > size:
+            raise SnapshotDamaged(f"a snapshot has more than the {size} bytes that its header says")
+        buffer[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
+        end += len(chunk)
+    return buffer[:end]

@@ -1,18 +1,95 @@
-"""The parameter store of one process: between its learner and its actors."""
+"""The parameter store between learner and actors: numbered snapshots, of which only the newest counts.
+
+Here are its interface, the store inside one process, and a snapshot's bytes, as it travels through the caches: a header
+of 64 bytes, then the leaves, each at a multiple of 64 bytes, all little-endian.
+
+    offset  size  field
+         0     8  magic, which names the format
+         8     4  CRC-32 of everything behind it, padding and payload included
+        16     8  version (signed)
+        24     8  bytes of payload behind the header
+        32    16  schema: hash of the leaves' names, shapes and dtypes
+
+JAX is imported only where pytrees are handled: a cache, which needs no more than the header, does without it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import struct
 import threading
-from typing import Any
+import zlib
+from typing import Any, NamedTuple, Protocol
 
-import jax
 import numpy as np
 
-from placement.modelcache.base import ParameterPublisher, ParameterStore, Snapshot, StoreClosed, StoreTimeout
+MAGIC = b"MPSNAP2\n"
+HEADER_BYTES = 64
+_HEADER = struct.Struct("<8sI4xqQ16s16x")
+_PROTECTED = 12  # the checksum covers the bytes from here on
+_ALIGNMENT = 64
+
+
+class StoreTimeout(TimeoutError):
+    """A snapshot did not come in time; the message says who waited for which version."""
+
+
+class StoreClosed(RuntimeError):
+    """The store was closed; nothing more can be read or published."""
+
+
+class SnapshotDamaged(ValueError):
+    """A snapshot's bytes are not what was published: torn, cut off, or changed on the way."""
+
+
+class SnapshotMismatch(ValueError):
+    """An intact snapshot, but of another model or another format than the reader's."""
+
+
+class Snapshot(NamedTuple):
+    """Parameters with their version.
+
+    Attributes:
+        version: rises with every publication, from 0, also through restarts of the learner.
+        parameters: pytree of read-only host arrays.
+    """
+
+    version: int
+    parameters: Any
+
+
+class ParameterPublisher(Protocol):
+    """The learner's side of a store."""
+
+    def publish(self, version: int, parameters: Any) -> None:
+        """Makes `parameters` (pytree of arrays) the newest snapshot.
+
+        Raises:
+            ValueError: `version` is not above the newest one.
+            StoreClosed: the store is closed.
+        """
+
+
+class ParameterStore(Protocol):
+    """An actor's side of a store. All methods may be called from several threads at once."""
+
+    def version(self) -> int:
+        """The newest version; -1 before the first publication. Cheap: moves no parameters."""
+
+    def wait_for(self, version: int, *, timeout: float) -> Snapshot:
+        """The newest snapshot, once it is at least `version`; with 0 this is just the newest.
+
+        Raises:
+            StoreTimeout: none came within `timeout` seconds.
+            StoreClosed: the store is closed.
+        """
+
+    def close(self) -> None:
+        """Wakes all waiting threads with StoreClosed. May be called twice."""
 
 
 class MemoryStore(ParameterPublisher, ParameterStore):
-    """In this process's memory: copies of what is published, which are never changed."""
+    """A store in this process's memory, of copies that are never changed."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -20,6 +97,8 @@ class MemoryStore(ParameterPublisher, ParameterStore):
         self._closed = False
 
     def publish(self, version: int, parameters: Any) -> None:
+        import jax
+
         snapshot = Snapshot(version, jax.tree.map(_read_only_copy, parameters))
         with self._changed:
             self._raise_if_closed()
@@ -54,7 +133,7 @@ class MemoryStore(ParameterPublisher, ParameterStore):
 
     def _raise_if_closed(self) -> None:
         if self._closed:
-            raise StoreClosed(f"{threading.current_thread().name} cannot go on: the parameter store is closed")
+            raise StoreClosed(f"{threading.current_thread().name} cannot continue: the parameter store is closed")
 
 
 def _read_only_copy(leaf: Any) -> np.ndarray:
@@ -62,3 +141,145 @@ def _read_only_copy(leaf: Any) -> np.ndarray:
     copied = np.array(leaf, copy=True)
     copied.setflags(write=False)
     return copied
+
+
+class Header(NamedTuple):
+    """A snapshot's header.
+
+    Attributes:
+        version: of the parameters.
+        payload: bytes behind the header.
+        schema: 16 bytes, see `Layout`.
+    """
+
+    version: int
+    payload: int
+    schema: bytes
+
+
+def read_header(buffer: bytes | memoryview) -> Header:
+    """The header at the start of `buffer` (at least 64 bytes); checksum and payload are not checked.
+
+    Raises:
+        SnapshotDamaged: it is too short.
+        SnapshotMismatch: a format that this program does not know.
+    """
+    if len(buffer) < HEADER_BYTES:
+        raise SnapshotDamaged(f"a snapshot of {len(buffer)} bytes, must have at least {HEADER_BYTES}")
+    magic, _, version, payload, schema = _HEADER.unpack_from(buffer)
+    if magic != MAGIC:
+        raise SnapshotMismatch(f"a snapshot that begins with {magic!r}, must begin with {MAGIC!r}")
+    return Header(version, payload, schema)
+
+
+def check_snapshot(buffer: np.ndarray) -> Header:
+    """The header of a whole snapshot (uint8 [bytes], contiguous), whose checksum is right.
+
+    Raises:
+        SnapshotDamaged: the payload is too short or too long, or any byte is not as it was sent.
+        SnapshotMismatch: a format that this program does not know.
+    """
+    if not isinstance(buffer, np.ndarray) or buffer.dtype != np.uint8 or buffer.ndim != 1:
+        kind = f"{buffer.dtype} {list(buffer.shape)}" if isinstance(buffer, np.ndarray) else type(buffer).__name__
+        raise SnapshotDamaged(f"a snapshot is {kind}, must be uint8 [bytes]")
+    header = read_header(buffer.data)
+    if buffer.size - HEADER_BYTES != header.payload:
+        raise SnapshotDamaged(
+            f"snapshot {header.version}: {buffer.size - HEADER_BYTES} bytes of payload, "
+            f"the header says {header.payload}"
+        )
+    expected, found = int(buffer[8:_PROTECTED].view("<u4")[0]), zlib.crc32(buffer[_PROTECTED:].data)
+    if found != expected:
+        raise SnapshotDamaged(f"snapshot {header.version}: checksum {found:#010x}, the header says {expected:#010x}")
+    return header
+
+
+class Layout:
+    """How one model's parameters lie in a snapshot's bytes.
+
+    Args:
+        parameters: pytree of arrays, or of shapes with dtypes; only names, shapes and dtypes count.
+
+    Attributes:
+        size: bytes of a whole snapshot.
+
+    Raises:
+        TypeError: a leaf is wider than float32, or no numeric array.
+    """
+
+    def __init__(self, parameters: Any) -> None:
+        import jax
+
+        paths, self._structure = jax.tree_util.tree_flatten_with_path(parameters)
+        self._leaves = [_leaf(jax.tree_util.keystr(path), value) for path, value in paths]
+        # The payload is one structured value; its fields are the leaves, named by their numbers.
+        formats = [np.dtype((dtype, shape)) for _, shape, dtype in self._leaves]
+        offsets, end = [], 0
+        for each in formats:
+            offsets.append(end)
+            end = -(-(end + each.itemsize) // _ALIGNMENT) * _ALIGNMENT
+        names = [str(number) for number in range(len(formats))]
+        self._payload = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": end})
+        text = repr(["float32", *((name, shape, dtype.name) for name, shape, dtype in self._leaves)])
+        self._schema = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        self.size = HEADER_BYTES + end
+
+    def pack(self, version: int, parameters: Any) -> np.ndarray:
+        """One snapshot: uint8 [bytes], read-only.
+
+        Args:
+            version: of the parameters.
+            parameters: pytree of arrays of this layout.
+
+        Raises:
+            SnapshotMismatch: the parameters are not of this layout.
+        """
+        import jax
+
+        if Layout(parameters)._leaves != self._leaves:
+            raise SnapshotMismatch(f"parameters of version {version} have other names, shapes or dtypes than before")
+        buffer = np.zeros(self.size, np.uint8)
+        fields: np.ndarray = np.ndarray((), self._payload, buffer, HEADER_BYTES)
+        for number, value in enumerate(jax.tree.leaves(parameters)):
+            fields[str(number)][...] = np.asarray(value)
+        _HEADER.pack_into(buffer.data, 0, MAGIC, 0, version, self.size - HEADER_BYTES, self._schema)
+        struct.pack_into("<I", buffer.data, 8, zlib.crc32(buffer[_PROTECTED:].data))
+        buffer.setflags(write=False)
+        return buffer
+
+    def unpack(self, buffer: np.ndarray) -> Snapshot:
+        """A snapshot's version and parameters.
+
+        Args:
+            buffer: uint8 [bytes]; the result may share its memory, so leave it alone afterwards.
+
+        Returns:
+            A pytree of read-only arrays of the layout's shapes and dtypes.
+
+        Raises:
+            SnapshotDamaged: the bytes are not those that were published.
+            SnapshotMismatch: they are of a model with other names, shapes or dtypes.
+        """
+        import jax
+
+        header = check_snapshot(buffer)
+        if header.schema != self._schema or header.payload != self._payload.itemsize:
+            raise SnapshotMismatch(
+                f"snapshot {header.version} is of another model ({header.payload} bytes, schema {header.schema.hex()}; "
+                f"expected {self._payload.itemsize} bytes): do the caches belong to a run with another policy?"
+            )
+        fields: np.ndarray = np.ndarray((), self._payload, buffer, HEADER_BYTES)
+        leaves = [fields[str(number)] for number in range(len(self._leaves))]
+        for leaf in leaves:
+            leaf.setflags(write=False)
+        return Snapshot(header.version, jax.tree.unflatten(self._structure, leaves))
+
+
+def _leaf(name: str, value: Any) -> tuple[str, tuple[int, ...], np.dtype]:
+    """Name, shape and dtype of an array."""
+    import jax.numpy as jnp
+
+    dtype = np.dtype(value.dtype)
+    if not (jnp.issubdtype(dtype, jnp.number) or dtype == np.bool_) or dtype in (np.float64, np.complex128):
+        raise TypeError(f"parameter {name}: {dtype}, must be float32, float16, bfloat16, an integer or bool")
+    return name, tuple(value.shape), dtype

@@ -1,4 +1,4 @@
-"""Who reads from whom: a tree of caches under the learner's root, and the caches that a reader may use."""
+"""The shape of the tree: which cache feeds which under the learner's root, and which caches a reader may use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CacheTree:
 
     Attributes:
         hosts: of each cache.
-        parents: number of each cache's parent; ROOT for those that the root feeds. A parent's number is always lower.
+        parents: number of each cache's parent, always lower than its own; ROOT for those that the root feeds.
     """
 
     hosts: tuple[str, ...]
@@ -23,12 +23,12 @@ class CacheTree:
 
     @property
     def leaves(self) -> tuple[int, ...]:
-        """The caches that feed no other one; ROOT where there are no caches."""
+        """The caches that feed no other one; ROOT if there are no caches."""
         inner = set(self.parents)
         return tuple(each for each in range(len(self.hosts)) if each not in inner) or (ROOT,)
 
     def ancestors(self, cache: int) -> tuple[int, ...]:
-        """From whom a cache may take snapshots: its parent, the parent's parent …, ROOT. So no circle can arise."""
+        """The caches that a cache may read from: its parent, the parent's parent …, ROOT. So no circle can arise."""
         found = []
         while cache != ROOT:
             cache = self.parents[cache]
@@ -36,14 +36,14 @@ class CacheTree:
         return tuple(found)
 
     def readable(self, host: str, reader: int) -> tuple[int, ...]:
-        """The caches that a reader may use, the one to prefer first.
+        """The caches that a reader may use, the preferred one first.
 
         Args:
             host: the reader's.
             reader: its number, by which readers are spread evenly.
 
         Returns:
-            A cache on its own host if there is one, else a leaf; behind it one further leaf, then the ancestors of the
+            A cache on its own host if there is one, else a leaf; then one further leaf, then the ancestors of the
             first, ROOT last.
         """
         near = [each for each, where in enumerate(self.hosts) if where == host]
@@ -51,8 +51,7 @@ class CacheTree:
         first = choice[reader % len(choice)]
         others = [each for each in self.leaves if each != first]
         second = [others[reader // len(choice) % len(others)]] if others else []
-        order = [first, *second, *self.ancestors(first)]
-        return tuple(dict.fromkeys(order))
+        return tuple(dict.fromkeys([first, *second, *self.ancestors(first)]))
 
 
 def plan_tree(hosts: Sequence[str], fan_out: int) -> CacheTree:

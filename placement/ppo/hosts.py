@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 
 MEET_SECONDS = 3600.0
 """That the hosts wait for each other between two exchanges: one may evaluate, or lack episodes."""

@@ -18,6 +18,7 @@ from jax.sharding import Mesh
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode, stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
 from placement.policy.graph_inputs import GraphInputs
@@ -41,7 +42,6 @@ from placement.ppo.mesh import check_divisible, put, replicated, single_device_m
 from placement.ppo.minibatches import all_minibatches, split_minibatches
 from placement.ppo.proximal import with_proximal
 from placement.ppo.targets import Targets, targets, wire_shares
-from placement.ppo.trajectory import Episode, stack_episodes
 
 
 class LearnerState(NamedTuple):

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.config import PPOConfig
+from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
 from placement.ppo import advantage
 from placement.ppo.advantage import RewardStatistics
-from placement.ppo.trajectory import Episode
 
 
 class Targets(NamedTuple):

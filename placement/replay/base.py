@@ -5,9 +5,12 @@ All methods may be called from several threads at once unless a class says other
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from typing import Protocol
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 
 
 class ReplayTimeout(TimeoutError):
@@ -22,17 +25,17 @@ class ReplayWriter(Protocol):
     """The actors' side."""
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """Adds one episode, waiting up to `timeout` seconds for room.
+        """Adds one episode, waiting up to `timeout` seconds while the replay is full.
 
         Raises:
             MalformedEpisode: the episode breaks the rules of `Episode`.
-            ReplayTimeout: there was no room in time. Writing the same episode again from the same thread goes on
-                waiting; it is added once.
+            ReplayTimeout: the replay stayed full. Writing the same episode again from the same thread resumes the wait;
+                the episode is added once.
             ReplayClosed: the replay is closed.
         """
 
     def close(self) -> None:
-        """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
 
 
 class ReplayReader(Protocol):
@@ -44,15 +47,101 @@ class ReplayReader(Protocol):
         Raises:
             ReplayTimeout: fewer came in time; they stay for the next read.
             ReplayClosed: the replay is closed.
-            RuntimeError: reading failed for a reason that is not a server's death.
+            RuntimeError: reading failed for a reason other than a server's death.
         """
 
     def size(self) -> int:
-        """Episodes waiting to be read."""
+        """The number of episodes that wait to be read."""
 
     def close(self) -> None:
-        """Wakes all who wait (they get ReplayClosed) and frees what is held. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and frees what is held. May be called twice."""
 
 
 class Replay(ReplayWriter, ReplayReader, Protocol):
     """Both sides in one process."""
+
+
+class Delivery:
+    """Hands episodes to readers, one reader at a time, each wait with a deadline.
+
+    Args:
+        name: of the replay, for messages.
+        available: returns how many episodes can be taken now; called with `changed` held.
+        take: takes that many; called with `changed` held.
+        explain: returns more about why too few came, for messages.
+
+    Attributes:
+        changed: held and notified by whoever changes what is available.
+        wanted: episodes that the waiting reader wants; 0 = no reader waits.
+        closed: set once `close` was called.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        available: Callable[[], int],
+        take: Callable[[int], list[Episode]],
+        explain: Callable[[], str] = str,
+    ) -> None:
+        self._name, self._available, self._take, self._explain = name, available, take, explain
+        self._reading = threading.Lock()  # one reader at a time, so that each gets consecutive episodes
+        self._error: Exception | None = None
+        self.changed = threading.Condition()
+        self.wanted = 0
+        self.closed = threading.Event()
+
+    def read(self, count: int, *, timeout: float) -> list[Episode]:
+        """Takes `count` episodes, waiting up to `timeout` seconds; raises what `ReplayReader.read` raises."""
+        deadline = time.monotonic() + timeout
+        if not self._reading.acquire(timeout=timeout):
+            raise ReplayTimeout(f"{_me()} waited {timeout:g} s for another reader of {self._name}")
+        try:
+            with self.changed:
+                self._wait(count, deadline)
+                if self._available() < count:
+                    raise ReplayTimeout(
+                        f"{_me()} waited {timeout:g} s for {count} episodes from {self._name} and {self._available()} "
+                        f"came: the actors are too slow or have stopped{self._explain()}"
+                    )
+                taken = self._take(count)
+                self.changed.notify_all()
+                return taken
+        finally:
+            self._reading.release()
+
+    def _wait(self, count: int, deadline: float) -> None:
+        """Waits with the condition held until enough episodes are available, an error or the deadline."""
+        self.wanted = count
+        self.changed.notify_all()
+        try:
+            self.changed.wait_for(
+                lambda: self.closed.is_set() or self._error or self._available() >= count,
+                max(deadline - time.monotonic(), 0.0),
+            )
+        finally:
+            self.wanted = 0
+        self.raise_if_closed("read")
+        if self._error is not None:
+            raise RuntimeError(f"reading from {self._name} failed: {self._error}") from self._error
+
+    def fail(self, error: Exception) -> None:
+        """Hands an error to all readers, now and later."""
+        with self.changed:
+            self._error = error
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        """Wakes all waiting threads."""
+        with self.changed:
+            self.closed.set()
+            self.changed.notify_all()
+
+    def raise_if_closed(self, what: str) -> None:
+        """Raises ReplayClosed, naming the thread and `what` it cannot do, once the replay is closed."""
+        if self.closed.is_set():
+            raise ReplayClosed(f"{_me()} cannot {what}: {self._name} is closed")
+
+
+def _me() -> str:
+    return threading.current_thread().name

@@ -1,30 +1,35 @@
-"""A replay shard: one Reverb server that holds whole episodes, first in first out, and knows of no other shard."""
+"""A replay shard: one Reverb server that holds whole episodes, first in first out, and its checkpoints on disk."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import logging
 import os
+import shutil
+import tempfile
 import threading
 from pathlib import Path
 
+from placement.episode import Schema
 from placement.replay.base import ReplayTimeout
-from placement.replay.shard_checkpoints import ShardCheckpoints
 from placement.replay.shard_items import TABLE, make_table
-from placement.replay.validation import Schema
-from placement.transport.deadline import within
+from placement.transport.event_loop import within
 from placement.transport.gate import Gate
 from placement.transport.reverb_server import ReverbServer, start_server
 
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 60.0
 INFO_SECONDS = 10
+COMPLETE = "DONE"
+"""The file that Reverb writes last into a checkpoint's folder."""
+_UNFINISHED = ".saving-"
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardLoad:
-    """What a shard tells of itself.
+    """What a shard reports about itself.
 
     Attributes:
         number: its stable number.
@@ -32,7 +37,7 @@ class ShardLoad:
         size, capacity: episodes held, now and at most.
         written, taken: episodes in all, those before a restored checkpoint included.
         checkpoints: saved since it began.
-        strangers: connections refused because they did not prove the run's token.
+        unauthenticated: connections closed because the client did not prove the run's token.
     """
 
     number: int
@@ -42,7 +47,7 @@ class ShardLoad:
     written: int
     taken: int
     checkpoints: int
-    strangers: int = 0
+    unauthenticated: int = 0
 
 
 class ReplayShard:
@@ -53,10 +58,10 @@ class ReplayShard:
         capacity: episodes held at most; writers wait when it is full.
         steps: T, the longest design's number of macros to place.
         port: TCP port; 0 = any free one.
-        bind: address by which others reach it; other than a loopback address it listens on all interfaces.
-        checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is put aside, with
+        bind: address by which others reach it; with one that is no loopback address it listens on all interfaces.
+        checkpoint_folder: where its checkpoints are; None = nothing is saved. A damaged checkpoint is moved aside, with
             a warning.
-        token: the run's, which all who write and read must prove; None = the server asks for nothing.
+        token: the run's, which all clients must prove; None = clients need not prove anything.
 
     Raises:
         PortTaken, ServerTimeout, NotPrivate: as `start_server`.
@@ -80,8 +85,7 @@ class ReplayShard:
         token: str | None = None,
     ) -> None:
         self.number = number
-        self._capacity = capacity
-        self._schema = Schema(steps)
+        self._capacity, self._steps = capacity, steps
         self._saved = None if checkpoint_folder is None else ShardCheckpoints(Path(checkpoint_folder))
         self._checkpoints = 0
         self._saving = threading.Lock()
@@ -90,7 +94,7 @@ class ReplayShard:
             self._server = self._start(port, bind)
             self.address, self.port = self._server.address, self._server.port
             return
-        # Reverb cannot ask for anything, so it stays on this machine, behind a gate that does.
+        # Reverb cannot authenticate clients, so it is kept to this machine, behind a gate that does.
         self._server = self._start(0, "127.0.0.1", private=True)
         try:
             self._gate = Gate(self._server.port, bind=bind, token=token, port=port)
@@ -102,23 +106,22 @@ class ReplayShard:
     def _start(self, port: int, bind: str, *, private: bool = False) -> ReverbServer:
         saved = self._saved
         while True:
-            table = make_table(self._schema, capacity=self._capacity)
             newest = self.restored = None if saved is None else saved.newest()
             try:
                 return start_server(
-                    [table],
+                    [make_table(Schema(self._steps), capacity=self._capacity)],
                     port=port,
                     bind=bind,
-                    checkpoint_folder=None if saved is None else saved.begun,
+                    checkpoint_folder=None if saved is None else saved.unfinished,
                     restore=newest,
                     private=private,
                 )
             except RuntimeError as error:
                 if saved is None or newest is None:
                     raise
-                aside = saved.put_aside(newest)
+                aside = saved.move_aside(newest)
                 _log.warning(
-                    "replay shard %d: its checkpoint is damaged (%s), put aside as %s", self.number, error, aside
+                    "replay shard %d: its checkpoint is damaged (%s), moved aside as %s", self.number, error, aside
                 )
 
     def size(self) -> int:
@@ -126,7 +129,7 @@ class ReplayShard:
         return self.statistics().size
 
     def checkpoint(self) -> Path:
-        """Saves what is held, whole or not at all; writers and readers wait meanwhile. Only the newest is kept.
+        """Saves what is held, completely or not at all; writers and readers wait meanwhile. Only the newest is kept.
 
         Returns:
             The checkpoint's folder.
@@ -141,8 +144,8 @@ class ReplayShard:
         try:
             added = within(CHECKPOINT_SECONDS, functools.partial(self._save, saved), name="shard checkpoint")
         except TimeoutError:
-            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint in {saved.begun}"
-            raise ReplayTimeout(message) from None
+            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint"
+            raise ReplayTimeout(f"{message} in {saved.unfinished}") from None
         self._checkpoints += 1
         return added
 
@@ -151,8 +154,8 @@ class ReplayShard:
             return saved.add(Path(self._server.client.checkpoint()))
 
     def statistics(self) -> ShardLoad:
-        """How full it is, and what came and went."""
-        # Of the table as it is served: after a restart it is not the one that the server was given.
+        """How full it is, and how many episodes arrived and left."""
+        # From the table that is served: after a restart it is not the one that the server was given.
         info = self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
         return ShardLoad(
             number=self.number,
@@ -162,11 +165,66 @@ class ReplayShard:
             written=int(info.rate_limiter_info.insert_stats.completed),
             taken=int(info.rate_limiter_info.sample_stats.completed),
             checkpoints=self._checkpoints,
-            strangers=0 if self._gate is None else self._gate.refused,
+            unauthenticated=0 if self._gate is None else self._gate.rejected,
         )
 
     def close(self) -> None:
-        """Ends the server; those who wait on it get errors. May be called twice."""
+        """Ends the server; clients that wait on it get errors. May be called twice."""
         if self._gate is not None:
             self._gate.stop()
         self._server.stop()
+
+
+class ShardCheckpoints:
+    """One shard's checkpoints in a folder, numbered: the newest has the highest number, whatever any clock says.
+
+    Reverb names its checkpoints by time, restores the last name, and keeps the last name only; on a machine whose clock
+    is behind, that is an older one. So each checkpoint is written into a folder of its own and renamed to the next
+    number once it is complete. Whatever a killed process left unfinished is removed.
+
+    Args:
+        folder: is created if it does not exist.
+
+    Attributes:
+        unfinished: the folder that Reverb writes into; empty between checkpoints.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in (*folder.glob(f"{_UNFINISHED}*"), *(path for path in self._numbered() if not _is_complete(path))):
+            shutil.rmtree(path, ignore_errors=True)
+        self.unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder))
+
+    def newest(self) -> Path | None:
+        """The last complete checkpoint; None if there is none."""
+        return next((path for path in reversed(self._numbered()) if _is_complete(path)), None)
+
+    def add(self, written: Path) -> Path:
+        """Makes what Reverb wrote into `unfinished` the newest, and removes all others; returns its new path.
+
+        Raises:
+            OSError: it cannot be renamed. The newest is still the previous one.
+        """
+        previous = self._numbered()
+        number = int(previous[-1].name) + 1 if previous else 1
+        added = written.rename(self._folder / f"{number:09d}")
+        for path in previous:
+            shutil.rmtree(path, ignore_errors=True)
+        return added
+
+    def move_aside(self, checkpoint: Path) -> Path:
+        """Moves a checkpoint that cannot be read out of the way; returns its new path."""
+        aside = self._folder.with_name(f"{self._folder.name}-damaged")
+        aside.mkdir(exist_ok=True)
+        places = (aside / f"{checkpoint.name}-{count}" for count in itertools.count(1))
+        return checkpoint.rename(next(place for place in places if not place.exists()))
+
+    def _numbered(self) -> list[Path]:
+        """Oldest first."""
+        found = [path for path in self._folder.iterdir() if path.name.isdigit() and path.is_dir()]
+        return sorted(found, key=lambda path: int(path.name))
+
+
+def _is_complete(checkpoint: Path) -> bool:
+    return (checkpoint / COMPLETE).exists()

@@ -1,9 +1,9 @@
-"""One episode as one item of a Reverb table: how it is written, read, and refused; shared by all that use Reverb here.
+"""One episode as one item of a Reverb table: how it is written, read and rejected; shared by all that use Reverb here.
 
-What Reverb 0.14 leaves to its users: a read from a dead server waits for ever (here it can be cancelled), and so does
-the making of a writer that validates (here the table's signature is asked for, with a deadline). Reading goes through
-its dataset (its documentation: `Client.sample` is not for training) with one worker, which first-in-first-out order
-needs.
+Reverb 0.14 leaves two things to its users: a read from a dead server waits for ever (here it can be cancelled), and so
+does the creation of a validating writer (here the table's signature is requested with a deadline). Reading uses its
+dataset with one worker, which first-in-first-out order needs; its documentation says that `Client.sample` is not for
+training.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
-from placement.replay.validation import MalformedEpisode, Schema
+from placement.episode import Episode, MalformedEpisode, Schema
 from placement.transport.addresses import accepts
-from placement.transport.loopback import quiet_standard_error
-from placement.transport.reverb_server import reverb, tf
-from placement.transport.tunnel import Dial, direct
+from placement.transport.gate import Dial, direct
+from placement.transport.reverb_server import quiet_standard_error, reverb, tf
 
 # reverb_server comes first: it has TensorFlow start quietly.
 # isort: split
@@ -29,13 +27,12 @@ from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.cancellation import CancellationManager
 
 TABLE = "episodes"
-PREFETCH = 2
-"""Episodes that Reverb fetches ahead for an open reader, at most."""
-
+PROBE_SECONDS = 5.0
+"""The time that a shard has to answer `probe`."""
 GONE_SECONDS, GONE_ATTEMPTS = 10.0, 3
 """Behind a link that others fill, a connection takes its time, and may get lost."""
-HUNG_SECONDS = 120.0
-"""A shard that takes connections, but has answered nothing for so long, counts as down."""
+SILENCE_SECONDS = 30.0
+"""A shard that takes connections but has answered nothing for so long counts as down."""
 
 
 class ShardMismatch(RuntimeError):
@@ -43,7 +40,7 @@ class ShardMismatch(RuntimeError):
 
 
 class ItemsEnded(Exception):
-    """A reader brings no more: its server is gone, or it was cancelled."""
+    """A reader yields no more items: its server is gone, or it was cancelled."""
 
 
 def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
@@ -52,31 +49,30 @@ def make_table(schema: Schema, *, capacity: int) -> reverb.Table:
     return reverb.Table.queue(TABLE, capacity, signature=specs)
 
 
-def probe(address: str, *, timeout: float, dial: Dial = direct) -> Any | None:
-    """What the episodes' table at `address` tells of itself (`TableInfo`); None if nobody answers in time.
-
-    Args:
-        address: of its server, `host:port`.
-        timeout: seconds.
-        dial: the way there.
-    """
+def probe(address: str, *, timeout: float = PROBE_SECONDS, dial: Dial = direct) -> Any | None:
+    """The `TableInfo` of the episodes' table at `address`; None if nobody answers within `timeout` seconds."""
     if address and accepts(address, timeout=timeout):
         with contextlib.suppress(reverb.errors.ReverbError, RuntimeError):
             return reverb.Client(dial(address)).server_info(timeout=max(1, round(timeout))).get(TABLE)
     return None
 
 
-def gone(address: str) -> bool:
+def is_gone(address: str) -> bool:
     """Whether nothing takes connections at `address` any more; at once if they are refused.
 
-    This is what is asked of a shard that one is connected to: gRPC sends its questions over the connection that the
-    episodes take, so that over a slow link an answer comes only after all episodes that are under way.
+    A connected client uses this instead of `probe`: gRPC sends questions over the connection that carries the episodes,
+    so that over a slow link an answer arrives only after all episodes that are under way.
     """
     return not any(accepts(address, timeout=GONE_SECONDS) for _ in range(GONE_ATTEMPTS))
 
 
+def is_silent(since: float) -> bool:
+    """Whether a shard that last answered at `since` (monotonic clock) has been silent for too long."""
+    return time.monotonic() - since > SILENCE_SECONDS
+
+
 def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> None:
-    """Raises ShardMismatch unless a table's signature (of `TableInfo`) is that of the schema's episodes."""
+    """Raises ShardMismatch unless the table of a `TableInfo` holds the schema's episodes."""
     found = {}
     if isinstance(info.signature, dict):
         found = {name: (tuple(spec.shape), spec.dtype.as_numpy_dtype) for name, spec in info.signature.items()}
@@ -88,12 +84,12 @@ def require_episodes(info: Any, schema: Schema, *, shard: int, address: str) -> 
 
 
 class ItemWriter:
-    """One thread's Reverb writer to one shard, which has one item under way at most; `dial` is the way there.
+    """One thread's Reverb writer to one shard, with at most one item under way.
 
     Attributes:
-        shard, address: the shard's number, and where it is.
+        shard, address: the shard's number and where it is.
         pending: the episode that was handed over and is not known to be in the table; None = none.
-        began: when that was handed over, by the monotonic clock.
+        began: when it was handed over, by the monotonic clock.
     """
 
     def __init__(self, address: str, *, shard: int = 0, dial: Dial = direct) -> None:
@@ -118,30 +114,30 @@ class ItemWriter:
         return True
 
     def close(self) -> None:
-        """Gives up what is pending."""
+        """Abandons what is pending."""
         self._writer.close()
 
 
 class ItemReader:
-    """Takes the items of one server's table, oldest first; for one thread, save `cancel`.
+    """Takes the items of one server's table, oldest first; for one thread, except `cancel`.
 
     Args:
         address: of a server that answers (with a dead one this takes half a minute).
-        schema: what episodes must look like.
-        dial: the way there.
+        schema: what episodes must satisfy.
+        dial: see `Dial`.
     """
 
     def __init__(self, address: str, schema: Schema, *, dial: Dial = direct) -> None:
         self._schema = schema
         self._cancellation = CancellationManager()
-        with quiet_standard_error():  # Reverb tells of a server in this process
+        with quiet_standard_error():  # Reverb prints a line about a server in this process
             self._iterator = iter(_dataset(dial(address), schema))
 
     def next(self) -> Episode:
-        """The next episode, waiting for it until cancelled.
+        """The next episode; waits for it until cancelled.
 
         Raises:
-            MalformedEpisode: the next item was none, and is thrown away.
+            MalformedEpisode: the next item was no episode of the schema, and is dropped.
             ItemsEnded: there will be no more.
         """
         try:
@@ -157,8 +153,8 @@ class ItemReader:
     def _next(self) -> Any:
         """`next(iterator)` that can be cancelled.
 
-        TensorFlow (whose version Reverb pins) has that for functions only, and a function closes the reader, with what
-        it fetched ahead, at the first malformed item.
+        TensorFlow (whose version Reverb pins) offers that for functions only, and a function closes the reader, with
+        what it has prefetched, at the first malformed item.
         """
         iterator = self._iterator
         types, shapes = iterator._flat_output_types, iterator._flat_output_shapes
@@ -173,7 +169,7 @@ class ItemReader:
         return structure.from_compatible_tensor_list(iterator.element_spec, tensors)
 
     def cancel(self) -> None:
-        """Ends the reader, from any thread: a waiting `next` raises ItemsEnded. What was fetched ahead is lost."""
+        """Ends the reader, from any thread: a waiting `next` raises ItemsEnded. What was prefetched is lost."""
         self._cancellation.start_cancel()
 
 

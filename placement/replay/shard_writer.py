@@ -1,4 +1,4 @@
-"""An actor's side of the sharded replay: writes to its own shard, to another while that one is down."""
+"""An actor's side of the sharded replay: it writes to its own shard, and to another one while that is down."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ import time
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode, Schema
 from placement.replay.base import ReplayClosed, ReplayTimeout, ReplayWriter
-from placement.replay.shard_items import HUNG_SECONDS, ItemWriter, gone, probe, require_episodes
-from placement.replay.validation import Schema
-from placement.transport.addresses import Addresses
-from placement.transport.failover import Failover
+from placement.replay.shard_items import PROBE_SECONDS, ItemWriter, is_gone, is_silent, probe, require_episodes
+from placement.transport.addresses import Addresses, Failover
+from placement.transport.gate import Dial, direct
 from placement.transport.latencies import Latencies
-from placement.transport.tunnel import Dial, direct
 
 SLICES = (1.0, 2.0, 4.0, 8.0)
-"""Seconds after which a wait is interrupted to see whether the shard still lives; the last again and again."""
-PROBE_SECONDS = 5.0
-"""That a shard may take to answer when a writer looks for one."""
+"""Seconds after which a wait is interrupted to check whether the shard is still alive; the last one repeats."""
+RETRY_SECONDS = 2.0
+"""The time after which a shard that was down is tried again."""
 
 
 class ShardWriter(ReplayWriter):
-    """Writes episodes to one of several shards. For one thread, save `close`.
+    """Writes episodes to one of several shards. For one thread, except `close`.
 
     An episode may reach two shards when one dies before it confirms; `ShardedReplay` drops the second.
 
@@ -32,16 +30,14 @@ class ShardWriter(ReplayWriter):
         home: the number of the shard to write to.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
-        key: the actor's number; writers whose home died spread over the other shards by it.
-        retry: seconds after which a shard that was down is asked again.
-        silence: seconds without an answer after which a shard that takes connections counts as down.
-        dial: the way to a shard: `Tunnels.dial` where shards ask for the run's token.
+        key: the actor's number, by which writers whose home died spread over the other shards.
+        dial: see `Dial`.
 
     Attributes:
-        home: where it belongs.
+        home: as given.
         written, steps: episodes that shards confirmed, and their actions.
         moves: how often it lost a shard that it was connected to.
-        latencies: from handing over an episode to its confirmation, waits for room and moves included.
+        latencies: from handing over an episode to its confirmation, waits for full shards and moves included.
     """
 
     def __init__(
@@ -52,17 +48,15 @@ class ShardWriter(ReplayWriter):
         steps: int,
         designs: int | None = None,
         key: int = 0,
-        retry: float = 2.0,
-        silence: float = HUNG_SECONDS,
         dial: Dial = direct,
     ) -> None:
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self.home, self._silence, self._dial = addresses, home, silence, dial
+        self._addresses, self.home, self._dial = addresses, home, dial
         self._schema = Schema(steps, designs)
         others = np.random.default_rng([home, key]).permutation(np.delete(np.arange(shards), home)).tolist()
-        self._failover = Failover(addresses, retry=retry, order=[home, *others])
+        self._failover = Failover(addresses, retry=RETRY_SECONDS, order=[home, *others])
         self._connection: ItemWriter | None = None
         self._pending: Episode | None = None
         self.written = self.steps = self.moves = 0
@@ -70,7 +64,7 @@ class ShardWriter(ReplayWriter):
         self._closed = threading.Event()
 
     def write(self, episode: Episode, *, timeout: float) -> None:
-        """As the base; a timeout also means that no shard was up. Raises ShardMismatch too, see `require_episodes`."""
+        """As `ReplayWriter.write`; a timeout may also mean that no shard was up. Also raises ShardMismatch."""
         self._schema.check(episode)
         self._raise_if_closed()
         start = time.monotonic()
@@ -81,7 +75,7 @@ class ShardWriter(ReplayWriter):
         self.latencies.record(time.monotonic() - start)
 
     def _deliver(self, episode: Episode, deadline: float, timeout: float) -> None:
-        """Hands the episode to a shard, another if need be, until one confirms it."""
+        """Hands the episode to shards until one confirms it."""
         self._return_home()
         waits = 0
         while True:
@@ -89,8 +83,8 @@ class ShardWriter(ReplayWriter):
             if connection.pending is None:
                 connection.begin(episode)
                 self._pending = episode
-            piece = SLICES[min(waits, len(SLICES) - 1)]
-            if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), piece)):
+            seconds = SLICES[min(waits, len(SLICES) - 1)]
+            if self._confirmed(connection, min(max(deadline - time.monotonic(), 0.001), seconds)):
                 self._pending = None
                 self.written += 1
                 self.steps += int(episode.length)
@@ -108,7 +102,7 @@ class ShardWriter(ReplayWriter):
         try:
             if connection.flush(seconds):
                 return True
-            lost = not self._closed.is_set() and not self._lives(connection)
+            lost = not self._closed.is_set() and not self._is_alive(connection)
         except RuntimeError:
             self._raise_if_closed()
             lost = True
@@ -119,15 +113,14 @@ class ShardWriter(ReplayWriter):
             self.moves += 1
         return False
 
-    def _lives(self, connection: ItemWriter) -> bool:
-        """Whether its shard is where it was, and there."""
-        if self._addresses()[connection.shard] != connection.address or gone(connection.address):
+    def _is_alive(self, connection: ItemWriter) -> bool:
+        """Whether its shard still has the same address and answers there."""
+        if self._addresses()[connection.shard] != connection.address or is_gone(connection.address):
             return False
-        hung = time.monotonic() - connection.began > self._silence
-        return not hung or probe(connection.address, timeout=PROBE_SECONDS, dial=self._dial) is not None
+        return not is_silent(connection.began) or probe(connection.address, dial=self._dial) is not None
 
     def _connect(self, deadline: float, timeout: float) -> ItemWriter:
-        """To the first shard in this writer's order that lives; waits for one until the deadline."""
+        """To the first live shard in this writer's order; waits for one until the deadline."""
         while True:
             for shard, address in self._failover.usable():
                 left = max(deadline - time.monotonic(), 1.0)
@@ -167,7 +160,7 @@ class ShardWriter(ReplayWriter):
         return -1 if connection is None else connection.shard
 
     def close(self) -> None:
-        """Gives up what is under way: whoever writes gets ReplayClosed within seconds. May be called twice."""
+        """Abandons what is under way: a waiting `write` raises ReplayClosed within seconds. May be called twice."""
         self._closed.set()
 
     def _raise_if_closed(self) -> None:

@@ -1,48 +1,80 @@
-"""The learner's side of the sharded replay: draws from all shards fairly, whichever of them live.
+"""The learner's side of the sharded replay: it draws from all live shards fairly, and survives the death of any.
 
-Nothing that comes from a shard is trusted: an item that is not a well-formed episode is refused and counted, and an
-episode that came before (from a shard's checkpoint, or written twice as its first shard died) is dropped.
+Nothing that comes from a shard is trusted: an item that is not a well-formed episode is rejected and counted, and an
+episode that came before (from a shard's checkpoint, or written twice because its first shard died) is dropped.
 """
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
-from placement.replay.base import ReplayReader, ReplayTimeout
-from placement.replay.delivery import Delivery
-from placement.replay.interval_set import EpisodeIntervalSet
-from placement.replay.shard_items import HUNG_SECONDS, PREFETCH, ShardMismatch
-from placement.replay.shard_reader import ShardReader, ShardStatistics
-from placement.replay.shard_writer import ShardWriter
-from placement.replay.validation import Schema
+from placement.episode import Episode, EpisodeIntervalSet, MalformedEpisode, Schema
+from placement.replay.base import Delivery, ReplayReader, ReplayTimeout
+from placement.replay.shard_items import ItemReader, ItemsEnded, is_gone, is_silent, probe, require_episodes
 from placement.transport.addresses import Addresses
-from placement.transport.tunnel import Dial, direct
-
-__all__ = ["PREFETCH", "ShardMismatch", "ShardStatistics", "ShardWriter", "ShardedReplay"]
+from placement.transport.gate import Dial, direct
 
 CLOSE_SECONDS = 10.0
 WATCH_SECONDS = 1.0
+RETRY_SECONDS = 0.5
 IDLE_SECONDS = 0.25
-"""A shard that brings nothing for so long leaves its share of a read to the others."""
+"""A shard that yields nothing for so long leaves its share of a read to the others."""
+REPEATED_REJECTIONS = 100
+"""After so many rejections in a row the connection is opened anew."""
+
+
+@dataclasses.dataclass
+class ShardStatistics:
+    """What the learner knows of one shard.
+
+    Attributes:
+        number: its stable number.
+        address: its last known address; empty = never found.
+        connected: whether it answers.
+        waiting: episodes in its table, as of about a second ago while it is connected.
+        ready: episodes fetched from it that the learner has not taken yet.
+        taken: episodes that the learner took.
+        rejected: malformed items that were dropped.
+        duplicates: episodes that were dropped because they had been fetched before.
+        failures: how often the connection to it was lost.
+        rate: episodes taken per second since the reading began.
+        wait: seconds that the reader spent waiting for an episode from this shard.
+        skew: taken, over the mean of all shards; 1 = its fair share, NaN before the first.
+        error: why it was lost last; empty = never.
+    """
+
+    number: int
+    address: str = ""
+    connected: bool = False
+    waiting: int = 0
+    ready: int = 0
+    taken: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    failures: int = 0
+    rate: float = 0.0
+    wait: float = 0.0
+    skew: float = 0.0
+    error: str = ""
 
 
 class ShardedReplay(ReplayReader):
-    """Reads several shards, which may die and return; from each as many episodes as it has its share of.
+    """Reads several shards, which may die and return, and takes an equal share of episodes from each.
 
     Args:
         addresses: of the shards at present.
         steps: T, the longest design's number of macros to place.
         designs: the number of the run's designs; None = not checked.
         ahead: episodes fetched ahead from each shard while nobody reads; they are lost if this process dies.
-        intervals: int64 [N, 3], as `intervals()` gave them to a checkpoint; None = nothing was taken before.
+        intervals: int64 [N, 3], as `intervals()` returned them for a checkpoint; None = nothing was taken before.
         numbers: the shards' numbers, for messages and statistics; default: from 0.
-        silence: seconds without an answer after which a shard that takes connections counts as down.
-        dial: the way to a shard: `Tunnels.dial` where shards ask for the run's token.
+        dial: see `Dial`.
     """
 
     def __init__(
@@ -54,27 +86,25 @@ class ShardedReplay(ReplayReader):
         ahead: int = 8,
         intervals: np.ndarray | None = None,
         numbers: Sequence[int] | None = None,
-        silence: float = HUNG_SECONDS,
         dial: Dial = direct,
     ) -> None:
         self._ahead = ahead
         self._fetched, self._taken = EpisodeIntervalSet(intervals), EpisodeIntervalSet(intervals)
-        self._turn = 0
+        self._next_reader = 0
         self._began = time.monotonic()
         self._delivery = Delivery(
             "the replay shards", available=self._available, take=self._take, explain=self._explain
         )
-        self._readers: list[ShardReader] = []
-        with self._delivery.changed:  # no reader asks what is wanted before all are there
+        self._readers: list[_ShardReader] = []
+        with self._delivery.changed:  # no reader asks what is wanted before all exist
             for place, number in enumerate(range(len(addresses())) if numbers is None else numbers):
-                reader = ShardReader(
+                reader = _ShardReader(
                     number,
                     lambda place=place: addresses()[place],  # type: ignore[misc]
                     Schema(steps, designs),
                     delivery=self._delivery,
                     wants=self._wants,
-                    accept=self._accept,
-                    silence=silence,
+                    is_new=lambda episode: self._fetched.add(*episode.identity.tolist()),
                     dial=dial,
                 )
                 self._readers.append(reader)
@@ -100,13 +130,13 @@ class ShardedReplay(ReplayReader):
             return self._available() + sum(reader.known.waiting for reader in self._readers if reader.known.connected)
 
     @property
-    def refused(self) -> int:
-        """Malformed items thrown away, over all shards."""
-        return sum(reader.known.refused for reader in self._readers)
+    def rejected(self) -> int:
+        """Malformed items that were dropped, over all shards."""
+        return sum(reader.known.rejected for reader in self._readers)
 
     @property
     def duplicates(self) -> int:
-        """Episodes thrown away because they had come before, over all shards."""
+        """Episodes that were dropped because they had come before, over all shards."""
         return sum(reader.known.duplicates for reader in self._readers)
 
     def intervals(self) -> np.ndarray:
@@ -119,21 +149,31 @@ class ShardedReplay(ReplayReader):
         seconds = max(time.monotonic() - self._began, 1e-9)
         with self._delivery.changed:
             mean = sum(reader.known.taken for reader in self._readers) / len(self._readers)
-            return tuple(reader.statistics(seconds=seconds, mean=mean) for reader in self._readers)
+            return tuple(
+                dataclasses.replace(
+                    reader.known,
+                    ready=len(reader.ready),
+                    rate=reader.known.taken / seconds,
+                    wait=reader.wait_seconds(),
+                    skew=reader.known.taken / mean if mean else float("nan"),
+                )
+                for reader in self._readers
+            )
 
     def stop(self) -> None:
-        """Wakes all who wait (they get ReplayClosed) and tells the threads to end, without waiting for them."""
+        """Wakes all waiting threads with ReplayClosed and asks the own ones to end, without waiting for them."""
         self._delivery.close()
 
     def close(self) -> None:
-        """Wakes all who wait (they get ReplayClosed) and ends the threads; the shards go on. May be called twice."""
+        """Wakes all waiting threads with ReplayClosed and ends the own ones; the shards keep running. May be called
+        twice.
+        """
         self.stop()
         deadline = time.monotonic() + CLOSE_SECONDS
         for reader in self._readers:
             reader.cancel()
-        for reader in self._readers:
-            reader.join(max(deadline - time.monotonic(), 0.0))
-        self._watcher.join(max(deadline - time.monotonic(), 0.0))
+        for thread in (*(reader.thread for reader in self._readers), self._watcher):
+            thread.join(max(deadline - time.monotonic(), 0.0))
         with self._delivery.changed:
             for reader in self._readers:
                 reader.ready.clear()
@@ -143,27 +183,24 @@ class ShardedReplay(ReplayReader):
     def _available(self) -> int:
         return sum(len(reader.ready) for reader in self._readers)
 
-    def _wants(self, mine: ShardReader) -> bool:
-        """Whether a reader should fetch: to its share of what is wanted, beyond it where others bring nothing."""
+    def _wants(self, reader: _ShardReader) -> bool:
+        """Whether a reader should fetch: up to its share of what is wanted, and more if the others yield nothing."""
         wanted = self._delivery.wanted
-        connected = max(sum(reader.known.connected for reader in self._readers), 1)
+        connected = max(sum(each.known.connected for each in self._readers), 1)
         share = max(-(-wanted // connected), self._ahead)
-        if len(mine.ready) < share:
+        if len(reader.ready) < share:
             return True
         if self._available() >= wanted:
             return False
-        others = (reader for reader in self._readers if reader is not mine)
-        return all(len(other.ready) >= share or other.idle(IDLE_SECONDS) for other in others)
-
-    def _accept(self, episode: Episode) -> bool:
-        return self._fetched.add(*episode.identity.tolist())
+        others = (each for each in self._readers if each is not reader)
+        return all(len(other.ready) >= share or other.is_idle() for other in others)
 
     def _take(self, count: int) -> list[Episode]:
-        """Round robin, going on where the last call stopped."""
+        """Round robin, resuming after the shard from which the last call took an episode."""
         taken: list[Episode] = []
         while len(taken) < count:
-            reader = self._readers[self._turn % len(self._readers)]
-            self._turn += 1
+            reader = self._readers[self._next_reader % len(self._readers)]
+            self._next_reader += 1
             if reader.ready:
                 taken.append(reader.ready.popleft())
                 reader.known.taken += 1
@@ -171,18 +208,142 @@ class ShardedReplay(ReplayReader):
         return taken
 
     def _explain(self) -> str:
-        down = [
+        return "".join(
             f"; shard {known.number} ({known.address or 'never found'}) is down: {known.error or 'no answer'}"
             for known in (reader.known for reader in self._readers)
             if not known.connected
-        ]
-        return "".join(down)
+        )
 
     def _watch(self) -> None:
-        """Looks after the connections of all readers."""
+        """Checks the connections of all readers about once a second."""
         try:
             while not self._delivery.closed.wait(WATCH_SECONDS):
                 for reader in self._readers:
-                    reader.watch()
+                    reader.check_connection()
         except Exception as error:  # noqa: BLE001  handed to whoever reads
             self._delivery.fail(error)
+
+
+class _ShardReader:
+    """Fetches one shard's episodes ahead in a thread of its own, and outlives the shard's deaths.
+
+    Args:
+        number: the shard's.
+        address: returns the shard's present address; empty = down.
+        schema: what episodes must satisfy.
+        delivery: is notified of new episodes and of errors that are not the shard's; its closing ends the thread.
+        wants: whether this reader should fetch another episode; called with `delivery.changed` held.
+        is_new: registers a fetched episode and returns whether it is new; called with `delivery.changed` held.
+        dial: see `Dial`.
+
+    Attributes:
+        ready: fetched episodes; `delivery.changed` guards it.
+        known: of the shard; `ShardedReplay.statistics` fills in `ready`, `rate`, `wait` and `skew`.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        address: Callable[[], str],
+        schema: Schema,
+        *,
+        delivery: Delivery,
+        wants: Callable[[_ShardReader], bool],
+        is_new: Callable[[Episode], bool],
+        dial: Dial,
+    ) -> None:
+        self.known = ShardStatistics(number)
+        self.ready: collections.deque[Episode] = collections.deque()
+        self._address_now, self._schema, self._delivery = address, schema, delivery
+        self._wants, self._is_new, self._dial = wants, is_new, dial
+        self._items: ItemReader | None = None
+        self._waited, self._waiting_since, self._heard = 0.0, 0.0, 0.0
+        self.thread = threading.Thread(target=self._run, name=f"replay shard {number} reader", daemon=True)
+        self.thread.start()
+
+    def wait_seconds(self) -> float:
+        """Seconds spent waiting for this shard's next episode so far."""
+        since = self._waiting_since
+        return self._waited + (time.monotonic() - since if since else 0.0)
+
+    def is_idle(self) -> bool:
+        """Whether it has fetched nothing for a while although it tries to, or is not connected."""
+        since = self._waiting_since
+        return not self.known.connected or (since > 0 and time.monotonic() - since >= IDLE_SECONDS)
+
+    def check_connection(self) -> None:
+        """Drops the connection if its shard is down or has another address now."""
+        items = self._items
+        if items is None:
+            return
+        address = self.known.address
+        moved = self._address_now() != address
+        info = None if moved else probe(address, dial=self._dial)
+        if info is not None:
+            self.known.waiting, self._heard = int(info.current_size), time.monotonic()
+        elif moved or is_silent(self._heard) or is_gone(address):
+            self.known.connected = False
+            items.cancel()
+
+    def cancel(self) -> None:
+        """Ends a wait for the shard."""
+        if (items := self._items) is not None:
+            items.cancel()
+
+    def _run(self) -> None:
+        closed = self._delivery.closed
+        try:
+            while not closed.is_set():
+                try:
+                    if (items := self._connect()) is not None:
+                        self._receive(items)
+                    else:
+                        closed.wait(RETRY_SECONDS)
+                except ItemsEnded as error:
+                    if not closed.is_set():
+                        self.known.failures += 1
+                        self.known.error, self.known.waiting = str(error), 0
+                finally:
+                    self._items, self.known.connected = None, False
+        except Exception as error:  # noqa: BLE001  handed to whoever reads
+            self._delivery.fail(error)
+
+    def _connect(self) -> ItemReader | None:
+        """A reader of the shard's items; None if the shard does not answer."""
+        address, changed = self._address_now(), self._delivery.changed
+        info = probe(address, dial=self._dial)
+        if info is None:
+            return None
+        require_episodes(info, self._schema, shard=self.known.number, address=address)
+        self._items = ItemReader(address, self._schema, dial=self._dial)
+        with changed:
+            self.known.address, self.known.connected, self._heard = address, True, time.monotonic()
+            self.known.waiting = int(info.current_size)
+            changed.notify_all()
+        return self._items
+
+    def _receive(self, items: ItemReader) -> None:
+        """Fetches what is wanted; raises ItemsEnded when the connection is lost."""
+        delivery, repeated = self._delivery, 0
+        while repeated < REPEATED_REJECTIONS:
+            with delivery.changed:
+                while not delivery.closed.is_set() and self.known.connected and not self._wants(self):
+                    delivery.changed.wait(0.1)
+            if delivery.closed.is_set():
+                return
+            self._waiting_since = time.monotonic()
+            try:
+                episode = items.next()
+            except MalformedEpisode:
+                self.known.rejected += 1
+                repeated += 1
+                continue
+            finally:
+                self._waited, self._waiting_since = self.wait_seconds(), 0.0
+            repeated = 0
+            with delivery.changed:
+                if self._is_new(episode):
+                    self.ready.append(episode)
+                    delivery.changed.notify_all()
+                else:
+                    self.known.duplicates += 1

@@ -15,7 +15,7 @@ from placement.policy.agent import Agent
 from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
 from placement.ppo.mesh import make_mesh
-from placement.replay.factory import make_replay
+from placement.replay.in_process import make_replay
 from placement.training import run_record
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker

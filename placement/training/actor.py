@@ -19,9 +19,9 @@ import numpy as np
 
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
-from placement.modelcache.base import ParameterStore, Snapshot, StoreClosed
+from placement.episode import Episode
+from placement.modelcache.store import ParameterStore, Snapshot, StoreClosed
 from placement.netlist.design import Placement
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import ScheduleClosed, Turn

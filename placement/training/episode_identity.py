@@ -6,7 +6,7 @@ has a number of its own among the actors.
 
 from __future__ import annotations
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 
 INCARNATION_BITS = 40
 EVALUATOR = 1 << 22

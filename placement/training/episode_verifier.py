@@ -11,8 +11,8 @@ from placement.engine.costs import Costs
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import Episode
 from placement.netlist.design import Design, Placement
-from placement.ppo.trajectory import Episode
 from placement.training.best import BestTracker
 from placement.training.episode_identity import INCARNATION_BITS, is_evaluation
 

@@ -12,9 +12,9 @@ from placement.config import EnvConfig
 from placement.engine.costs import Costs
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
+from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Agent
-from placement.ppo.trajectory import Episode
 from placement.training.rollout import EmbeddedParameters, play
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from placement.engine.observation import Observation
-from placement.modelcache.base import Snapshot
+from placement.modelcache.store import Snapshot
 from placement.policy.agent import Decision, Request
 from placement.training.rollout import Acting, EmbeddedParameters
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from placement.engine.actions import IllegalAction
 from placement.engine.observation import Observation
+from placement.episode import Episode
 from placement.ppo.learner import Learner, Prepared
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2

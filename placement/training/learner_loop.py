@@ -11,10 +11,10 @@ from pathlib import Path
 import jax
 
 from placement.config import TrainConfig
-from placement.modelcache.base import ParameterPublisher
+from placement.episode import Episode
+from placement.modelcache.store import ParameterPublisher
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
 from placement.training.divergence import Diverged, SkippedSteps
@@ -166,7 +166,7 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(parts.replay, "refused", 0) + pipeline.refused),
+            "refused_episodes": float(getattr(parts.replay, "rejected", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 

@@ -19,8 +19,8 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.proto.summary_pb2 import Summary
 
 from placement.engine.costs import Costs
+from placement.episode import Episode
 from placement.netlist.files import csv_text, write_whole
-from placement.ppo.trajectory import Episode
 
 FILE_NAME = "metrics.csv"
 TENSORBOARD_FOLDER = "tensorboard"

@@ -15,8 +15,8 @@ import numpy as np
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool
 from placement.engine.pool_types import Result
+from placement.episode import Episode, signature, stack_episodes
 from placement.policy.agent import Decision
-from placement.ppo.trajectory import Episode, signature, stack_episodes
 
 STEP_SECONDS = 600.0
 """That a batch of environments may take for a step before the rollout gives up."""

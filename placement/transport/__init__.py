@@ -1,1 +1,1 @@
-"""Servers on this machine that other processes talk to: started, kept off the network, stopped."""
+"""Connections between the processes of a run: addresses and failover, gates and tunnels, Reverb servers, waits."""

@@ -1,10 +1,14 @@
-"""One event loop for all servers of a process, in a thread of its own: no waiting or slow peer holds a thread."""
+"""Waits with a deadline: blocking work in a thread, and coroutines in the one event loop of all servers of a process.
+
+In the event loop, neither a wait nor a slow peer holds a thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
@@ -12,8 +16,26 @@ _starting = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
+def within(seconds: float, work: Callable[[], _Result], *, name: str) -> _Result:
+    """Returns or raises what `work` does; it runs in a daemon thread `name`, abandoned after so many seconds.
+
+    Raises:
+        TimeoutError: it is not done in time.
+    """
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001  raised again by the caller
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future.result(seconds)
+
+
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop, started at the first call; gRPC serves one loop per process well."""
+    """The loop, started at the first call. There is one, as gRPC does not support several in a process well."""
     with _starting:
         if not _loops:
             _loops.append(asyncio.new_event_loop())

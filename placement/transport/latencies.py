@@ -12,10 +12,10 @@ WINDOW = 4096
 
 
 class Summary(NamedTuple):
-    """Of the latencies in the window; all in seconds, NaN where there were none.
+    """A summary of latencies in seconds, NaN if there were none.
 
     Attributes:
-        operations: since the start, those that left the window included.
+        operations: since the start, including those that left the window.
         mean, p50, p99, worst: of the window.
     """
 

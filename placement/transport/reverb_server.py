@@ -1,32 +1,47 @@
-"""Starts Reverb servers: quietly, on this machine only unless told otherwise, one to a port, with a deadline.
+"""Starts Reverb servers: quietly, one to a port, with a deadline, and by default kept off the network.
 
 Importing this module imports Reverb and TensorFlow (seconds, some 300 MB), which is told to leave accelerators alone;
-the modules that may use Reverb take it from here. Reverb 0.14 itself listens on every interface, shares a port with any
-other server that asks for it, and prints its start-up.
+the modules that may use Reverb take it from here. Reverb 0.14 itself cannot be configured in these respects: it listens
+on every network interface, shares a port with any other server that requests it, and prints its start-up to standard
+error whatever the log level.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import socket
+import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: no start-up chatter
 
+import psutil
 import reverb
 import tensorflow as tf
 
 from placement.transport.addresses import PortTaken, is_loopback, join
-from placement.transport.deadline import within
-from placement.transport.loopback import count_listeners, quiet_standard_error, remote_peers, restrict_to_loopback
+from placement.transport.event_loop import within
 
 __all__ = ["NotPrivate", "PortTaken", "ReverbServer", "ServerTimeout", "reverb", "start_server", "tf"]
 
-with contextlib.suppress(RuntimeError):  # TensorFlow already runs: whoever started it has chosen
+with contextlib.suppress(RuntimeError):  # TensorFlow already runs, configured by whoever started it
     tf.config.set_visible_devices([], "GPU")
+
+START_SECONDS = 60.0
+"""The time that a server has to start (restoring has been known to hang)."""
+_ATTEMPTS = 20
+_LISTEN = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
+_starting = threading.Lock()
+"""One start at a time in this process: the system may give out a port twice that may be shared."""
+_redirected = threading.RLock()
+"""Standard error is the process's: two threads that redirect it at once would lose it."""
 
 
 class ServerTimeout(TimeoutError):
@@ -34,12 +49,7 @@ class ServerTimeout(TimeoutError):
 
 
 class NotPrivate(OSError):
-    """A server that must be reached by this machine only cannot be kept off the network."""
-
-
-_ATTEMPTS = 20
-_starting = threading.Lock()
-"""One start at a time in this process: the system may give out a port twice that may be shared."""
+    """A server that only this machine may reach cannot be kept off the network."""
 
 
 class ReverbServer:
@@ -60,7 +70,7 @@ class ReverbServer:
         self.client: reverb.Client = server.localhost_client()
 
     def stop(self) -> None:
-        """Ends the server; those who wait on it get errors. May be called twice."""
+        """Ends the server; clients that wait on it get errors. May be called twice."""
         with self._stopping:
             server, self._server = self._server, None
             if server is None:
@@ -79,7 +89,6 @@ def start_server(
     bind: str = "127.0.0.1",
     checkpoint_folder: str | os.PathLike[str] | None = None,
     restore: str | os.PathLike[str] | None = None,
-    timeout: float = 60.0,
     private: bool = False,
 ) -> ReverbServer:
     """Starts a Reverb server.
@@ -87,24 +96,23 @@ def start_server(
     Args:
         tables: what it holds.
         port: TCP port; 0 = any free one.
-        bind: the address by which others reach it. A loopback address: this machine only. Any other: it listens on
-            all interfaces, because the user said so.
+        bind: the address by which others reach it. With a loopback address only this machine does; with any other it
+            listens on all interfaces.
         checkpoint_folder: where it saves, and what it starts from if there is a checkpoint; None = a temporary folder,
             removed when it stops.
-        restore: the checkpoint that it starts from where `checkpoint_folder` has none; None = empty.
-        timeout: seconds that it may take to start (restoring has been known to hang).
-        private: refuse to serve where a loopback address as `bind` cannot keep other machines out.
+        restore: the checkpoint that it starts from if `checkpoint_folder` has none; None = empty.
+        private: raise NotPrivate if a loopback address as `bind` cannot keep other machines out.
 
     Raises:
         PortTaken: something listens on `port` already (Reverb itself would share the port silently).
         ServerTimeout: it did not start in time.
-        NotPrivate: other machines reach it, or one did before it was kept to loopback, though it is to be private.
+        NotPrivate: other machines reach it, or one did before it was restricted to loopback.
     """
     temporary = None if checkpoint_folder is not None else tempfile.TemporaryDirectory(prefix="reverb-")
     folder = str(checkpoint_folder) if temporary is None else temporary.name
     try:
         with _starting, _reserved(port) as reserved:
-            server = ReverbServer(_launch(tables, reserved, folder, restore, timeout), bind, temporary)
+            server = ReverbServer(_launch(tables, reserved, folder, restore), bind, temporary)
     except BaseException:
         if temporary is not None:
             temporary.cleanup()
@@ -121,18 +129,34 @@ def start_server(
     return server
 
 
+def _launch(
+    tables: Sequence[reverb.Table], port: int, folder: str, restore: str | os.PathLike[str] | None
+) -> reverb.Server:
+    def launch() -> reverb.Server:
+        fallback = None if restore is None else str(restore)
+        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder, fallback_checkpoint_path=fallback)
+        return reverb.Server(list(tables), port=port, checkpointer=checkpointer)
+
+    with quiet_standard_error():
+        try:
+            return within(START_SECONDS, launch, name="Reverb server start")
+        except TimeoutError:
+            message = f"a Reverb server with checkpoints in {folder} did not start within {START_SECONDS:g} s"
+            raise ServerTimeout(message) from None
+
+
 def _require_private(port: int, *, restricted: bool) -> None:
     if not restricted:
         raise NotPrivate(f"a Reverb server's port {port} cannot be kept to this machine: it needs Linux 5.7 or root")
-    if strangers := remote_peers(port):  # they came between its start and its restriction
-        raise NotPrivate(f"{strangers[0]} connected to a Reverb server as it started, before it was kept to loopback")
+    if peers := remote_peers(port):  # they came between its start and its restriction
+        raise NotPrivate(f"{peers[0]} connected to a Reverb server as it started, before it was restricted to loopback")
 
 
 @contextlib.contextmanager
 def _reserved(port: int) -> Iterator[int]:
-    """Holds a port, bound but not listening, so that nobody else is given it; Reverb may share it (SO_REUSEPORT).
+    """Holds a port, bound but not listening, so that nobody else gets it; Reverb may share it (SO_REUSEPORT).
 
-    The system may give it to another process that shares its ports; a name of the port keeps that one off.
+    The system may give it to another process that shares its ports, which an abstract socket named after it prevents.
     """
     for _ in range(_ATTEMPTS):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
@@ -142,7 +166,7 @@ def _reserved(port: int) -> Iterator[int]:
             except OSError as error:
                 raise PortTaken(f"port {port} cannot be used: {error}") from error
             chosen = holder.getsockname()[1]
-            with _named(chosen) as is_own:
+            with _claimed(chosen) as is_own:
                 if is_own and count_listeners(chosen) <= 0:
                     yield chosen
                     return
@@ -152,8 +176,8 @@ def _reserved(port: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _named(port: int) -> Iterator[bool]:
-    """Takes the port's name among this machine's processes (an abstract socket, Linux); False: another has it."""
+def _claimed(port: int) -> Iterator[bool]:
+    """Claims the port among this machine's processes (an abstract socket, Linux); False: another process has it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as name:
         try:
             name.bind(f"\0macro-placement-reverb-{port}")
@@ -163,17 +187,74 @@ def _named(port: int) -> Iterator[bool]:
         yield True
 
 
-def _launch(
-    tables: Sequence[reverb.Table], port: int, folder: str, restore: str | os.PathLike[str] | None, timeout: float
-) -> reverb.Server:
-    def launch() -> reverb.Server:
-        fallback = None if restore is None else str(restore)
-        checkpointer = reverb.checkpointers.DefaultCheckpointer(path=folder, fallback_checkpoint_path=fallback)
-        return reverb.Server(list(tables), port=port, checkpointer=checkpointer)
+def restrict_to_loopback(port: int) -> bool:
+    """Binds this process's sockets that listen on TCP `port` to the loopback interface (Linux ≥ 5.7, or root).
 
-    with quiet_standard_error():
+    Returns:
+        Whether that succeeded; a warning says why if it did not.
+    """
+    found, reason = False, "its socket was not found"
+    try:
+        for listener in own_listeners(port):
+            with listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+                found = True
+    except (OSError, AttributeError, psutil.Error) as error:
+        found, reason = False, str(error)
+    if not found:
+        warnings.warn(f"port {port} is reachable from other machines: {reason}", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def own_listeners(port: int) -> list[socket.socket]:
+    """Duplicates, which the caller closes, of this process's sockets that listen on TCP `port`."""
+    found = []
+    for connection in psutil.Process().net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+            with contextlib.suppress(OSError):  # closed by another thread meanwhile
+                found.append(socket.socket(fileno=os.dup(connection.fd)))
+    return found
+
+
+def count_listeners(port: int) -> int:
+    """Sockets that listen on TCP `port` in this network namespace, whoever owns them; -1 if that cannot be read.
+
+    A table that is read while others open and close sockets may list one twice, so each inode counts once.
+    """
+    found = set[str]()
+    try:
+        for name in ("tcp", "tcp6"):
+            table = Path("/proc/net", name)
+            lines = table.read_text().splitlines()[1:] if table.exists() else []
+            fields = [line.split() for line in lines]
+            found |= {row[9] for row in fields if row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port}
+    except OSError:
+        return -1
+    return len(found)
+
+
+def remote_peers(port: int) -> list[str]:
+    """Addresses of other machines that are connected, or connecting, to TCP `port` of this process."""
+    found = psutil.Process().net_connections("tcp")
+    peers = [each.raddr.ip for each in found if each.laddr and each.laddr.port == port and each.raddr]
+    return [peer for peer in peers if not ipaddress.ip_address(peer.removeprefix("::ffff:")).is_loopback]
+
+
+@contextlib.contextmanager
+def quiet_standard_error() -> Iterator[None]:
+    """Holds back what is printed to standard error meanwhile; Reverb's own lines are shown only after an exception."""
+    with _redirected, tempfile.TemporaryFile() as held:
+        sys.stderr.flush()
+        saved = os.dup(2)
+        os.dup2(held.fileno(), 2)
+        failed = True
         try:
-            return within(timeout, launch, name="Reverb server start")
-        except TimeoutError:
-            message = f"a Reverb server with checkpoints in {folder} did not start within {timeout:g} s"
-            raise ServerTimeout(message) from None
+            yield
+            failed = False
+        finally:
+            sys.stderr.flush()
+            os.dup2(saved, 2)
+            os.close(saved)
+            held.seek(0)
+            lines = held.read().decode(errors="replace").splitlines(keepends=True)
+            sys.stderr.write("".join(line for line in lines if failed or not line.startswith("[reverb/")))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from placement.annealing.flips import flip_macros
-from placement.engine.costs import CostWeights, legality, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs, legality
 from placement.netlist.design import Orientation
 from placement.netlist.load import load
 
@@ -27,9 +27,9 @@ def with_random_mirrors(design, seed=0):
 def test_flips_are_cheaper_and_move_nothing(name):
     design = load(name)
     start = with_random_mirrors(design)
-    before = proxy_cost(design, start)
+    before = compute_costs(design, start)
     found = flip_macros(design, start)
-    assert found.costs == proxy_cost(design, found.placement)
+    assert found.costs == compute_costs(design, found.placement)
     assert found.costs.total < before.total
     assert found.flipped == (found.placement.orientation != start.orientation).sum() > 0
     for field in ("x", "y", "fixed", "placed"):
@@ -44,7 +44,7 @@ def test_no_single_flip_is_better_than_what_was_found():
     for node, mirror in itertools.product(design.placing_order, (1, 2, 3)):
         orientation = found.placement.orientation.copy()
         orientation[node] ^= mirror
-        other = proxy_cost(design, turned(found.placement, orientation))
+        other = compute_costs(design, turned(found.placement, orientation))
         assert other.total > found.costs.total - 1e-11
     again = flip_macros(design, found.placement)
     assert (again.placement is found.placement, again.flipped, again.sweeps) == (True, 0, 1)
@@ -72,4 +72,4 @@ def test_the_weights_decide_and_a_design_whose_pins_are_at_centres_is_left_alone
     assert (found.flipped, found.sweeps) == (0, 1)
     design = load("clustered40")
     wire = flip_macros(design, design.initial, weights=CostWeights(1.0, 0.0, 0.0))
-    assert wire.costs.total == wire.costs.wirelength_cost < proxy_cost(design).wirelength_cost
+    assert wire.costs.total == wire.costs.wirelength_cost < compute_costs(design).wirelength_cost

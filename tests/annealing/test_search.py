@@ -28,7 +28,7 @@ from placement.annealing.starts import (
     refinement_starts,
 )
 from placement.config import ConfigError
-from placement.engine.costs import CostWeights, compute_costs, legality, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs, legality
 from placement.engine.soft import place_soft_macros
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
@@ -57,14 +57,14 @@ def test_equal_arguments_give_equal_results(design, threads, soft_moves):
     config = AnnealConfig(round_moves=1_000, soft_placer="analytic_fast", soft_moves=soft_moves)
     first, second = (search(design, config=config, budget=Budget(moves=12_000), threads=threads, seed=3) for _ in "ab")
     assert first.placement == second.placement
-    assert first.costs == second.costs == proxy_cost(design, first.placement)
+    assert first.costs == second.costs == compute_costs(design, first.placement)
     assert legality(design, first.placement) == (0, 0)
     assert first.finished
     assert first.moves >= 12_000
 
 
 def test_cost_falls_well_below_the_starts(design):
-    best_start = min(proxy_cost(design, start.placement).total for start in make_starts(design, QUICK, 0))
+    best_start = min(compute_costs(design, start.placement).total for start in make_starts(design, QUICK, 0))
     result = search(design, config=QUICK, budget=Budget(moves=150_000), seed=0)
     assert result.costs.total < 0.97 * best_start
     costs = [point.cost for point in result.history]
@@ -90,7 +90,7 @@ def test_a_stopped_search_goes_on_to_the_same_end(design, tmp_path, threads, aft
     assert not first.finished
     assert (tmp_path / search_checkpoint.STATE_NAME).is_file()
     _, kept = read_placement(tmp_path / search_checkpoint.BEST_NAME, design.netlist)
-    assert proxy_cost(design, kept).total == first.costs.total
+    assert compute_costs(design, kept).total == first.costs.total
     lines = (tmp_path / search_checkpoint.HISTORY_NAME).read_text().splitlines()
     assert [float(line.split(",")[2]) for line in lines[1:]] == [point.cost for point in first.history]
     second = search(design, **arguments, watch=Watch(tmp_path))
@@ -125,7 +125,7 @@ def test_a_given_start_is_never_made_worse(design):
     start = make_starts(design, QUICK, 1)[0]
     result = search(design, [start], config=QUICK, budget=Budget(moves=2_000))
     assert result.start == start.name
-    assert result.costs.total <= proxy_cost(design, start.placement).total
+    assert result.costs.total <= compute_costs(design, start.placement).total
 
 
 def test_planted_optimum_is_neared():
@@ -145,7 +145,7 @@ def test_the_named_starts_are_legal_and_whole(design):
     assert {start.name.split()[0] for start in starts} == set(config.starts)
     for start in starts:
         assert legality(design, start.placement) == (0, 0), start.name
-    costs = {start.name: proxy_cost(design, start.placement) for start in starts}
+    costs = {start.name: compute_costs(design, start.placement) for start in starts}
     assert costs["greedy"].wirelength < costs["random"].wirelength
     assert isinstance(starts[0], Start)
 
@@ -313,6 +313,6 @@ def test_a_design_of_fixed_macros_has_its_soft_macros_placed(design):
     fixed[design.netlist.hard] = True
     held = dataclasses.replace(design, initial=dataclasses.replace(design.initial, fixed=fixed))
     result = search(held, config=QUICK, budget=Budget(moves=5_000))
-    assert result.costs.total < proxy_cost(held, design.initial).total
+    assert result.costs.total < compute_costs(held, design.initial).total
     hard = design.netlist.hard
     assert (result.placement.x[hard] == design.initial.x[hard]).all()

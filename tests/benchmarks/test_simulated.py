@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.capacity.fleet import Fleet
+from placement.capacity.plan import Fleet
 from placement.capacity.simulation import TransferCosts
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

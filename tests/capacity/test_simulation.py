@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from placement.capacity import plan
-from placement.capacity.fleet import Fleet, simulate
+from placement.capacity.plan import Fleet, simulate
 from placement.capacity.simulation import CallbackThreads, Clock, Process, QueuedLink, SharedLink, TransferCosts
 
-SHARED = TransferCosts(write_parts=10)  # episodes share a link
+SHARED = TransferCosts(write_chunks=10)  # episodes share a link
 
 
 def _ends(link: SharedLink | QueuedLink, clock: Clock, transfers: list[tuple[float, float]]) -> list[float]:
@@ -33,18 +33,18 @@ def test_transfers_share_a_link_equally() -> None:
     assert _ends(link, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([5.5, 3.5, 6.0])
 
 
-def test_parts_stand_in_a_queue() -> None:
+def test_chunks_pass_a_queue_in_order() -> None:
     clock = Clock()
-    whole = QueuedLink(clock, 8.0, TransferCosts())  # 1 MB/s, and whatever is sent stands in the queue at once
+    whole = QueuedLink(clock, 8.0, TransferCosts())  # 1 MB/s, and each transfer is one chunk
     assert _ends(whole, clock, [(0, 3), (1, 1), (2, 2)]) == pytest.approx([3.0, 4.0, 6.0])
     clock = Clock()
-    parts = QueuedLink(clock, 8.0, TransferCosts(write_parts=3))  # A, A, B, C, A, B, C, B, C
-    assert _ends(parts, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([4.0, 16 / 3, 6.0])
+    chunked = QueuedLink(clock, 8.0, TransferCosts(write_chunks=3))  # A, A, B, C, A, B, C, B, C
+    assert _ends(chunked, clock, [(0, 3), (1.5, 1), (1.7, 2)]) == pytest.approx([4.0, 16 / 3, 6.0])
 
 
-def test_small_parts_are_equal_shares() -> None:
+def test_small_chunks_are_equal_shares() -> None:
     clock = Clock()
-    link = QueuedLink(clock, 8.0, TransferCosts(write_parts=50))
+    link = QueuedLink(clock, 8.0, TransferCosts(write_chunks=50))
     assert _ends(link, clock, [(0, 2), (1, 2), (6, 2), (6, 2)]) == pytest.approx([3.0, 4.0, 10.0, 10.0], abs=0.1)
 
 

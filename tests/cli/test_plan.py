@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement.capacity.fleet import Fleet, simulate
+from placement.capacity.plan import Fleet, simulate
 from placement.capacity.simulation import TransferCosts
 from placement.cli.main import main
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.engine.rendering import EpisodeRenderer
@@ -46,7 +46,7 @@ def test_an_episode_is_that_of_a_finer_canvas_at_the_cost_of_the_own(seed: int) 
         ended = bool(terminated[0])
     assert not info["dead_end"][0]
     np.testing.assert_array_equal(scaled.placement(0).x[design.netlist.hard], finer.placement(0).x[design.netlist.hard])
-    assert tuple(info["costs"][0]) == pytest.approx(proxy_cost(design, scaled.placement(0)), rel=1e-12)
+    assert tuple(info["costs"][0]) == pytest.approx(compute_costs(design, scaled.placement(0)), rel=1e-12)
     assert info["rows"][0] == SCALE * design.canvas.rows
     renderer = EpisodeRenderer(scaled.designs)
     played = renderer.render([0], [actions], [len(actions)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement.config import EnvConfig
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import EnvironmentPool, make_pool
 from placement.engine.pool_types import Result
 from placement.netlist.design import Design
@@ -142,7 +142,7 @@ def test_the_reward_is_minus_the_exact_cost_of_the_placement(threads: int) -> No
         assert all((result["reward"] == 0).all() and np.isnan(result["costs"]).all() for result in results[:2])
         for env in range(3):
             placement = pool.placement(env)
-            costs = proxy_cost(design, placement)
+            costs = compute_costs(design, placement)
             assert results[-1]["costs"][env].tolist() == list(costs)
             assert results[-1]["reward"][env] == np.float32(-costs.total)
             assert legality(design, placement) == (0, 0)
@@ -272,7 +272,7 @@ def test_a_snapshot_of_a_finished_episode_holds_its_placement() -> None:
         pool.restore(0, state)
         observed = flat(pool.observe())
         assert_same(observed, {name: array[:1] for name, array in result.items()})
-        assert proxy_cost(four_macros(), pool.placement(0)).total == observed["costs"][0, 4]
+        assert compute_costs(four_macros(), pool.placement(0)).total == observed["costs"][0, 4]
 
 
 def test_the_snapshot_format_stays_as_it_is() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placement.engine import _native
-from placement.engine.costs import CostWeights, compute_costs, proxy_cost
+from placement.engine.costs import PROXY_WEIGHTS, CostWeights, compute_costs
 from placement.engine.native_design import native_design
 from placement.engine.soft import ANNEALED, SOFT_PLACERS, place_soft_macros
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
@@ -90,7 +90,7 @@ def test_result_depends_on_the_hard_macros_only(placer: str) -> None:
 def test_one_instance_forgets_between_calls(placer: str) -> None:
     design = random_design(4)
     instance = _native.SoftPlacer(placer, native_design(design))
-    expected = place_soft_macros(design, random_placement(design, 1), placer)
+    expected = place_soft_macros(design, random_placement(design, 1), placer, weights=PROXY_WEIGHTS)
     for seed in (2, 1):
         start = random_placement(design, seed)
         x, y = start.x.copy(), start.y.copy()
@@ -104,7 +104,7 @@ def test_threads_with_an_instance_each_agree(placer: str) -> None:
     design = random_design(6, soft=40, nets=200)
     native = native_design(design)
     starts = [random_placement(design, seed) for seed in range(4)]
-    expected = [place_soft_macros(design, start, placer) for start in starts]
+    expected = [place_soft_macros(design, start, placer, weights=PROXY_WEIGHTS) for start in starts]
 
     def place_all(first: int) -> list[tuple[np.ndarray, np.ndarray]]:
         instance = _native.SoftPlacer(placer, native)
@@ -148,7 +148,7 @@ def test_no_soft_macros_leaves_the_placement(placer: str) -> None:
 def test_soft_macros_without_nets_spread(placer: str) -> None:
     design = build("free", square_canvas(8, 8), [_hard("a", 10, 10), *(_soft(f"s{i}") for i in range(20))], [])
     placed = _place(design, placer)
-    assert proxy_cost(design, placed).density_cost < 0.7
+    assert compute_costs(design, placed).density_cost < 0.7
 
 
 @every_placer
@@ -186,12 +186,12 @@ def test_better_than_a_heap_in_the_middle(placer: str, name: str) -> None:
     middle = np.full(len(soft), 0.5)
     heap = design.initial.moved(soft, middle * canvas.width, middle * canvas.height)
     share = 0.95 if placer == "force_directed" else 0.75
-    assert proxy_cost(design, _place(design, placer)).total < share * proxy_cost(design, heap).total
+    assert compute_costs(design, _place(design, placer)).total < share * compute_costs(design, heap).total
 
 
 def test_ariane_costs(ariane_folder: Path) -> None:
     design = load(ariane_folder / "netlist.pb.txt.gz", ariane_folder / "legalized.plc")
-    costs = {placer: proxy_cost(design, _place(design, placer)).total for placer in SOFT_PLACERS}
+    costs = {placer: compute_costs(design, _place(design, placer)).total for placer in SOFT_PLACERS}
     assert costs["force_directed"] < 0.849  # the public force-directed placer
     assert costs["analytic"] < 0.6859  # the file's own soft macros
     assert costs["analytic_fast"] < 0.6859

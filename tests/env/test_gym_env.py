@@ -10,7 +10,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from placement.config import EnvConfig
-from placement.engine.costs import Costs, legality, proxy_cost
+from placement.engine.costs import Costs, compute_costs, legality
 from placement.engine.pool import make_pool
 from placement.engine.state import PlacementState
 from placement.env.gym_env import PlacementEnv
@@ -80,7 +80,7 @@ def test_the_end_tells_the_cost_and_its_parts() -> None:
     seen = play(env, 0)
     assert [step[2] for step in seen[1:-1]] == [0.0, 0.0]
     assert all("costs" not in step[5] for step in seen[1:-1])
-    costs = proxy_cost(env.design, env.placement)
+    costs = compute_costs(env.design, env.placement)
     assert seen[-1][5]["costs"] == dict(zip(Costs._fields, costs, strict=True))
     assert seen[-1][2] == np.float32(-costs.total)
     assert legality(env.design, env.placement) == (0, 0)

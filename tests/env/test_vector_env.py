@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from placement.engine.actions import IllegalAction
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.env.gym_env import PlacementEnv
 from placement.env.vector_env import PlacementVectorEnv
 from tests.support.designs import four_macros, random_design, square_canvas
@@ -101,7 +101,7 @@ def test_it_can_be_made_by_id_and_wrapped() -> None:
     for _ in range(3):
         result = wrapped.step(envs.action_space.sample())
     assert result[2].all()
-    expected = [-proxy_cost(four_macros(), envs.unwrapped.pool.placement(env)).total for env in range(2)]
+    expected = [-compute_costs(four_macros(), envs.unwrapped.pool.placement(env)).total for env in range(2)]
     np.testing.assert_allclose(result[4]["episode"]["r"], expected, rtol=1e-6)
     wrapped.close()
 

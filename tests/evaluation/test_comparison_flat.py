@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from placement.cli.main import main
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.evaluation import comparison, comparison_flat, flat_evaluation
 from placement.evaluation.comparison import compare
 from placement.evaluation.settings import CompareConfig
@@ -113,7 +113,7 @@ def test_several_placements_alone_are_compared(made: Path, tmp_path: Path, capsy
     runs = json.loads((tmp_path / "out" / "comparison.json").read_text())["runs"]
     assert [run["placer"] for run in runs] == ["run1", "run2"], "what differs in their paths"
     for run, file in zip(runs, files, strict=True):
-        assert run["cost"] == proxy_cost(load(str(made), file)).total
+        assert run["cost"] == compute_costs(load(str(made), file)).total
     assert (tmp_path / "out" / "placements.png").is_file()
     assert not (tmp_path / "out" / "cost_over_time.png").exists()
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from placement.cli.main import main
 from placement.config import CostConfig
-from placement.engine.costs import compute_costs
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.evaluation import given_placement, search_evaluation
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
@@ -27,18 +27,18 @@ def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.C
     assert "proxy cost" not in out
 
 
-def test_search_goes_by_the_chip_cost_and_evaluate_by_the_published_one(capsys: pytest.CaptureFixture[str]) -> None:
-    for command, cost in (("search", "chip"), ("evaluate", "proxy")):
+def test_every_command_has_the_same_default_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("search", "evaluate", "compare", "legalise"):
         assert main([command, "--help"]) == 0
         names = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  name: ")]
-        assert [line.split()[1] for line in names] == [cost]
+        assert [line.split()[1] for line in names] == [DEFAULT_WEIGHTS.name]
 
 
 def test_a_cost_and_its_weights_are_given_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "design=toy6", "cost=chip", "cost.density=3", "json=true"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     weights = CostConfig(name="chip", density=3.0).weights()
-    assert found["cost"] == "chip"
+    assert found["cost_name"] == "chip"
     assert found["cost"] == compute_costs(load("toy6"), weights=weights).total
 
 

@@ -11,14 +11,14 @@ import jax
 import numpy as np
 import pytest
 import yaml
+from placement.evaluation.policy_evaluation import evaluate_policy
+from placement.evaluation.search_evaluation import evaluate_search
 from rich.console import Console
 
 from placement.config import ConfigError, CostConfig, PolicyConfig, TrainConfig, build
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.evaluation import policy_evaluation
 from placement.evaluation.comparison import compare
-from placement.evaluation.policy_evaluation import evaluate_policy
-from placement.evaluation.search_evaluation import evaluate_search
 from placement.evaluation.settings import CompareConfig, SampleConfig, SampledCost, SearchConfig
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
@@ -107,14 +107,14 @@ def test_the_policy_is_judged_by_the_cost_that_it_was_trained_on(run_folder, tmp
     trained, text = evaluate(run_folder, out=str(tmp_path / "trained"))
     assert trained.weights == DEFAULT_WEIGHTS and "chip cost" in text and "proxy" not in text
     asked, text = evaluate(run_folder, cost="proxy", out=str(tmp_path / "asked"))
-    assert asked.weights == CostConfig().weights() and "proxy cost" in text
+    assert asked.weights == CostConfig(name="proxy").weights() and "proxy cost" in text
 
 
 def test_weights_that_are_given_count_in_the_cost_of_the_training():
     trained = CostConfig(name="chip", congestion=3.0)
     assert SampledCost().of(trained) == trained
     assert SampledCost(density=0.2).of(trained) == CostConfig(name="chip", density=0.2, congestion=3.0)
-    assert SampledCost(name="proxy", density=0.2).of(trained) == CostConfig(density=0.2)
+    assert SampledCost(name="proxy", density=0.2).of(trained) == CostConfig(name="proxy", density=0.2)
 
 
 def test_the_best_is_chosen_by_the_weights_given(run_folder, tmp_path):

@@ -48,7 +48,7 @@ def test_training_in_one_program(example) -> None:
     with placement.make_pool(four_macros(), 4, num_threads=1) as pool:
         found = example.train(pool, iterations=4, chunk=2)
         assert len(found) == 2 and all(np.isfinite(cost) and rate > 0 for cost, rate in found)
-        best = min(placement.proxy_cost(pool.designs[0], pool.placement(env)).total for env in range(4))
+        best = min(placement.cost(pool.designs[0], pool.placement(env)).total for env in range(4))
     assert min(cost for cost, _ in found) >= 0.5 * best
     with placement.make_pool(four_macros(), 4, batch_size=2) as pool, pytest.raises(ValueError, match="all its env"):
         example.train(pool, iterations=1)

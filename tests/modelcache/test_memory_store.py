@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from placement.modelcache.base import StoreClosed, StoreTimeout
-from placement.modelcache.store import MemoryStore
+from placement.modelcache.store import MemoryStore, StoreClosed, StoreTimeout
 
 LONG = 90.0
 

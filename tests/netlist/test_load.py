@@ -127,7 +127,7 @@ def test_importing_the_package_is_light() -> None:
 
 def test_public_face() -> None:
     design = placement.load("toy6")
-    assert placement.proxy_cost(design).wirelength == 2940.0
+    assert placement.cost(design).wirelength == 2940.0
     assert set(placement.__all__) <= set(dir(placement))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         placement.nothing  # noqa: B018

@@ -12,11 +12,11 @@ import pytest
 from placement.config import EnvConfig, PolicyConfig
 from placement.engine.observation import Observation
 from placement.engine.rendering import EpisodeRenderer
+from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
 from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
 from placement.policy.spring_energy import episode_energies, next_energy, spring_energy
-from placement.ppo.trajectory import stack_episodes
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
 from tests.support.observations import random_observation

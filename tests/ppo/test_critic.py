@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig
+from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.ppo import history
 from placement.ppo.advantage import explained_variance
 from placement.ppo.critic import SEGMENTS, CriticState, no_episodes, regressed
 from placement.ppo.history import FEATURES
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from tests.support.designs import random_design, square_canvas
 from tests.support.episodes import played_episodes
 

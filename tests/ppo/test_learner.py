@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
+from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
 from placement.ppo.gradient_step import Minibatch
 from placement.ppo.learner import Learner, LearnerState
 from placement.ppo.mesh import make_mesh
 from placement.ppo.targets import targets
-from placement.ppo.trajectory import stack_episodes
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes
 

@@ -7,9 +7,9 @@ import numpy as np
 from placement.config import EnvConfig, PPOConfig
 from placement.engine.observation import MAPS
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.ppo.advantage import RewardStatistics
 from placement.ppo.targets import targets, wire_shares
-from placement.ppo.trajectory import Episode, signature
 from tests.support.designs import random_design, square_canvas
 
 STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))

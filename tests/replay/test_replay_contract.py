@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from placement.episode import MalformedEpisode
 from placement.replay.base import Replay, ReplayClosed, ReplayTimeout
-from placement.replay.memory import MemoryReplay
-from placement.replay.validation import MalformedEpisode
+from placement.replay.in_process import MemoryReplay
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.waiting import wait_until
 
@@ -27,7 +27,7 @@ def _make(kind: str) -> Replay:
         return MemoryReplay(capacity=CAPACITY, steps=STEPS, designs=2)
     if importlib.util.find_spec("reverb") is None:
         pytest.skip("Reverb is not installed")
-    from placement.replay.reverb import ReverbReplay
+    from placement.replay.in_process import ReverbReplay
 
     return ReverbReplay(capacity=CAPACITY, steps=STEPS, designs=2)
 
@@ -96,7 +96,7 @@ def test_a_full_replay_makes_the_writer_wait(replay: Replay, kind: str) -> None:
     assert CAPACITY <= replay.size() <= most + 1
 
 
-def test_room_lets_a_waiting_writer_go_on(replay: Replay) -> None:
+def test_a_read_lets_a_waiting_writer_continue(replay: Replay) -> None:
     def write() -> None:
         for count in range(3 * CAPACITY):
             replay.write(episode(count), timeout=LONG)
@@ -152,7 +152,7 @@ def test_close_wakes_a_waiting_writer(replay: Replay, kind: str) -> None:
         writer.result()
 
 
-def test_a_closed_replay_refuses(replay: Replay) -> None:
+def test_a_closed_replay_rejects_calls(replay: Replay) -> None:
     replay.write(episode(0), timeout=LONG)
     replay.close()
     replay.close()
@@ -202,7 +202,7 @@ def test_several_writers_and_readers_lose_and_repeat_nothing(replay: Replay) -> 
         ("identity", [0, 1]),
     ],
 )
-def test_a_malformed_episode_is_refused_at_the_writer(replay: Replay, field: str, value: object) -> None:
+def test_a_malformed_episode_is_rejected_at_the_writer(replay: Replay, field: str, value: object) -> None:
     with pytest.raises(MalformedEpisode, match=rf"^{field}|^actions: .*past the length"):
         replay.write(episode(0)._replace(**{field: value}), timeout=LONG)
     assert replay.size() == 0

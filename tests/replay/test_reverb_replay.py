@@ -1,4 +1,4 @@
-"""What only the Reverb replay does: refusing what strangers write, and keeping to itself."""
+"""What only the Reverb replay does: it rejects malformed items and keeps to itself."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.transport.loopback import own_listeners
 from tests.support.episodes import STEPS, counts, episode
 
-reverb = pytest.importorskip("placement.replay.reverb", reason="Reverb is not installed", exc_type=ImportError)
 shard_items = pytest.importorskip(
     "placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError
 )
+from placement.replay.in_process import ReverbReplay  # noqa: E402
+from placement.transport.reverb_server import own_listeners  # noqa: E402
 from tests.support.by_hand import write_item  # noqa: E402
 
 LONG = 90.0
 
 
 @pytest.fixture
-def replay() -> Iterator[reverb.ReverbReplay]:
-    result = reverb.ReverbReplay(capacity=8, steps=STEPS, designs=2)
+def replay() -> Iterator[ReverbReplay]:
+    result = ReverbReplay(capacity=8, steps=STEPS, designs=2)
     yield result
     result.close()
 
@@ -41,27 +41,27 @@ def replay() -> Iterator[reverb.ReverbReplay]:
     ],
     ids=["another structure", "NaN", "shape", "dtype", "unknown design"],
 )
-def test_a_malformed_item_is_refused_and_counted_and_reading_goes_on(
-    replay: reverb.ReverbReplay, malformed: object
+def test_a_malformed_item_is_rejected_and_counted_and_reading_continues(
+    replay: ReverbReplay, malformed: object
 ) -> None:
     replay.write(episode(0), timeout=LONG)
-    write_item(f"localhost:{replay.port}", malformed)
+    write_item(f"localhost:{replay._shard.port}", malformed)
     replay.write(episode(2), timeout=LONG)
     assert counts(replay.read(2, timeout=LONG)) == [0, 2]
-    assert replay.refused == 1
+    assert replay.rejected == 1
     assert replay.size() == 0
 
 
-def test_the_server_listens_on_loopback_only(replay: reverb.ReverbReplay) -> None:
+def test_the_server_listens_on_loopback_only(replay: ReverbReplay) -> None:
     bound = set()
-    for listener in own_listeners(replay.port):
+    for listener in own_listeners(replay._shard.port):
         with listener:
             bound.add(listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0"))
     assert bound == {b"lo"}
-    assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay.port}").server_info(timeout=5)
+    assert shard_items.TABLE in shard_items.reverb.Client(f"localhost:{replay._shard.port}").server_info(timeout=5)
 
 
-def test_no_folder_is_left(replay: reverb.ReverbReplay) -> None:
+def test_no_folder_is_left(replay: ReverbReplay) -> None:
     assert replay._shard._server._temporary is not None
     folder = Path(replay._shard._server._temporary.name)
     assert folder.exists()
@@ -70,9 +70,9 @@ def test_no_folder_is_left(replay: reverb.ReverbReplay) -> None:
 
 
 def test_a_process_that_writes_reads_and_ends_prints_nothing() -> None:
-    # Of its own: Reverb and TensorFlow tell some things at the first time in a process only.
+    # In a process of its own, as Reverb and TensorFlow print some lines only once in a process.
     script = (
-        "from placement.replay.reverb import ReverbReplay\n"
+        "from placement.replay.in_process import ReverbReplay\n"
         "from tests.support.episodes import STEPS, counts, episode\n"
         "replay = ReverbReplay(capacity=2, steps=STEPS)\n"
         f"replay.write(episode(0), timeout={LONG})\n"
@@ -88,7 +88,7 @@ def test_a_failure_of_the_reader_reaches_whoever_reads(monkeypatch: pytest.Monke
         raise OSError("no memory left")
 
     monkeypatch.setattr(shard_items.ItemReader, "next", fail)
-    replay = reverb.ReverbReplay(capacity=2, steps=STEPS)
+    replay = ReverbReplay(capacity=2, steps=STEPS)
     with pytest.raises(RuntimeError, match="reading from the replay shards failed: no memory left"):
         replay.read(1, timeout=LONG)
     replay.close()

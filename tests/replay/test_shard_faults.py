@@ -1,4 +1,4 @@
-"""Shards that are really killed: writers go on with others, the shard returns, nothing is counted twice or torn."""
+"""Shards that are really killed: writers use others, the shard returns, nothing is counted twice or torn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tests.support.episodes import STEPS, counts, episode
 from tests.support.shard_process import ShardProcess
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
-from placement.replay.sharded import ShardedReplay, ShardWriter
+from placement.replay import shard_items, shard_writer
+from placement.replay.shard_writer import ShardWriter
+from placement.replay.sharded import ShardedReplay
 from tests.support.waiting import wait_until
 
 LONG = 120.0
@@ -37,6 +39,11 @@ class Shards:
         self._known[number] = self.processes[number].address
 
 
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_writer, "RETRY_SECONDS", 0.2)
+
+
 @pytest.fixture
 def shards(tmp_path: Path) -> Iterator[Shards]:
     made = Shards(tmp_path, 2)
@@ -53,8 +60,8 @@ def replay(shards: Shards) -> Iterator[ShardedReplay]:
 
 
 @pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
-def test_a_killed_shard_is_written_round_and_returns(shards: Shards, replay: ShardedReplay, same_port: bool) -> None:
-    writers = [ShardWriter(shards.addresses, home=home, steps=STEPS, retry=0.2) for home in range(2)]
+def test_a_killed_shard_is_bypassed_and_returns(shards: Shards, replay: ShardedReplay, same_port: bool) -> None:
+    writers = [ShardWriter(shards.addresses, home=home, steps=STEPS) for home in range(2)]
     taken = []
     for count in range(8):
         for home, mine in enumerate(writers):
@@ -80,7 +87,7 @@ def test_a_killed_shard_is_written_round_and_returns(shards: Shards, replay: Sha
     # Nothing of the shard that lived is lost; of the one that died, at most what was written or fetched last.
     assert {(1, count) for count in range(12)} <= set(identities)
     assert {(0, count) for count in range(8, 12)} <= set(identities)
-    assert replay.refused == 0
+    assert replay.rejected == 0
     assert replay.statistics()[0].address == shards.addresses()[0]
 
 
@@ -102,8 +109,8 @@ def _drain(replay: ShardedReplay, taken: list) -> None:
             return
 
 
-def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedReplay) -> None:
-    mine = ShardWriter(shards.addresses, home=0, steps=STEPS, retry=0.2)
+def test_both_sides_report_that_all_shards_are_dead(shards: Shards, replay: ShardedReplay) -> None:
+    mine = ShardWriter(shards.addresses, home=0, steps=STEPS)
     mine.write(episode(0), timeout=LONG)
     assert counts(replay.read(1, timeout=LONG)) == [0]
     wait_until(lambda: all(shard.connected for shard in replay.statistics()))
@@ -120,9 +127,10 @@ def test_all_shards_dead_is_said_by_both_sides(shards: Shards, replay: ShardedRe
     assert mine.shard == 1
 
 
-def test_a_shard_that_hangs_is_written_round_and_returns(shards: Shards) -> None:
-    with contextlib.closing(ShardedReplay(shards.addresses, steps=STEPS, designs=2, ahead=2, silence=1.0)) as replay:
-        mine = ShardWriter(shards.addresses, home=0, steps=STEPS, retry=0.2, silence=1.0)
+def test_a_shard_that_hangs_is_bypassed_and_returns(shards: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_items, "SILENCE_SECONDS", 1.0)
+    with contextlib.closing(ShardedReplay(shards.addresses, steps=STEPS, designs=2, ahead=2)) as replay:
+        mine = ShardWriter(shards.addresses, home=0, steps=STEPS)
         mine.write(episode(0), timeout=LONG)
         assert counts(replay.read(1, timeout=LONG)) == [0]
         shards.processes[0].hang(on=True)

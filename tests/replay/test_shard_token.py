@@ -1,4 +1,4 @@
-"""Shards that ask for the run's token: with it all is as without; without it nothing is written, taken or learned."""
+"""Shards that require the run's token: without it nothing is written, taken or learned."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 
 from placement.replay.base import ReplayTimeout
 from placement.transport.addresses import fixed, split
-from placement.transport.token_proof import new_token
-from placement.transport.tunnel import Tunnels, direct
+from placement.transport.gate import Tunnels, direct, new_token
 from tests.support.episodes import STEPS, episode
 from tests.support.waiting import wait_until
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay import shard_items
 from placement.replay.shard import ReplayShard
-from placement.replay.sharded import ShardedReplay, ShardWriter
-from placement.transport import loopback, reverb_server
+from placement.replay.shard_writer import ShardWriter
+from placement.replay.sharded import ShardedReplay
+from placement.transport import reverb_server
 
 LONG = 60.0
 TOKEN = new_token()
@@ -50,7 +50,7 @@ def test_with_the_token_episodes_are_written_and_read(shard: ReplayShard) -> Non
     with contextlib.closing(ShardedReplay(fixed(shard.address), steps=STEPS, dial=tunnels.dial)) as replay:
         read = replay.read(5, timeout=LONG)
     assert [int(each.identity[1]) for each in read] == [int(episode(number).identity[1]) for number in range(5)]
-    assert shard.statistics().strangers == 0
+    assert shard.statistics().unauthenticated == 0
     tunnels.close()
 
 
@@ -67,7 +67,7 @@ def test_without_the_token_nothing_is_written_or_learned(shard: ReplayShard, dia
     with contextlib.closing(shard_items.ItemWriter(shard.address, dial=dial)) as writer:
         writer.begin(episode(7))
         assert not _flushed(writer)
-    wait_until(lambda: shard.statistics().strangers > 0, timeout=LONG)
+    wait_until(lambda: shard.statistics().unauthenticated > 0, timeout=LONG)
     held = shard.statistics()
     assert (held.size, held.written, held.taken) == (1, 1, 0)
 
@@ -96,7 +96,7 @@ def test_only_the_gate_listens_where_others_reach_it() -> None:
         assert split(shard.address) == (own, shard.port)
         behind = shard._server.port
         assert behind != shard.port
-        (listener,) = loopback.own_listeners(behind)
+        (listener,) = reverb_server.own_listeners(behind)
         with listener:
             assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0") == b"lo"
         with pytest.raises(ConnectionRefusedError):
@@ -116,7 +116,7 @@ def test_a_shard_that_cannot_be_kept_off_the_network_does_not_start(monkeypatch:
         _shard()
 
 
-def test_a_shard_that_a_stranger_reached_as_it_started_does_not_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shard_that_another_machine_reached_as_it_started_does_not_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reverb_server, "remote_peers", lambda port: ["192.0.2.7"])
     with pytest.raises(reverb_server.NotPrivate, match=r"192\.0\.2\.7 connected"):
         _shard()
@@ -127,6 +127,6 @@ def test_connections_from_other_machines_are_seen() -> None:
     with socket.create_server((own, 0)) as listener, socket.create_connection(listener.getsockname()[:2]):
         connection, _ = listener.accept()
         with connection:
-            assert own in loopback.remote_peers(listener.getsockname()[1])
+            assert own in reverb_server.remote_peers(listener.getsockname()[1])
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()[:2]):
-        assert loopback.remote_peers(listener.getsockname()[1]) == []
+        assert reverb_server.remote_peers(listener.getsockname()[1]) == []

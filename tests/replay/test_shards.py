@@ -1,4 +1,4 @@
-"""Shards, writers and the learner's reader together, in one process: fairness, checkpoints, strangers, statistics."""
+"""Shards, writers and the learner's reader in one process: fairness, checkpoints, malformed items, statistics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from placement.episode import MalformedEpisode
 from placement.replay.base import ReplayClosed, ReplayTimeout
-from placement.replay.validation import MalformedEpisode
 from placement.transport.addresses import Addresses, fixed
 from tests.support.episodes import STEPS, counts, episode
 
 pytest.importorskip("placement.replay.shard_items", reason="Reverb is not installed", exc_type=ImportError)
 from placement.replay.shard import ReplayShard
-from placement.replay.sharded import ShardedReplay, ShardMismatch, ShardWriter
+from placement.replay.shard_items import ShardMismatch
+from placement.replay.shard_writer import ShardWriter
+from placement.replay.sharded import ShardedReplay
 from tests.support.by_hand import write_item
 from tests.support.waiting import wait_until
 
@@ -84,7 +86,7 @@ def test_each_writer_keeps_to_its_home_and_the_reader_draws_from_all_fairly(shar
     wait_until(lambda: replay.size() == 0)  # all were taken; the tables are asked once a second
 
 
-def test_a_full_shard_makes_its_writer_wait_and_says_for_whom(shards: Make, reader) -> None:
+def test_a_full_shard_makes_its_writer_wait_and_is_named(shards: Make, reader) -> None:
     _, addresses = shards(2, capacity=4)
     mine = writer(addresses, 1)
     with pytest.raises(ReplayTimeout, match=r"MainThread waited 0\.2 s to write.*replay shard 1 .* is full.*learner"):
@@ -98,7 +100,7 @@ def test_a_full_shard_makes_its_writer_wait_and_says_for_whom(shards: Make, read
     assert replay.duplicates == 0
 
 
-def test_a_malformed_item_written_by_hand_is_refused_counted_and_reading_goes_on(shards: Make, reader) -> None:
+def test_a_malformed_item_is_rejected_and_counted_and_reading_continues(shards: Make, reader) -> None:
     made, addresses = shards(2)
     mine = writer(addresses, 0)
     replay = reader(addresses)
@@ -112,12 +114,12 @@ def test_a_malformed_item_written_by_hand_is_refused_counted_and_reading_goes_on
         write_item(made[0].address, item)
         mine.write(episode(count), timeout=LONG)
     assert counts(replay.read(len(bad), timeout=LONG)) == list(range(len(bad)))
-    assert replay.refused == len(bad)
-    assert [shard.refused for shard in replay.statistics()] == [len(bad), 0]
+    assert replay.rejected == len(bad)
+    assert [shard.rejected for shard in replay.statistics()] == [len(bad), 0]
     assert replay.statistics()[0].failures == 0
 
 
-def test_a_malformed_episode_is_refused_at_the_writer(shards: Make) -> None:
+def test_a_malformed_episode_is_rejected_at_the_writer(shards: Make) -> None:
     made, addresses = shards(1)
     with pytest.raises(MalformedEpisode, match=r"^design"):
         writer(addresses, 0).write(episode(0)._replace(design=np.array(2, np.int32)), timeout=LONG)
@@ -175,7 +177,7 @@ def test_what_was_not_taken_is_not_seen(shards: Make, reader) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "unfinished"])
-def test_a_damaged_checkpoint_is_put_aside(
+def test_a_damaged_checkpoint_is_moved_aside(
     shards: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     folder = tmp_path / "shard0"
@@ -196,7 +198,7 @@ def test_a_damaged_checkpoint_is_put_aside(
         assert (tmp_path / "shard0-damaged" / f"{saved.name}-1").exists()
 
 
-def test_the_newest_checkpoint_counts_though_the_clock_was_put_back(
+def test_the_newest_checkpoint_counts_though_the_clock_was_set_back(
     shards: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "shard0"
@@ -230,7 +232,7 @@ def test_a_checkpoint_needs_a_folder(shards: Make) -> None:
         shard.checkpoint()
 
 
-def test_a_shard_of_another_run_is_refused_by_name(shards: Make, reader) -> None:
+def test_a_shard_of_another_run_is_rejected_by_name(shards: Make, reader) -> None:
     _, addresses = shards(1, steps=STEPS + 1)
     with pytest.raises(ShardMismatch, match=rf"replay shard 0 \(127.*does not hold episodes of {STEPS} steps"):
         writer(addresses, 0).write(episode(0), timeout=LONG)
@@ -272,7 +274,7 @@ def test_the_home_must_be_one_of_the_shards() -> None:
         writer(fixed("127.0.0.1:1", "127.0.0.1:2"), 2)
 
 
-def test_nobody_there_is_said_by_both_sides(reader) -> None:
+def test_both_sides_report_that_no_shard_answers(reader) -> None:
     nowhere = fixed("127.0.0.1:9", "")
     with pytest.raises(ReplayTimeout, match=r"no replay shard answers \(0: 127\.0\.0\.1:9, 1: down\)"):
         writer(nowhere, 0).write(episode(0), timeout=0.3)

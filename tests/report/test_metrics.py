@@ -47,7 +47,7 @@ def test_json_line_reads_back_equal():
     metrics = measure(random_design(7))
     values = json.loads(json_line(metrics))
     assert tuple(values) == JSON_KEYS
-    assert tuple(values.values()) == ("proxy", *metrics.costs, *metrics.legality)
+    assert tuple(values.values()) == ("chip", metrics.costs.total, *metrics.costs[:4], *metrics.legality)
     assert "\n" not in json_line(metrics)
 
 
@@ -63,7 +63,7 @@ def test_table_tells_the_numbers():
         "26.1%",
     ):
         assert expected in text
-    assert "weight 0.5" in text
+    assert "weight 1" in text
 
 
 def test_incomplete_placement_is_refused():

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, costs_object
 from placement.netlist.formats.plc import write_placement
 from placement.report import html as report_html
 from placement.report.run_report import DRAWN, write_report
@@ -23,7 +23,7 @@ def _run_folder(folder, designs):
     for index, design in enumerate(designs):
         file = "best.plc" if len(designs) == 1 else f"best-{index}-{design.name}.plc"
         write_placement(folder / file, design, design.initial)
-        best[design.name] = {"file": file, "origin": "test", **proxy_cost(design)._asdict()}
+        best[design.name] = {"file": file, "origin": "test", **costs_object(compute_costs(design), DEFAULT_WEIGHTS)}
     (folder / "best.json").write_text(json.dumps(best))
     (folder / "config.yaml").write_text("design: [four_macros]\nnote: <b>&\n")
     return folder
@@ -59,7 +59,7 @@ def test_report_holds_everything_and_fetches_nothing(tmp_path):
     assert len(links.sources) == 4
     assert all(source.startswith("data:image/") for source in links.sources)
     assert not re.search(r"https?://|url\(|@import|<script", text)
-    assert f"{proxy_cost(design).total:.6f}" in text
+    assert f"{compute_costs(design).total:.6f}" in text
     assert "1.2500" in text and "&lt;b&gt;&amp;" in text
 
 

@@ -33,7 +33,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.formats.protobuf_writer import write_netlist
 from placement.netlist.load import load
-from placement.replay import factory
+from placement.replay import in_process
 from placement.runtimes import local
 from placement.training.metrics import MetricsWriter
 from placement.training.saving import read_parameters
@@ -329,7 +329,7 @@ def test_without_reverb_it_trains_and_says_so_once(
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("replay.reverb", "replay.shard", "replay.sharded", "transport.reverb_server"):
         monkeypatch.delitem(sys.modules, f"placement.{name}", raising=False)
-    factory._tell_once.cache_clear()
+    in_process._warn_once.cache_clear()
     with caplog.at_level(logging.INFO, logger="placement"):
         result, _ = _run(_config(tmp_path, replay=ReplayConfig(name="auto")))
     assert result.iterations == 4

@@ -1,4 +1,4 @@
-"""Writes what a stranger could write into a replay shard: past every check of this project's and of Reverb's client."""
+"""Writes what any client could write into a replay shard, past every check of this project's and of Reverb's client."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ import numpy as np
 from placement.config import EnvConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
+from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
-from placement.ppo.trajectory import Episode, signature
 
 STEPS = 6
 NEWEST = np.iinfo(np.int32).max

@@ -13,10 +13,10 @@ import numpy as np
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
+from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.policy.agent import Decision, Request
 from placement.ppo.hosts import Hosts
-from placement.ppo.trajectory import Episode
 
 
 class FakeAgent:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 from tests.support.fakes import FakeLearner
 
 RECORD = "PLACEMENT_TEST_RECORD"

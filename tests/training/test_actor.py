@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import compute_costs, legality
 from placement.engine.pool import make_pool
-from placement.modelcache.base import Snapshot
-from placement.modelcache.store import MemoryStore
+from placement.episode import Schema
+from placement.modelcache.store import MemoryStore, Snapshot
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
-from placement.replay.memory import MemoryReplay
-from placement.replay.validation import Schema
+from placement.replay.in_process import MemoryReplay
 from placement.training.actor import Actor, ActorContext
 from placement.training.best import BestTracker
 from placement.training.episode_schedule import EpisodeSchedule
@@ -90,7 +89,7 @@ def test_a_reward_of_its_own_is_paid_for_the_placement_of_the_episode(designs: l
     for episode in episodes:
         which, placement = reward.asked[round(float(episode.reward) / 100) - 1]
         assert which == episode.design
-        assert proxy_cost(designs[which], placement).total == pytest.approx(float(episode.costs[4]))
+        assert compute_costs(designs[which], placement).total == pytest.approx(float(episode.costs[4]))
 
 
 def test_an_episode_that_dead_ends_is_paid_by_the_environment() -> None:
@@ -128,7 +127,7 @@ def test_the_best_placement_of_a_round_is_reported_with_its_exact_cost(designs: 
         assert best is not None
         mine = [episode for episode in episodes if episode.design == index]
         assert best.costs.total == min(episode.costs[4] for episode in mine)
-        assert proxy_cost(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
+        assert compute_costs(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
         assert legality(design, best.placement) == (0, 0)
         cheapest = min(mine, key=lambda episode: episode.costs[4])
         assert best.origin == f"actor 0, episode {cheapest.identity[1]}, parameters of iteration 0"
@@ -262,7 +261,7 @@ def test_the_evaluator_plays_greedily_and_draws_samples_on_each_design(designs: 
         design = designs[found.design]
         assert len(found.actions) == len(design.placing_order)
         assert found.costs is not None and found.placement is not None
-        assert proxy_cost(design, found.placement) == pytest.approx(found.costs, rel=1e-12)
+        assert compute_costs(design, found.placement) == pytest.approx(found.costs, rel=1e-12)
     assert len({found.actions for found in evaluations}) == len(evaluations)
     again = evaluator.evaluate({"version": np.array(0, np.int32)}, jax.random.key(1))
     assert [found.actions for found in again[:2]] == [found.actions for found in evaluations[:2]]

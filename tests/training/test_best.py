@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.engine.costs import Costs, proxy_cost
+from placement.engine.costs import Costs, compute_costs
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
 from placement.report import best_history
@@ -23,7 +23,7 @@ DESIGNS = [random_design(seed) for seed in (1, 2)]
 def _report(tracker: BestTracker, index: int, seed: int, origin: str = "test") -> tuple[Costs, Placement, bool]:
     design = DESIGNS[index]
     placement = random_placement(design, seed)
-    costs = proxy_cost(design, placement)
+    costs = compute_costs(design, placement)
     return costs, placement, tracker.report(index, costs, placement, origin=origin)
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCapture
 def test_what_was_best_over_the_iterations_is_kept_and_thinned(tmp_path: Path) -> None:
     tracker = BestTracker(DESIGNS)
     design, placement = DESIGNS[0], random_placement(DESIGNS[0], 0)
-    costs = proxy_cost(design, placement)
+    costs = compute_costs(design, placement)
     written = best_history.MOST_KEPT + 1
     for iteration in range(written):
         tracker.report(0, costs._replace(total=100.0 - iteration), placement, origin="test")

@@ -14,8 +14,8 @@ from placement.config import PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.runtimes import local
 from placement.runtimes.ray import driver
 from placement.runtimes.ray.coordinator import RoleName, Who
-from placement.training.checkpoint import Checkpoints
 from placement.training import learner_loop
+from placement.training.checkpoint import Checkpoints
 from placement.training.divergence import Diverged, SkippedSteps
 from placement.training.saving import FOLDER_NAME
 from tests.support.fakes import FakeAgent, FakeLearner, Silent

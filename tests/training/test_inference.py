@@ -12,11 +12,11 @@ import pytest
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
-from placement.modelcache.base import Snapshot
+from placement.episode import Episode
+from placement.modelcache.store import Snapshot
 from placement.policy.agent import Agent, Decision
 from placement.policy.precision import FLOAT32, product_dtype
 from placement.ppo.learner import Learner
-from placement.ppo.trajectory import Episode
 from placement.training import inference as module
 from placement.training.actor import Actor, ActorContext
 from placement.training.inference import CentralInference, Inference, InferenceClosed, LocalInference

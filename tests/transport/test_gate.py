@@ -15,12 +15,9 @@ from pathlib import Path
 import pytest
 
 from placement.transport import gate as gate_module
-from placement.transport import token_proof
 from placement.transport.addresses import PortTaken, split
 from placement.transport.event_loop import run
-from placement.transport.gate import Gate
-from placement.transport.token_proof import DIGEST, MAGIC, RANDOM, TokenRefused, derived, new_token, prove
-from placement.transport.tunnel import Tunnels
+from placement.transport.gate import DIGEST, MAGIC, RANDOM, Gate, TokenRejected, Tunnels, derived, new_token, prove
 from tests.support.waiting import wait_until
 
 LONG = 60.0
@@ -83,14 +80,14 @@ def test_with_the_token_all_bytes_pass_both_ways(gate: Gate) -> None:
         assert _read(connection, len(sent)) == sent
         writer.join(LONG)
     tunnels.close()
-    assert (gate.passed, gate.refused) == (1, 0)
+    assert (gate.passed, gate.rejected) == (1, 0)
 
 
 @pytest.mark.parametrize("token", [new_token(), TOKEN[:-1], TOKEN.upper()], ids=["another", "cut", "upper case"])
 def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
     with _connect(Tunnels(token).dial(gate.address)) as connection:
         assert _read(connection, 1) == b""
-    wait_until(lambda: gate.refused == 1, timeout=LONG)
+    wait_until(lambda: gate.rejected == 1, timeout=LONG)
     assert gate.passed == 0
 
 
@@ -102,17 +99,17 @@ def test_with_another_token_nothing_passes(gate: Gate, token: str) -> None:
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(range(256)) * 16,  # what gRPC says without a tunnel
     ],
 )
-def test_garbage_is_refused(gate: Gate, said: bytes) -> None:
+def test_garbage_is_rejected(gate: Gate, said: bytes) -> None:
     with socket.create_connection(split(gate.address), timeout=LONG) as connection:
         assert _read(connection, len(MAGIC) + RANDOM)[: len(MAGIC)] == MAGIC
         connection.sendall(said)
         with contextlib.suppress(ConnectionResetError):  # closed with bytes unread
             assert _read(connection, 1) == b""
-    wait_until(lambda: gate.refused == 1, timeout=LONG)
+    wait_until(lambda: gate.rejected == 1, timeout=LONG)
     assert gate.passed == 0
 
 
-def test_a_proof_that_was_overheard_is_worth_nothing(gate: Gate) -> None:
+def test_an_overheard_proof_is_useless(gate: Gate) -> None:
     async def overhear() -> bytes:
         reader, writer = await asyncio.open_connection(*split(gate.address))
         said = []
@@ -128,7 +125,7 @@ def test_a_proof_that_was_overheard_is_worth_nothing(gate: Gate) -> None:
         _read(connection, len(MAGIC) + RANDOM)
         connection.sendall(proof)
         assert _read(connection, 1) == b""
-    assert (gate.passed, gate.refused) == (1, 1)
+    assert (gate.passed, gate.rejected) == (1, 1)
 
 
 def test_a_server_that_lacks_the_token_is_no_gate() -> None:
@@ -146,18 +143,18 @@ def test_a_server_that_lacks_the_token_is_no_gate() -> None:
             with contextlib.closing(writer):
                 await prove(reader, writer, TOKEN)
 
-    with pytest.raises(TokenRefused, match="the gate does not have this run's token"):
+    with pytest.raises(TokenRejected, match="the gate does not have this run's token"):
         run(ask(), timeout=LONG)
 
 
-def test_who_says_nothing_is_shown_out(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_proof, "PROOF_SECONDS", 0.2)
+def test_a_silent_client_is_disconnected(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_module, "PROOF_SECONDS", 0.2)
     with socket.create_connection(split(gate.address), timeout=LONG) as connection:
         assert len(_read(connection, 10_000)) == len(MAGIC) + RANDOM
-    wait_until(lambda: gate.refused == 1, timeout=LONG)
+    wait_until(lambda: gate.rejected == 1, timeout=LONG)
 
 
-def test_many_who_say_nothing_keep_nobody_out(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_silent_clients_keep_nobody_out(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "MAX_UNPROVED", 4)
     idle = [socket.create_connection(split(gate.address), timeout=LONG) for _ in range(20)]
     try:
@@ -186,7 +183,7 @@ def test_a_port_that_is_taken_is_named(gate: Gate, echo: int) -> None:
         Gate(echo, bind="127.0.0.1", token=TOKEN, port=gate.port)
 
 
-def test_a_gate_and_tunnels_without_a_token_are_refused(echo: int) -> None:
+def test_a_gate_and_tunnels_need_a_token(echo: int) -> None:
     with pytest.raises(ValueError, match="keeps nobody out"):
         Gate(echo, bind="127.0.0.1", token="")
     with pytest.raises(ValueError, match="need the run's token"):

@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.transport.loopback import count_listeners, own_listeners, quiet_standard_error
-
 server_module = pytest.importorskip(
     "placement.transport.reverb_server", reason="Reverb is not installed", exc_type=ImportError
 )
 reverb = server_module.reverb
-start_server = server_module.start_server
+count_listeners, own_listeners = server_module.count_listeners, server_module.own_listeners
+quiet_standard_error, start_server = server_module.quiet_standard_error, server_module.start_server
 
 
 def _table() -> object:
@@ -41,19 +40,19 @@ def _device(port: int) -> bytes:
     return device
 
 
-def test_it_serves_on_loopback_only_unless_told_otherwise(running: server_module.ReverbServer) -> None:
+def test_it_serves_on_loopback_only_by_default(running: server_module.ReverbServer) -> None:
     assert running.address == f"127.0.0.1:{running.port}"
     assert _device(running.port) == b"lo"
     assert "numbers" in reverb.Client(running.address).server_info(timeout=5)
-    told = start_server([_table()], bind="0.0.0.0")
+    public = start_server([_table()], bind="0.0.0.0")
     try:
-        assert _device(told.port) == b""
-        assert told.address == f"{socket.gethostname()}:{told.port}"
+        assert _device(public.port) == b""
+        assert public.address == f"{socket.gethostname()}:{public.port}"
     finally:
-        told.stop()
+        public.stop()
 
 
-def test_a_taken_port_is_refused_and_a_free_one_can_be_taken_again(running: server_module.ReverbServer) -> None:
+def test_a_taken_port_is_rejected_and_a_free_one_can_be_taken_again(running: server_module.ReverbServer) -> None:
     with pytest.raises(server_module.PortTaken, match=f"port {running.port} is taken"):
         start_server([_table()], port=running.port)
     running.stop()
@@ -119,9 +118,10 @@ def test_it_starts_from_the_checkpoint_in_its_folder(tmp_path: Path) -> None:
 
 def test_a_start_that_hangs_ends_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     forever = threading.Event()
+    monkeypatch.setattr(server_module, "START_SECONDS", 0.05)
     monkeypatch.setattr(server_module.reverb, "Server", lambda *args, **kwargs: forever.wait(60))
     with pytest.raises(server_module.ServerTimeout, match=r"did not start within 0\.05 s"):
-        start_server([_table()], timeout=0.05)
+        start_server([_table()])
     forever.set()
 
 

@@ -26,7 +26,7 @@ from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
 from placement.training.run_folder import working_folder
 from placement.training.run_result import STOPPING, RunResult
 from placement.transport.addresses import accepts, is_loopback
-from placement.transport.token_proof import new_token
+from placement.transport.gate import new_token
 from placement.utils.supervisor import WorkerFailed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.engine.actions import IllegalAction
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.runtimes.ray.publications import PublicationNumbers
@@ -89,9 +89,9 @@ class EpisodeCollector:
         self.stale = self.orphaned = self.untrue = 0
 
     @property
-    def refused(self) -> int:
+    def rejected(self) -> int:
         """Items that were malformed or untrue, and thrown away."""
-        return int(getattr(self._source, "refused", 0)) + self.untrue
+        return int(getattr(self._source, "rejected", 0)) + self.untrue
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
         """Takes `count` episodes; their version is the iteration whose parameters they were made with.

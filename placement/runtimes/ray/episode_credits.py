@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from placement.modelcache.base import ParameterStore, StoreTimeout
+from placement.modelcache.store import ParameterStore, StoreTimeout
 from placement.runtimes.ray.messages import Shortfall
 from placement.training.episode_schedule import ScheduleClosed, Turn
 

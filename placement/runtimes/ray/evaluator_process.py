@@ -15,7 +15,7 @@ class EvaluatorProcess(RolloutWorker):
     def play(self, coordinator: CoordinatorClient) -> None:
         """Evaluates until told to stop."""
         from placement.engine.pool import make_pool
-        from placement.modelcache.base import StoreTimeout
+        from placement.modelcache.store import StoreTimeout
         from placement.training.actor import whole_episode
         from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
         from placement.training.rollout import EmbeddedParameters, play

@@ -23,7 +23,7 @@ from placement.runtimes.ray.role_process import Makers, find
 from placement.training.best import BestTracker
 from placement.training.designs import steps
 from placement.training.episode_verifier import EpisodeVerifier
-from placement.transport.tunnel import NetworkAccess
+from placement.transport.gate import NetworkAccess
 from placement.utils.seeds import SeedRole, role_seed
 
 
@@ -77,7 +77,6 @@ class LearnerHost:
             designs=len(designs),
             intervals=learned,
             numbers=mine,
-            silence=config.runtime.timing.shard_silence,
             dial=self.network.dial,
         )
         episodes = EpisodeCollector(

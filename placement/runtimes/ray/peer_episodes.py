@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
-from placement.replay.interval_set import EpisodeIntervalSet
+from placement.episode import Episode, EpisodeIntervalSet
 from placement.runtimes.ray import host_assignment
 from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
 from placement.training.episode_verifier import EpisodeVerifier

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 
 from placement.modelcache.cache import ModelCache
-from placement.modelcache.layout import Layout
+from placement.modelcache.store import Layout
 from placement.replay.sharded import ShardedReplay
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.episode_collector import EpisodeCollector

@@ -11,9 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from placement.modelcache.base import ParameterPublisher
 from placement.modelcache.cache import ModelCache
-from placement.modelcache.layout import Layout
+from placement.modelcache.store import Layout, ParameterPublisher
 from placement.netlist.files import write_whole
 
 FILE_NAME = "publications.json"

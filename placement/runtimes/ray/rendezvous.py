@@ -15,8 +15,7 @@ from placement.config import RuntimeConfig
 from placement.ppo.hosts import Hosts, join_hosts
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
-from placement.transport.gate import Gate
-from placement.transport.tunnel import NetworkAccess
+from placement.transport.gate import Gate, NetworkAccess
 
 
 def join(

@@ -15,7 +15,7 @@ from placement.runtimes.ray.coordinator import COORDINATOR
 from placement.runtimes.ray.coordinator_client import CoordinatorClient
 from placement.runtimes.ray.messages import Who
 from placement.training.run_folder import working_folder
-from placement.transport.tunnel import Dial, NetworkAccess, Tunnels, direct
+from placement.transport.gate import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
 MAX_CALLS = 4

@@ -12,7 +12,7 @@ from placement.runtimes.ray.role_process import RoleProcess, find, keep_off_acce
 if TYPE_CHECKING:
     from placement.modelcache.reader import CacheReader
     from placement.netlist.design import Design
-    from placement.replay.sharded import ShardWriter
+    from placement.replay.shard_writer import ShardWriter
 
 WAIT_SECONDS = 0.1
 
@@ -44,7 +44,7 @@ class RolloutWorker(RoleProcess):
         """
         keep_off_accelerators(threads=1)
         coordinator = self.connect()
-        from placement.modelcache.base import StoreClosed
+        from placement.modelcache.store import StoreClosed
         from placement.replay.base import ReplayClosed
         from placement.training.designs import load_designs
         from placement.utils.compilation import keep_compilations
@@ -78,8 +78,8 @@ class RolloutWorker(RoleProcess):
 
     def _store(self, coordinator: CoordinatorClient) -> CacheReader:
         """The reading side of the parameter store."""
-        from placement.modelcache.layout import Layout
         from placement.modelcache.reader import CacheReader
+        from placement.modelcache.store import Layout
         from placement.modelcache.tree import plan_tree
 
         runtime, number = self.config.runtime, self.who.number
@@ -90,11 +90,11 @@ class RolloutWorker(RoleProcess):
             return coordinator.cache_addresses(tree.readable(coordinator.host, number))
 
         layout = Layout(self.agent.init(0))
-        return CacheReader(addresses, layout, poll_seconds=runtime.timing.poll, token=self.network().token)
+        return CacheReader(addresses, layout, token=self.network().token)
 
     def _writer(self, coordinator: CoordinatorClient) -> ShardWriter:
         """The writing side of the replay: of its learner host's shards the one on this machine, or one by number."""
-        from placement.replay.sharded import ShardWriter
+        from placement.replay.shard_writer import ShardWriter
         from placement.training.designs import steps
 
         number, mine = self.who.number, self._shards()
@@ -105,7 +105,6 @@ class RolloutWorker(RoleProcess):
             steps=steps(self.designs),
             designs=len(self.designs),
             key=number,
-            silence=self.config.runtime.timing.shard_silence,
             dial=self.network().dial,
         )
 

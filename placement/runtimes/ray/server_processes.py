@@ -68,7 +68,7 @@ class CacheProcess(RoleProcess):
             return coordinator.cache_addresses(plan_tree(coordinator.cache_hosts(), runtime.fan_out).ancestors(number))
 
         network = self.network()
-        cache = ModelCache(bind=network.bind, parents=above, poll_seconds=runtime.timing.poll, token=network.token)
+        cache = ModelCache(bind=network.bind, parents=above, token=network.token)
         try:
             coordinator.measure = lambda: telemetry.cache(cache)
             coordinator.serve(cache.address)

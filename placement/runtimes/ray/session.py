@@ -20,7 +20,7 @@ import psutil
 from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray import host_assignment, processes
 from placement.transport.addresses import accepts, is_host_port
-from placement.transport.deadline import within
+from placement.transport.event_loop import within
 from placement.utils.supervisor import WorkerFailed
 
 _log = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from placement.modelcache.cache import ModelCache
-    from placement.modelcache.source import Source
+    from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
-    from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import ShardWriter
+    from placement.replay.sharded import ShardStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
@@ -51,22 +51,21 @@ class WriterMeasures:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Of a model cache."""
-    own = {"served": float(served.served), "published": float(served.published), "strangers": float(served.strangers)}
-    return own if served.source is None else {**own, **reader(served.source)}
+    own = {"served": served.served, "published": served.published, "strangers": served.unauthenticated}
+    counts = {name: float(value) for name, value in own.items()}
+    return counts if served.source is None else {**counts, **reader(served.source)}
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
     """Of a learner host that does not write `metrics.csv`: what it threw away."""
-    lost = {name: float(getattr(replay, name)) for name in ("refused", "stale", "orphaned")}
+    lost = {"refused": float(replay.rejected), "stale": float(replay.stale), "orphaned": float(replay.orphaned)}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:
     """Of a replay shard."""
-    return {
-        name: float(getattr(load, name))
-        for name in ("size", "capacity", "written", "taken", "checkpoints", "strangers")
-    }
+    names = ("size", "capacity", "written", "taken", "checkpoints")
+    return {**{name: float(getattr(load, name)) for name in names}, "strangers": float(load.unauthenticated)}
 
 
 def replay(shards: Sequence[ShardStatistics]) -> Mapping[str, float]:
@@ -75,6 +74,6 @@ def replay(shards: Sequence[ShardStatistics]) -> Mapping[str, float]:
     for one in shards:
         for name in ("rate", "wait", "skew", "waiting", "taken"):
             numbers[f"replay{one.number}_{name}"] = float(getattr(one, name))
-    for name in ("refused", "duplicates", "failures"):
-        numbers[f"replay_{name}"] = float(sum(getattr(one, name) for one in shards))
+    for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
+        numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
     return numbers

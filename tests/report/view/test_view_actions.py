@@ -12,12 +12,12 @@ import hydra
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
-
 from placement.cli.command import overrides
-from placement.cli.main import COMMANDS, main
 from placement.cli.view_actions import view_actions
+
+from placement.cli.main import COMMANDS, main
 from placement.config import CostConfig
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import compute_costs, legality
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
@@ -72,7 +72,7 @@ def test_legalise_is_one_step_and_keeps_what_is_fixed(tmp_path: Path) -> None:
     assert (session.placement.x[first], session.placement.y[first]) == (x, y)
     assert bool(session.placement.fixed[first])
     assert [step.what for step in session.steps][-1] == "legalise"
-    assert done["after"] == session.costs.total == proxy_cost(watched.design, session.placement).total
+    assert done["after"] == session.costs.total == compute_costs(watched.design, session.placement).total
 
 
 def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_pat
         watched.events.clear()
         done = watched.run(name, **values)
         assert done["after"] <= done["before"]
-        assert watched.session.costs == proxy_cost(watched.design, watched.session.placement)
+        assert watched.session.costs == compute_costs(watched.design, watched.session.placement)
     assert watched.session.costs.total < before
     while watched.session.undo() is not None:
         pass

@@ -63,7 +63,7 @@ def test_the_cost_is_that_of_the_folder_that_is_opened(
     elif kind != "neither":
         write_record(folder, TrainConfig(design=("toy6",), run_dir="found", env=EnvConfig(cost=cost)))
     words = {"neither": [], "asked": ["cost.name=proxy", "cost.congestion=0.75"]}.get(kind, [])
-    expected = {"neither": CostConfig(), "asked": CostConfig(congestion=0.75)}.get(kind, cost)
+    expected = {"neither": CostConfig(), "asked": CostConfig(name="proxy", congestion=0.75)}.get(kind, cost)
     assert main(["view", "toy6", "found", *words, "--out", "moved.plc"]) == 0
     costs = compute_costs(load("toy6"), weights=expected.weights())
     assert f"cost {costs.total:.6f}" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.report.view.session import Session
 from placement.report.view.window import Window
@@ -116,10 +116,10 @@ def test_a_drag_is_priced_exactly_and_kept_when_dropped(client: TestClient, wind
     node = window.design.netlist.names.index("large")
     with page(client) as one:
         scene = one.ask("scene")["ok"]
-        assert scene["sessions"][0]["state"]["costs"] == proxy_cost(window.design)._asdict()
+        assert scene["sessions"][0]["state"]["costs"] == compute_costs(window.design)._asdict()
         answer = one.ask("drag", session=0, nodes=[node], x=[21.0], y=[17.5])["ok"]
         moved = window.design.initial.moved(np.array([node]), np.array([21.0]), np.array([17.5]))
-        assert answer["costs"] == proxy_cost(window.design, moved)._asdict()
+        assert answer["costs"] == compute_costs(window.design, moved)._asdict()
         assert window.session(0).placement == window.design.initial
         assert "ok" in one.ask("drop", session=0)
         assert one.events[-1]["event"] == "changed"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
 from placement.report.view.session import Session
@@ -26,7 +26,7 @@ def test_it_holds_its_data_and_program_and_asks_for_nothing() -> None:
     assert "<title>&lt;mine&gt;</title>" in page
     data = json.loads(re.search(r'id="embedded">(.*?)</script>', page, re.DOTALL)[1])
     assert data["sessions"][0]["state"]["name"] == "</script><b>.plc"
-    assert data["sessions"][0]["state"]["costs"] == proxy_cost(design)._asdict()
+    assert data["sessions"][0]["state"]["costs"] == compute_costs(design)._asdict()
     modules = json.loads(re.search(r'type="importmap">(.*?)</script>', page)[1])["imports"]
     for text in (base64.b64decode(address.split(",", 1)[1]).decode() for address in modules.values()):
         assert 'from "./' not in text
@@ -53,7 +53,7 @@ def test_it_opens_from_disk_in_a_frame(browser: Any, tmp_path: Path) -> None:
     seen.goto(f"file://{tmp_path}/report.html")
     frame = seen.frame_locator("iframe")
     frame.locator("#cost-total td.now").wait_for(timeout=30_000)
-    assert frame.locator("#cost-total td.now").inner_text() == f"{proxy_cost(design).total:.6f}"
+    assert frame.locator("#cost-total td.now").inner_text() == f"{compute_costs(design).total:.6f}"
     assert frame.locator("button:has-text('Save')").count() == 0
     frame.locator("#map").select_option("density")
     assert all(url.startswith(("file:", "data:", "about:")) for url in asked)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.costs import proxy_cost
+from placement.engine.costs import compute_costs
 from placement.engine.pool import make_pool
-from placement.modelcache.base import Snapshot
+from placement.episode import Episode
+from placement.modelcache.store import Snapshot
 from placement.netlist.design import Design
 from placement.netlist.load import load
-from placement.ppo.trajectory import Episode
 from placement.replay.base import ReplayClosed, ReplayTimeout
-from placement.replay.memory import MemoryReplay
+from placement.replay.in_process import MemoryReplay
 from placement.runtimes.ray import episode_collector
 from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
 from placement.runtimes.ray.messages import Shortfall
@@ -92,7 +92,7 @@ def test_episodes_come_with_their_iteration_and_the_best_placement_is_kept(
         best = bench.best.best(index)
         assert best is not None
         assert best.costs.total == min(episode.costs[4] for episode in episodes if episode.design == index)
-        assert proxy_cost(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
+        assert compute_costs(design, best.placement) == pytest.approx(best.costs, rel=1e-12)
 
 
 def test_old_and_orphaned_episodes_are_dropped_and_counted(
@@ -106,7 +106,7 @@ def test_old_and_orphaned_episodes_are_dropped_and_counted(
     bench.write(episodes[2], version=numbers[2])
     (taken,) = bench.collecting.read(1, timeout=LONG)
     assert tuple(taken.identity) == tuple(episodes[2].identity) and taken.version == 2
-    assert (bench.collecting.orphaned, bench.collecting.stale, bench.collecting.refused) == (1, 1, 0)
+    assert (bench.collecting.orphaned, bench.collecting.stale, bench.collecting.rejected) == (1, 1, 0)
 
 
 def _costlier(episode: Episode) -> Episode:
@@ -129,7 +129,7 @@ def test_an_untrue_episode_is_refused_and_counted(
     bench.write(spoil(episodes[0]), episodes[2], version=version)
     (taken,) = bench.collecting.read(1, timeout=LONG)
     assert tuple(taken.identity) == tuple(episodes[2].identity)
-    assert bench.collecting.refused == 1
+    assert bench.collecting.rejected == 1
     assert bench.best.limit(0) == episodes[2].costs[4]
 
 
@@ -140,7 +140,7 @@ def test_an_episode_from_the_future_is_refused(
     version = bench.publications.number(0)
     bench.write(episodes[0], version=version + 1)
     bench.write(episodes[2], version=version)
-    assert len(bench.collecting.read(1, timeout=LONG)) == 1 and bench.collecting.refused == 1
+    assert len(bench.collecting.read(1, timeout=LONG)) == 1 and bench.collecting.rejected == 1
 
 
 def test_hunger_is_told_and_ends(
@@ -224,7 +224,7 @@ def test_what_no_rule_allows_is_refused_here_where_nobody_else_can(
     bench.write(episodes[0], _illegal(dear), episodes[2], version=version)
     taken = bench.collecting.read(2 if strict else 3, timeout=LONG)
     assert [one.identity.tolist() for one in taken][-1] == episodes[2].identity.tolist()
-    assert bench.collecting.refused == (1 if strict else 0)
+    assert bench.collecting.rejected == (1 if strict else 0)
 
 
 def test_a_host_that_follows_takes_episodes_of_the_version_that_it_is_about_to_make(
@@ -236,4 +236,4 @@ def test_a_host_that_follows_takes_episodes_of_the_version_that_it_is_about_to_m
     bench.write(episodes[2], version=102)
     bench.write(episodes[4], version=100)
     assert [int(one.version) for one in bench.collecting.read(2, timeout=LONG)] == [4, 3]
-    assert bench.collecting.refused == 1
+    assert bench.collecting.rejected == 1

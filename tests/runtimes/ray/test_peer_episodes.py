@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.ppo.trajectory import Episode
+from placement.episode import Episode
 from placement.runtimes.ray.peer_episodes import PeerEpisodes
 from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
 from tests.support.episodes import episode

@@ -80,11 +80,11 @@ def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Clust
 
 ASK = """
 import json, socket, sys
-from placement.modelcache.connection import CacheConnection, SourceFailed, Timeouts
+from placement.modelcache.reader import CacheConnection, SourceFailed, Timeouts
 from placement.replay.shard_items import ItemWriter, probe, reverb
 from placement.transport.addresses import split
-from placement.transport.tunnel import Tunnels, direct
-from placement.transport.token_proof import new_token
+from placement.transport.gate import Tunnels, direct
+from placement.transport.gate import new_token
 from tests.support.episodes import episode
 shards, caches, closed = json.loads(sys.argv[1])
 for address in shards:
@@ -103,7 +103,7 @@ for address in caches:
             try:
                 print(address, "tells", ask())
             except SourceFailed as error:
-                print(address, "refuses" if "refuses this run's token" in str(error) else error)
+                print(address, "rejects" if "rejects this run's token" in str(error) else error)
 for host, port in closed:
     try:
         socket.create_connection((host, port), timeout=5)
@@ -137,7 +137,7 @@ def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, 
     assert len(said) == 4 * len(shards) + 4 * len(caches) + len(private)
     for line in said:
         assert line.endswith(
-            (" tells None", "takes an episode: False", " refuses", "ConnectionRefusedError", "TimeoutError")
+            (" tells None", "takes an episode: False", " rejects", "ConnectionRefusedError", "TimeoutError")
         ), line
     for token in (None, "0" * 64):
         assert cluster.program("stranger", JOIN, cluster.address, token=token).startswith("refused")

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
+from placement.episode import signature
 from placement.netlist.load import load
-from placement.ppo.trajectory import signature
 from tests.support.ray_run import LONG, RayRun
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]

@@ -1,4 +1,4 @@
-"""The set of identities: exact, and small where counts run on."""
+"""Sets of episodes' identities: exact, and small where counts are consecutive."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.replay import interval_set as module
-from placement.replay.interval_set import EpisodeIntervalSet
+from placement.episode import MOST_INTERVALS, EpisodeIntervalSet
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12))))
@@ -31,8 +30,8 @@ def test_consecutive_counts_take_one_row() -> None:
 
 def test_memory_is_bounded_by_closing_the_oldest_gap() -> None:
     intervals = EpisodeIntervalSet()
-    for count in range(0, 4 * module.MOST_INTERVALS, 2):
+    for count in range(0, 4 * MOST_INTERVALS, 2):
         intervals.add(0, count)
-    assert len(intervals.rows()) == module.MOST_INTERVALS
+    assert len(intervals.rows()) == MOST_INTERVALS
     assert not intervals.add(0, 1)  # in the oldest gap, which is closed
-    assert intervals.add(0, 4 * module.MOST_INTERVALS - 3)
+    assert intervals.add(0, 4 * MOST_INTERVALS - 3)
