@@ -437,6 +437,28 @@ class TrainConfig(Settings):
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DesignSettings(Settings):
+    """The settings of every command that takes a design, but for `train`.
+
+    Attributes:
+        design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
+        initial: the .plc that holds the canvas; null: the placement that is given, or the design's initial.plc
+    """
+
+    design: str | None = None
+    initial: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_given()
+
+    def _check_given(self) -> None:
+        """Raises ConfigError if neither a design nor a checkpoint is given."""
+        if self.design is None and getattr(self, "checkpoint", None) is None:
+            raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
+
+
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
     """An instance of the config dataclass `cls` from a plain mapping; raises ConfigError naming the key.
 

@@ -1,4 +1,4 @@
-"""What a search is asked to do, as frozen dataclasses; the command's file in configs/ says what each setting means.
+"""What a search is asked to do, as frozen dataclasses; the docstrings say what each setting means.
 
 Lengths are in µm, temperatures in multiples of the start's proxy cost per macro that may move.
 """
@@ -32,7 +32,28 @@ _Corners = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class AnnealConfig(Settings, group="anneal."):
-    """How a placement is annealed."""
+    """How a placement is annealed. Lengths in µm, temperatures in cost of the start per movable macro.
+
+    Attributes:
+        soft_moves: false: soft macros are placed by the soft placer only
+        soft_placer: of the search
+        soft_every: rounds between its calls if soft macros are not moved
+        starts: of packed, electrostatic, greedy, spiral, random, initial: they compete by successive halving
+        electrostatic_starts: at most; as many as take 30% of `time`, or of `moves` at 150,000 a second
+        repack: a policy's best sample also competes set out in rows with gaps
+        race: share of the budget, less the making of the starts, that the successive halving takes
+        schedule: geometric or adaptive
+        hot: the initial temperature; null: 0.1, of the chip cost 0.4, to refine a fifth
+        cold: the final temperature
+        adaptive_mix: moves that save more are tried more often
+        without: kinds of moves to leave out (docs/explanation/search.md)
+        rotate: also try orientations that swap width and height
+        spacing: that hard macros keep from each other and from blockages
+        blockages: rectangles that hard macros keep off: [[left, low, right, high], …]
+        grid: at the end lower left corners of hard macros are put on multiples of this; 0: they stay
+        round_moves: moves of a thread between two exchanges
+        exchange: temperatures behind the best thread at which a thread continues from the best one's placement
+    """
 
     soft_moves: bool = True
     soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic"

@@ -145,8 +145,6 @@ class ImportConfig(ConstraintOptions, SourceOptions):
         tracks: routing tracks per µm, in the place of what the files say: across, up, and of these taken by macros,
             across and up
         parts: soft macros that the clustering aims at, beside one for each macro and each gcell's ports
-        utilization: share of a soft macro's area that its cells take
-        aspect: width over height of soft macros; 0: as wide as a gcell, which is Circuit Training's shape
         seed: of the clustering
         positions: cluster cells by their positions, too; if the files give none, cells and macros are placed together
             first; false: by connectivity and names alone
@@ -160,8 +158,6 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     rows: int | None = None
     tracks: tuple[float, ...] = ()
     parts: int = 500
-    utilization: float = 0.5
-    aspect: float = 1.0
     seed: int = 0
     positions: bool = True
 
@@ -182,13 +178,7 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     @property
     def clustering(self) -> ClusteringSettings:
         """The clustering's settings as it takes them."""
-        return ClusteringSettings(
-            parts=self.parts,
-            utilization=self.utilization,
-            aspect=self.aspect if self.aspect != 0 else None,
-            seed=self.seed,
-            use_positions=self.positions,
-        )
+        return ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions)
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:

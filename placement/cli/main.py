@@ -18,13 +18,10 @@ from rich.console import Console
 
 import placement
 from placement.cli.help import command_help
-from placement.cli.options import UsageError, settings
-from placement.config import ConfigError, build
-from placement.netlist.errors import DesignError
+from placement.cli.options import MISTAKES, UsageError, settings
+from placement.config import build
 from placement.report.metrics import Metrics, json_line
 
-MISTAKES = (ConfigError, DesignError, OSError)
-"""What is reported in one line: wrong settings, unusable files."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 PLAIN_WIDTH = 120

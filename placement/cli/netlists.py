@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from placement.config import ConfigError
+from placement.config import ConfigError, DesignSettings
 from placement.netlist.design_folder import check_design_folder
 from placement.netlist.files import check_output_file
 from placement.netlist.flat_constraints import ConstraintSettings
@@ -23,20 +23,18 @@ from placement.netlist.load import load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
 """A design of `generate flat` by default."""
+MULTI_PIN_NETS = 30
+"""Nets of more than two pins in a design of `generate planted`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DescribeConfig:
+class DescribeConfig(DesignSettings):
     """Settings of `describe`.
 
     Attributes:
-        design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
-        initial: the .plc that holds the canvas; null: the design's initial.plc
         plot: also draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
     """
 
-    design: str
-    initial: str | None = None
     plot: str | None = None
 
 
@@ -129,7 +127,6 @@ class PlantedConfig(GeneratedDesign):
         block_rows: and above each other
         columns: of the grid
         rows: of the grid
-        multi_pin_nets: nets of more than two pins
         seed: of all that is random
     """
 
@@ -137,7 +134,6 @@ class PlantedConfig(GeneratedDesign):
     block_rows: int = 4
     columns: int = 8
     rows: int = 8
-    multi_pin_nets: int = 30
     seed: int = 0
 
 
@@ -149,6 +145,7 @@ def describe(config: DescribeConfig, console: Console) -> None:
     if config.plot:
         check_output_file("plot", config.plot)
         check_plot(config.plot)
+    assert config.design is not None
     design = load(config.design, config.initial)
     print_description(design)
     if config.plot:
@@ -193,7 +190,7 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
 def generate_planted(config: PlantedConfig, console: Console) -> None:
     """Writes a design of known least wirelength."""
     check_design_folder(config.out, force=config.force)
-    solved = planted(**_options(config))
+    solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
     console.print(f"{config.out}: least wirelength {solved.wirelength} µm", soft_wrap=True)
 

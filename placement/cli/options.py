@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
-from placement.config import INTERNAL, Text
+from placement.config import INTERNAL, ConfigError, Text
+from placement.netlist.errors import DesignError
 
 LIKENESS = 0.75
 """The least similarity of a key's last component to the one that is suggested; 1: equal."""
@@ -30,6 +31,10 @@ class UsageError(Exception):
     def __init__(self, message: str, *, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+
+
+MISTAKES = (ConfigError, DesignError, OSError)
+"""Other errors that are reported in one line: wrong settings, unusable files."""
 
 
 class Option(NamedTuple):

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend, simulate
 from placement.cli.help import lines, listed
-from placement.cli.options import UsageError, hydra_words
+from placement.cli.options import MISTAKES, UsageError, hydra_words
 from placement.config import TrainConfig, build
 from placement.netlist.load import data_folder, find, load
 from placement.report.tables import make_table
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str]) -> None:
     if {"--help", "-h"} & set(arguments):
         print(_help(is_whole="all" in arguments), flush=True)
         return
-    _run_hydra(hydra_words(arguments, TrainConfig, _groups(), ("design",)))
+    _run_hydra(hydra_words(arguments, TrainConfig, groups(), ("design",)))
 
 
-def _groups() -> dict[str, list[str]]:
+def groups() -> dict[str, list[str]]:
     """The groups that have files in configs/, and their options."""
     folder = data_folder("configs")
     return {
@@ -69,7 +69,7 @@ def _help(*, is_whole: bool) -> str:
     if is_whole:
         return "\n".join([USAGE, "All settings, their defaults and meanings:", *lines(found)])
     presets = []
-    for name in _groups()["preset"]:
+    for name in groups()["preset"]:
         text = (data_folder("configs") / "preset" / f"{name}.yaml").read_text(encoding="utf-8")
         presets.append(f"        {name}: {text.splitlines()[1].removeprefix('# ')}")
     first = [setting for setting in found if setting.key in FIRST]
@@ -86,17 +86,23 @@ def _help(*, is_whole: bool) -> str:
     )
 
 
-def _run_hydra(words: list[str]) -> None:
-    """Lets Hydra compose the settings and train, once or for each job of a sweep."""
-    import hydra  # late: other commands do without it
+def store_defaults() -> None:
+    """Gives Hydra the defaults of the dataclasses, on which configs/ builds."""
     from hydra.core.config_store import ConfigStore
-    from hydra.errors import HydraException, OverrideParseException
-    from omegaconf.errors import OmegaConfBaseException
 
     from placement.training.run_record import plain
 
     defaults = plain(TrainConfig(design=("-",), run_dir="-")) | {"design": DEFAULTS["design"], "run_dir": None}
     ConfigStore.instance().store(name="defaults", node=defaults)
+
+
+def _run_hydra(words: list[str]) -> None:
+    """Lets Hydra compose the settings and train, once or for each job of a sweep."""
+    import hydra  # late: other commands do without it
+    from hydra.errors import HydraException, OverrideParseException
+    from omegaconf.errors import OmegaConfBaseException
+
+    store_defaults()
     before, is_full = sys.argv, os.environ.get(FULL_ERROR)
     sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # else Hydra prints errors itself
     try:
@@ -129,7 +135,7 @@ def _task(settings: DictConfig) -> float:
     try:
         config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
         return sweep.run_job(config) if sweep.in_sweep() else train(config)
-    except Exception as error:
+    except (UsageError, *MISTAKES) as error:
         raise _Failed(error) from None
 
 

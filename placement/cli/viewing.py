@@ -18,7 +18,7 @@ from typing import Annotated
 from rich.console import Console
 
 from placement.cli.options import quoted
-from placement.config import ConfigError, CostConfig, Rule, Settings, require
+from placement.config import ConfigError, CostConfig, DesignSettings, Rule, require
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.placements import SOFT_PLACER, load_placement, read_file
 from placement.evaluation.settings import TRAINED, TRAINED_COST, PlacementSettings, SampleConfig, TrainedCost
@@ -46,14 +46,12 @@ INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ViewConfig(Settings):
+class ViewConfig(DesignSettings):
     """Settings of `view`.
 
     Attributes:
-        design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
         placement: the placements that are opened: .plc or .def files, and a run folder, watched while it grows; none:
             the placement that the design comes with
-        initial: the .plc that holds the canvas; null: the placement, or the design's initial.plc
         checkpoint: the run folder of a policy that places macros at the push of a button; null: the opened run folder
         host: the address that the window is served at; whoever has the printed address can change and save placements
         port: 0: any that is free
@@ -63,9 +61,7 @@ class ViewConfig(Settings):
         force: replace the file if it exists
     """
 
-    design: str | None = None
     placement: tuple[str, ...] = ()
-    initial: str | None = None
     checkpoint: str | None = None
     cost: TrainedCost = TRAINED_COST
     host: str = "127.0.0.1"
@@ -75,8 +71,7 @@ class ViewConfig(Settings):
     out: str | None = None
     force: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_given(self) -> None:
         require(self.design is not None, "design", self.design, "a design's name, or the path of one")
 
 

@@ -13,10 +13,10 @@ from placement.config import (
     CostConfig,
     CostWeights,
     Count,
+    DesignSettings,
     EpisodeSoftPlacer,
     OrNone,
     Seed,
-    Settings,
     one_of,
 )
 from placement.engine.soft import SOFT_PLACERS
@@ -30,32 +30,19 @@ SoftPlacer = Annotated[str, one_of(SOFT_PLACERS)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluationSettings(Settings):
+class EvaluationSettings(DesignSettings):
     """The settings of all five commands.
 
     Attributes:
-        design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
-        initial: the .plc that holds the canvas; null: the placement, or the design's initial.plc
         json: end with one JSON object on the last line of standard output
         out: folder of all files that are written; null: runs/evaluate/<design>/<a name>
         plots: draw the placement and its maps; null: only with checkpoint
     """
 
-    design: str | None = None
-    initial: str | None = None
     cost: CostConfig = DEFAULT_COST
     json: bool = False
     out: str | None = None
     plots: bool | None = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_given()
-
-    def _check_given(self) -> None:
-        """Raises ConfigError if neither a design nor a checkpoint is given."""
-        if self.design is None and getattr(self, "checkpoint", None) is None:
-            raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
 
     @property
     def weights(self) -> CostWeights:

@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
 
 
 def test_inference_and_threads_do_not_change_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One actor's episodes are the same whoever decides; in two batches they are others, but the same for any threads."""
+    """One actor's episodes are the same whoever decides; in two batches others, but the same for any threads."""
 
     def numbers(folder: str, **changes: Any) -> list[dict[str, str]]:
         _run(_config(tmp_path / folder, runtime=_runtime(evaluate_every=2, **changes)))
