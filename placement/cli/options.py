@@ -175,8 +175,7 @@ def nearest(key: str, known: Sequence[str]) -> str | None:
 
 def _known(key: str, known: Mapping[str, Any]) -> str:
     """The setting that a key of the command line means."""
-    name = key.replace("-", "_")
-    name = f"{name}_" if keyword.iskeyword(name) else name
+    name = _name(key)
     if name in known:
         return name
     near = nearest(name, list(known))
@@ -187,7 +186,13 @@ def _known(key: str, known: Mapping[str, Any]) -> str:
 def _begins(word: str, known: Mapping[str, Any]) -> bool:
     """Whether a word is the next option or `key=value`, and not a further value of a list."""
     key, equals, _ = word.partition("=")
-    return word.startswith("--") or (bool(equals) and key.replace("-", "_") in known)
+    return word.startswith("--") or (bool(equals) and _name(key) in known)
+
+
+def _name(key: str) -> str:
+    """The name of the field that a key would mean."""
+    name = key.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _bare(hint: Any) -> Any:

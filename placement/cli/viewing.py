@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import gzip
 import io
+import shlex
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Annotated
 
 from rich.console import Console
 
-from placement.cli.options import quoted
 from placement.config import ConfigError, CostConfig, DesignSettings, Rule, require
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.placements import SOFT_PLACER, load_placement, read_file
@@ -226,7 +226,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         cost: of the window.
         checkpoint: the folder of the training run whose policy places macros, until another one is given.
     """
-    named = "design=" + quoted(design).replace("{", "{{").replace("}", "}}")
+    named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
     usual = CostConfig(name=cost.name)
     changed = {name: value for name, value in vars(cost).items() if value != getattr(usual, name)}

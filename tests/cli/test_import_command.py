@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from benchmarks.made_chip import Options, write_chip
 from placement.cli import importing
 from placement.cli.importing import ImportConfig
 from placement.cli.main import main
-from placement.cli.options import option_overrides
+from placement.cli.options import settings
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
 from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
@@ -186,12 +185,12 @@ def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path,
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:
     words = ["--lef", "a.lef", "b=1.lef", "seed", "out=d", "--halo", "1", "mem*=2", "def=a.def"]
-    assert option_overrides(words, typing.get_type_hints(ImportConfig), ()) == [
-        "out=d",
-        "def_=a.def",
-        "lef=[a.lef,'b=1.lef',seed]",
-        "halo=['1','mem*=2']",
-    ]
+    assert settings(words, ImportConfig) == {
+        "lef": ["a.lef", "b=1.lef", "seed"],
+        "out": "d",
+        "halo": ["1", "mem*=2"],
+        "def_": "a.def",
+    }
 
 
 def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
