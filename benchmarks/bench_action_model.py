@@ -15,10 +15,9 @@ import argparse
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig, Budget
-from placement.annealing.flips import flip_macros
+from placement.annealing.config import AnnealConfig
+from placement.annealing.finishing import anneal_soft_macros, flip_macros
 from placement.annealing.search import search
-from placement.annealing.settle import settle_soft_macros
 from placement.annealing.starts import legal
 from placement.config import CostConfig, EnvConfig
 from placement.engine.costs import CostWeights, compute_costs
@@ -43,8 +42,7 @@ def main() -> None:
         evaluator = FullEvaluator(name, design) if arguments.flat else None
         best = search(
             design,
-            config=AnnealConfig(),
-            budget=Budget(seconds=arguments.seconds),
+            seconds=arguments.seconds,
             weights=cost.weights(),
             seed=arguments.seed,
         ).placement
@@ -114,7 +112,7 @@ def tell(
     macros = design.placing_order
     settled = placement
     if placement is not best:
-        settled = settle_soft_macros(design, placement, weights=weights)
+        settled = anneal_soft_macros(design, placement, weights=weights)
         settled = flip_macros(design, settled, weights=weights).placement
     away = np.hypot(placement.x - best.x, placement.y - best.y)[macros]
     words = f"cost {compute_costs(design, settled, weights=weights).total:.4f}"

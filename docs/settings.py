@@ -10,8 +10,8 @@ from pathlib import Path
 
 from placement.cli.help import Setting, listed
 from placement.cli.main import COMMANDS
-from placement.cli.train import DEFAULTS
 from placement.config import RoleConfig, TrainConfig
+from placement.runtimes.public import DEFAULTS
 
 PAGE = Path(__file__).resolve().parent / "reference" / "settings.md"
 HEAD = """# Settings

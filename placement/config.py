@@ -8,6 +8,7 @@ unknown keys, wrong types and values out of range, naming the key.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 import types
 import typing
@@ -48,6 +49,20 @@ def is_weighted(text: str) -> bool:
         return bool(path) and math.isfinite(float(weight))
     except ValueError:
         return False
+
+
+def is_import_path_or(name: str) -> Callable[[str], bool]:
+    """The test that a value is `name`, or dotted identifiers such as `my_package.my_name`."""
+    return lambda value: value == name or ("." in value and all(part.isidentifier() for part in value.split(".")))
+
+
+def import_object(path: str, *, key: str) -> Any:
+    """What an import path such as `my_package.my_name` names; raises ConfigError for `key` where there is none."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{key}={path!r}: cannot be imported ({error}); PYTHONPATH must lead to {module!r}") from None
 
 
 Count = Annotated[int, Rule("at least 1", lambda value: value >= 1)]
@@ -161,6 +176,8 @@ class EnvConfig(Settings, group="env."):
     Attributes:
         dead_end_penalty: the reward when a macro has no legal cell left; below 0
         cost_terms: libraries with cost terms of your own, each path:weight, subtracted from the reward beside the cost
+        reward: of an episode that placed every macro: cost, which pays minus the cost and the terms above, or the
+            import path of a Python function of your own (docs/how-to/own-reward.md)
         soft_placer: places the soft macros at the end of an episode: force_directed, analytic, analytic_fast, annealed
             (slower, the truest to the chip cost) or none
         action_scale: how many times finer than the gcells the grid of actions is along each side; 0: as fine as each
@@ -175,9 +192,15 @@ class EnvConfig(Settings, group="env."):
     cost: CostConfig = CostConfig()
     dead_end_penalty: Annotated[float, Rule("below 0", lambda value: value < 0)] = -4.0
     cost_terms: tuple[Annotated[str, Rule("path:weight", is_weighted)], ...] = ()
+    reward: Annotated[str, Rule("cost or the import path of a function", is_import_path_or("cost"))] = "cost"
     soft_placer: EpisodeSoftPlacer = "analytic_fast"
     action_scale: Annotated[int, Rule("in [0, 16]", lambda value: 0 <= value <= 16)] = 1
     off_grid: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        alone = f"empty with env.reward={self.reward}, which replaces the cost"
+        require(self.reward == "cost" or not self.cost_terms, "env.cost_terms", list(self.cost_terms), alone)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +210,7 @@ class PolicyConfig(Settings, group="policy."):
     The biases are the untrained policy's preferences in logits per standard deviation over the legal cells; 0: none.
 
     Attributes:
-        name: the network
+        name: edge_gnn, or the import path of a network of your own (docs/how-to/own-policy.md)
         node_width: width of node and edge embeddings
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
@@ -204,7 +227,7 @@ class PolicyConfig(Settings, group="policy."):
         graph: false: without the graph encoder's embeddings, which are then zero
     """
 
-    name: Literal["edge_gnn"] = "edge_gnn"
+    name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"
     node_width: Count = 32
     rounds: Count = 3
     grid_width: Count = 16
@@ -297,26 +320,7 @@ class RolesConfig:
     evaluator: RoleConfig = RoleConfig()
 
 
-@dataclasses.dataclass(frozen=True)
-class RayTiming:
-    """Seconds between what the processes of a Ray run do; constants that tests shorten, not settings.
-
-    Attributes:
-        start: within which every role must have started.
-        heartbeat: between two heartbeats of a process.
-        shard_checkpoint: between two checkpoints of a shard; 0: none.
-    """
-
-    start: Seconds = 300.0
-    heartbeat: Seconds = 1.0
-    shard_checkpoint: Amount = 30.0
-
-
-_OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "staleness", "evaluator", "roles", "timing")
-MANY_ENVS = 256
-"""Environments of an actor from which on they are stepped in two batches."""
-INTERNAL = ("timing",)
-"""Fields of the classes here that are not offered as settings."""
+_OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "staleness", "evaluator", "roles")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -363,7 +367,6 @@ class RuntimeConfig(Settings, group="runtime."):
     staleness: Literal["wait", "drop"] = "wait"
     evaluator: bool = False
     roles: RolesConfig = RolesConfig()
-    timing: RayTiming = RayTiming()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -381,11 +384,6 @@ class RuntimeConfig(Settings, group="runtime."):
             "(runtime=local or runtime=accelerator)",
         )
         require(self.actors >= self.learners, "runtime.actors", self.actors, f"at least one for each of {hosts}")
-
-    @property
-    def env_batches(self) -> int:
-        """Batches of an actor's environments: of many, threads step one half while the policy decides for the other."""
-        return 2 if self.envs_per_actor >= MANY_ENVS and self.envs_per_actor % 2 == 0 else 1
 
 
 @dataclasses.dataclass(frozen=True)

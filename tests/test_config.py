@@ -11,9 +11,9 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from placement.cli.train import store_defaults
 from placement.config import EPISODE_SOFT_PLACERS, ConfigError, TrainConfig, build
 from placement.engine.soft import ANNEALED, SOFT_PLACERS
+from placement.runtimes.public import store_defaults
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 

@@ -12,8 +12,9 @@ from omegaconf import OmegaConf
 
 from placement.cli.main import COMMANDS, main
 from placement.cli.options import hydra_words, settings
-from placement.cli.train import groups, store_defaults
+from placement.cli.train import groups
 from placement.config import TrainConfig, build
+from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "experiments"]

@@ -191,7 +191,7 @@ class _FleetRun:
             yield store.version.reaches(max(share - fleet.max_staleness, 0))
             if store.version.value > version:
                 version, start = store.version.value, self.clock.now
-                yield from store.read(fleet.model_mb)
+                yield store.read(fleet.model_mb)
                 self.reads.append((version, self.clock.now - start))
             yield fleet.round_seconds * self.generator.uniform(0.9, 1.1)
             start = self.clock.now

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from placement.cli.options import shown
-from placement.config import INTERNAL
 
 WIDTH = 110
 
@@ -42,7 +41,7 @@ def lines(found: Sequence[Setting]) -> list[str]:
     return texts
 
 
-def listed(cls: type, at: str = "", defaults: Mapping[str, str] = {}) -> list[Setting]:
+def listed(cls: type, at: str = "", defaults: Mapping[str, Any] = {}) -> list[Setting]:
     """All settings of a config dataclass; those of its nested groups have dotted keys, but for the group's `name`.
 
     Args:
@@ -56,14 +55,12 @@ def listed(cls: type, at: str = "", defaults: Mapping[str, str] = {}) -> list[Se
     found: list[Setting] = []
     hints = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
-        if field.name in INTERNAL:
-            continue
         key, hint = f"{at}{shown(field.name)}".removesuffix(".name"), hints[field.name]
         if dataclasses.is_dataclass(hint):
             found += listed(typing.cast(type, hint), f"{key}.")
             continue
         owner, meaning = _meaning(cls, field.name)
-        found.append(Setting(key, defaults.get(key) or _text(field.default), meaning, owner))
+        found.append(Setting(key, _text(defaults.get(key, field.default)), meaning, owner))
     return found
 
 

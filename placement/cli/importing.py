@@ -190,8 +190,8 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
     from placement.flat.before_clustering import place_together
-    from placement.report import floorplan_plot, style
-    from placement.report.imported import import_table, notice_lines
+    from placement.report import style
+    from placement.report.imported import import_table, notice_lines, plot_floorplan
     from placement.utils.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
@@ -207,7 +207,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
     )  # fmt: skip
     with phases("picture"):
-        picture = style.png_bytes(floorplan_plot.plot_floorplan(imported))
+        picture = style.png_bytes(plot_floorplan(imported))
     with phases("writing"):
         write_design(config.out, imported, extra={PICTURE_NAME: picture}, **kept)
     console.print(import_table(imported))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
-from placement.config import INTERNAL, ConfigError, Text
+from placement.config import ConfigError, Text
 from placement.netlist.errors import DesignError
 
 LIKENESS = 0.75
@@ -49,7 +49,7 @@ def setting_types(cls: type, at: str = "") -> dict[str, Any]:
     """The annotated type of each setting and group of a config dataclass, by dotted key."""
     found: dict[str, Any] = {}
     hints = typing.get_type_hints(cls, include_extras=True)
-    for name in (field.name for field in dataclasses.fields(cls) if field.name not in INTERNAL):
+    for name in (field.name for field in dataclasses.fields(cls)):
         found[f"{at}{name}"] = hints[name]
         if dataclasses.is_dataclass(hints[name]):
             found |= setting_types(typing.cast(type, hints[name]), f"{at}{name}.")

@@ -5,7 +5,6 @@ Hydra composes the settings: the defaults of the dataclasses, a runtime and pres
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Sequence
@@ -17,17 +16,15 @@ from placement.capacity.plan import ITERATIONS, MEASURED, PlanConfig, recommend,
 from placement.cli.help import lines, listed
 from placement.cli.options import MISTAKES, UsageError, hydra_words
 from placement.config import TrainConfig, build
-from placement.netlist.load import data_folder, find, load
-from placement.report.tables import make_table
+from placement.netlist.load import data_folder, find
+from placement.report.metrics import make_table
+from placement.runtimes import public
 from placement.training import run_folder
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from placement.training.run_result import RunResult
-
 FULL_ERROR = "HYDRA_FULL_ERROR"
-DEFAULTS = {"design": "clustered40", "run_dir": "null"}
 FIRST = (
     *("design", "run_dir", "seed", "initial_policy", "env.cost", "ppo.iterations", "ppo.learning_rate", "runtime"),
     "runtime.minutes",
@@ -65,7 +62,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def _help(*, is_whole: bool) -> str:
-    found = listed(TrainConfig, defaults=DEFAULTS)
+    found = listed(TrainConfig, defaults=public.DEFAULTS)
     if is_whole:
         return "\n".join([USAGE, "All settings, their defaults and meanings:", *lines(found)])
     presets = []
@@ -86,23 +83,13 @@ def _help(*, is_whole: bool) -> str:
     )
 
 
-def store_defaults() -> None:
-    """Gives Hydra the defaults of the dataclasses, on which configs/ builds."""
-    from hydra.core.config_store import ConfigStore
-
-    from placement.training.run_record import plain
-
-    defaults = plain(TrainConfig(design=("-",), run_dir="-")) | {"design": DEFAULTS["design"], "run_dir": None}
-    ConfigStore.instance().store(name="defaults", node=defaults)
-
-
 def _run_hydra(words: list[str]) -> None:
     """Lets Hydra compose the settings and train, once or for each job of a sweep."""
     import hydra  # late: other commands do without it
     from hydra.errors import HydraException, OverrideParseException
     from omegaconf.errors import OmegaConfBaseException
 
-    store_defaults()
+    public.store_defaults()
     before, is_full = sys.argv, os.environ.get(FULL_ERROR)
     sys.argv, os.environ[FULL_ERROR] = ["macro-placement train", *words], "1"  # else Hydra prints errors itself
     try:
@@ -133,7 +120,7 @@ def _task(settings: DictConfig) -> float:
 
     values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
     try:
-        config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default(values)})
+        config = build(TrainConfig, {**values, "run_dir": values.get("run_dir") or run_folder.default_run_dir(values)})
         return sweep.run_job(config) if sweep.in_sweep() else train(config)
     except (UsageError, *MISTAKES) as error:
         raise _Failed(error) from None
@@ -144,31 +131,16 @@ def train(config: TrainConfig) -> float:
     for name in config.design:
         find(name)
     # late: JAX takes seconds to import, and a wrong setting or name should not wait for it
-    from placement.training.object_storage.store import StorageError
-    from placement.training.stored_run import stored
-    from placement.training.trackers import TrackingError
-    from placement.training.tracking import tracked
-
-    try:
-        with stored(config), tracked(config):
-            return _trained(config)
-    except StorageError as error:
-        raise UsageError(f"run_dir: {error}", status=1) from None
-    except TrackingError as error:
-        raise UsageError(f"tracking={config.tracking.name}: {error}") from None
-
-
-def _trained(config: TrainConfig) -> float:
-    """The run and its report; returns the best cost."""
     from placement.replay.base import ReplayTimeout
-    from placement.report.run_report import write_report
     from placement.training.checkpoint import CheckpointError
-    from placement.training.divergence import Diverged
+    from placement.training.learner_loop import Diverged
+    from placement.training.object_storage import StorageError
+    from placement.training.tracking import TrackingError
     from placement.utils.disk import DiskFull
     from placement.utils.supervisor import WorkerFailed
 
     try:
-        result = _run(config)
+        run = public.run(config)
     except CheckpointError as error:
         raise UsageError(str(error)) from None
     except (DiskFull, Diverged) as error:
@@ -177,26 +149,14 @@ def _trained(config: TrainConfig) -> float:
         raise UsageError(
             f"{error} (the last good state is saved: the same command resumes from it)", status=1
         ) from None
-    if result.interrupted:
+    except StorageError as error:
+        raise UsageError(f"run_dir: {error}", status=1) from None
+    except TrackingError as error:
+        raise UsageError(f"tracking={config.tracking.name}: {error}") from None
+    if run.interrupted:
         raise KeyboardInterrupt
-    weights = config.env.cost.weights()
-    page = write_report(result.run_dir, [load(name) for name in config.design], weights=weights)
-    print(f"plots: {result.run_dir / 'plots'}\nreport: {page}")
-    return result.best_cost
-
-
-def _run(config: TrainConfig) -> RunResult:
-    """Trains on the runtime that the configuration names."""
-    if config.runtime.name == "ray":
-        from placement.runtimes.ray import driver
-        from placement.training.stored_run import refresh
-
-        result = driver.run(config)
-        refresh(config)  # of a learner on another node
-        return dataclasses.replace(result, run_dir=run_folder.working_folder(config.run_dir))
-    from placement.runtimes import local
-
-    return local.run(config)
+    print(f"plots: {run.folder / 'plots'}\nreport: {run.folder / public.REPORT_NAME}")
+    return run.best_cost
 
 
 def plan(config: PlanConfig, console: Console) -> None:

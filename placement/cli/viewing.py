@@ -30,13 +30,10 @@ from placement.netlist.files import check_output_file
 from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import check_placement_file, find
-from placement.report.view.actions import Action, Outcome, Parameter, Task
-from placement.report.view.cells import Cells
-from placement.report.view.recovery import Recovery
-from placement.report.view.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
-from placement.report.view.session import Session
-from placement.report.view.steps import read_steps
-from placement.report.view.window import Export, Services, Window
+from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
+from placement.report.view.page import Cells
+from placement.report.view.session import Recovery, Session, read_steps
+from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
 SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
@@ -132,7 +129,7 @@ def shown_cost(config: ViewConfig) -> CostConfig:
     if config.cost.name != TRAINED or run is None:
         trained = CostConfig()
     elif (run / SETTINGS_NAME).is_file():
-        from placement.training.run_record import read_settings  # not needed for the first picture without a run
+        from placement.training.run_folder import read_settings  # not needed for the first picture without a run
 
         trained = read_settings(run, key="placement").env.cost
     else:
@@ -199,7 +196,7 @@ def replay(session: Session, path: str) -> None:
     if not Path(path).is_file():
         raise DesignError(f"steps={path}: there is no such file")
     for step in read_steps(path, session.design):
-        session.redo_read(step)
+        session.replay(step)
 
 
 def _serve(window: Window, config: ViewConfig, console: Console) -> None:
@@ -297,7 +294,7 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig, Budget
+    from placement.annealing.config import AnnealConfig
     from placement.annealing.search import Watch, search
     from placement.annealing.starts import Start, legal
 
@@ -312,7 +309,7 @@ def _refine(task: Task) -> Outcome:
         task.design,
         (start,),
         config=config,
-        budget=Budget(seconds=task.number("time")),
+        seconds=task.number("time"),
         weights=task.weights,
         watch=watch,
     )
@@ -320,7 +317,7 @@ def _refine(task: Task) -> Outcome:
 
 
 def _flip(task: Task) -> Outcome:
-    from placement.annealing.flips import flip_macros
+    from placement.annealing.finishing import flip_macros
 
     found = flip_macros(task.design, task.placement, weights=task.weights)
     return Outcome(found.placement, f"{found.flipped} macros were mirrored")

@@ -40,7 +40,7 @@ def _build(design: Design) -> _native.Design:
         placing_order=design.placing_order,
         action_scale=design.action_scale,
         off_grid=design.off_grid,
-        straps=design.own_straps,
+        pdn_channel=design.own_straps,
     )
     if design.constraints.any:
         _constrain(native, design)

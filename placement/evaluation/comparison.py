@@ -28,9 +28,8 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import find, load
-from placement.report.metrics import FlatMetrics, Metrics, json_object, measure
+from placement.report.metrics import FullMetrics, Metrics, json_object, make_table, measure
 from placement.report.progress_bar import progress_bars
-from placement.report.tables import make_table
 from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class Entry(NamedTuple):
     @property
     def score(self) -> float:
         """Lower is better: the routed wirelength in µm with the full evaluation, else the cost."""
-        flat = self.metrics.flat
+        flat = self.metrics.full
         return self.metrics.costs.total if flat is None else flat.routed_wirelength
 
 
@@ -152,8 +151,8 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
         from placement.evaluation.full_evaluation import warn_unless_spread
 
         for entry in entries:
-            if entry.metrics.flat is not None:
-                warn_unless_spread(entry.metrics.flat, console, entry.title)
+            if entry.metrics.full is not None:
+                warn_unless_spread(entry.metrics.full, console, entry.title)
     write_comparison(folder, design, entries, config, optimum)
     if len(entries) < total:
         console.print("stopped before all was done; the same command resumes")
@@ -214,7 +213,7 @@ def _evaluated(
         report=lambda overflow, share: show(f"{entry.title}: placing cells, overflow {overflow:.0%}", share),
         stopped=stopped,
     )
-    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, flat=flat))
+    return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, full=flat))
 
 
 def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
@@ -297,7 +296,7 @@ def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict
                 "overlaps": sum(entry.metrics.legality.overlaps for entry in own),
                 "outside": sum(entry.metrics.legality.outside for entry in own),
                 "seconds": float(np.mean(spent)) if spent else None,
-                **_full_summary([entry.metrics.flat for entry in own if entry.metrics.flat is not None]),
+                **_full_summary([entry.metrics.full for entry in own if entry.metrics.full is not None]),
             }
         )
         if optimum is not None:
@@ -305,18 +304,18 @@ def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict
     return rows
 
 
-def _full_summary(found: Sequence[FlatMetrics]) -> dict[str, Any]:
+def _full_summary(found: Sequence[FullMetrics]) -> dict[str, Any]:
     """The mean of each of the full evaluation's figures, and the least routed wirelength."""
     if not found:
         return {}
-    means = dict(zip(FlatMetrics._fields, np.mean(found, axis=0).tolist(), strict=True))
+    means = dict(zip(FullMetrics._fields, np.mean(found, axis=0).tolist(), strict=True))
     means["flat_converged"] = all(one.flat_converged for one in found)
     return {**means, "best_routed_wirelength": min(one.routed_wirelength for one in found)}
 
 
 def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None = None) -> Table:
     """A line per placer; with the gap to `optimum`, as for `summary`, if wirelength is all that counts."""
-    weights, is_full = entries[0].metrics.weights, entries[0].metrics.flat is not None
+    weights, is_full = entries[0].metrics.weights, entries[0].metrics.full is not None
     columns = FULL_COLUMNS if is_full else COLUMNS
     caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
     if is_full:
@@ -361,14 +360,14 @@ def write_comparison(
     if not config.draws_plots:
         return
     # Matplotlib takes a second to import, and a table should not wait for it.
-    from placement.report import comparison_plots, style
+    from placement.report import curves, style
 
     placers = list(dict.fromkeys(entry.placer for entry in entries))
-    curves = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
-    curves = {placer: own for placer, own in curves.items() if all(own)}
-    if curves:
-        figure = comparison_plots.plot_cost_over_time(
-            curves,
+    histories = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
+    histories = {placer: own for placer, own in histories.items() if all(own)}
+    if histories:
+        figure = curves.plot_cost_over_time(
+            histories,
             title=f"{design.name}: cost over time",
             unit="CPU seconds, all threads together",
             cost=config.weights.name,
@@ -377,7 +376,7 @@ def write_comparison(
     best = {placer: min(_of(entries, placer), key=lambda entry: entry.score) for placer in placers}
     shown = {placer: (entry.outcome.placement, entry.metrics.costs.total) for placer, entry in best.items()}
     title = f"{design.name}: placers compared"
-    figure = comparison_plots.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
+    figure = curves.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
     style.save_figure(figure, folder / "placements.png")
     if config.full:
         _draw_full(folder / "full.png", design, best)
@@ -386,13 +385,13 @@ def write_comparison(
 def _draw_full(path: Path, design: Design, best: Mapping[str, Entry]) -> None:
     """The best full evaluation of each placer, side by side."""
     from placement.evaluation.full_evaluation import read_drawn
-    from placement.report import flat_plots, style
+    from placement.report import plots, style
 
     panels = []
     for placer, entry in best.items():
-        drawn, flat = read_drawn(entry.folder), entry.metrics.flat
+        drawn, flat = read_drawn(entry.folder), entry.metrics.full
         assert flat is not None
-        cells = flat_plots.Cells(drawn.x, drawn.y, drawn.cluster)
+        cells = plots.DrawnCells(drawn.x, drawn.y, drawn.cluster)
         maps = (drawn.horizontal, drawn.vertical)
-        panels.append(flat_plots.FlatPanel(placer, entry.outcome.placement, flat, cells, *maps))
-    style.save_figure(flat_plots.plot_flat_side_by_side(design, panels, title=design.name), path)
+        panels.append(plots.FullPanel(placer, entry.outcome.placement, flat, cells, *maps))
+    style.save_figure(plots.plot_full_side_by_side(design, panels, title=design.name), path)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
-from placement.annealing.settle import settle_for_check
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat.check import FlatResult
 from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
 from placement.flat.global_placement import Progress
@@ -31,7 +31,7 @@ from placement.netlist.importing import clusters_or_none
 from placement.netlist.load import find
 from placement.netlist.straps import DENSITY, STRAPS
 from placement.netlist.user_placement import read_imported_flat
-from placement.report.metrics import FlatMetrics
+from placement.report.metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
 from placement.utils.compilation import keep_compilations
 
@@ -84,7 +84,7 @@ class FullEvaluation(NamedTuple):
         route: the routing estimate, with the cells spread as a flow leaves them.
     """
 
-    metrics: FlatMetrics
+    metrics: FullMetrics
     placed: PlacedCells
     route: RoutingEstimate
 
@@ -117,7 +117,7 @@ class FullEvaluator:
         keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._checker = FlatChecker(flat, cluster, design, anneal=settle_for_check)
+        self._checker = FlatChecker(flat, cluster, design, anneal=anneal_for_full_evaluation)
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
@@ -161,7 +161,7 @@ class FullEvaluator:
             placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
         dense, spread, route = found.dense, found.spread, found.route
-        metrics = FlatMetrics(
+        metrics = FullMetrics(
             flat_wirelength=dense.wirelength,
             density_overflow=max(dense.density_overflow, spread.density_overflow),
             routed_wirelength=route.routed_wirelength,
@@ -192,7 +192,7 @@ def evaluate_fully(name: str, design: Design, placement: Placement, console: Con
     return found
 
 
-def warn_unless_spread(flat: FlatMetrics, console: Console, whose: str = "") -> None:
+def warn_unless_spread(flat: FullMetrics, console: Console, whose: str = "") -> None:
     """Prints a note if the cells, those around the macros of the placement `whose`, did not spread as they should."""
     if not flat.flat_converged:
         console.print(
@@ -205,13 +205,13 @@ def warn_unless_spread(flat: FlatMetrics, console: Console, whose: str = "") -> 
 
 def draw(found: FullEvaluation, design: Design, placement: Placement, folder: Path, title: str) -> None:
     """Writes `cells.png` and `routing.png` to a folder."""
-    from placement.report import flat_plots, style  # Matplotlib takes a second to import
+    from placement.report import plots, style  # Matplotlib takes a second to import
 
     folder.mkdir(parents=True, exist_ok=True)
-    cells = flat_plots.Cells(*found.placed.drawn_cells, members=found.placed.drawn_members)
-    figure = flat_plots.plot_cells(design, placement, cells, title=title)
+    cells = plots.DrawnCells(*found.placed.drawn_cells, members=found.placed.drawn_members)
+    figure = plots.plot_cells(design, placement, cells, title=title)
     style.save_figure(figure, folder / "cells.png")
-    figure = flat_plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
+    figure = plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
     style.save_figure(figure, folder / "routing.png")
 
 
@@ -228,7 +228,7 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
     return show
 
 
-class DrawnCells(NamedTuple):
+class KeptCells(NamedTuple):
     """What a picture of a full evaluation shows.
 
     Attributes:
@@ -269,7 +269,7 @@ class KeptEvaluations:
         whose: str,
         report: Callable[[float, float], None],
         stopped: Callable[[], bool],
-    ) -> FlatMetrics | None:
+    ) -> FullMetrics | None:
         """The figures of a placement; None if the evaluation was stopped.
 
         Args:
@@ -296,7 +296,7 @@ class KeptEvaluations:
         folder.mkdir(parents=True, exist_ok=True)
         x, y, cluster = found.placed.drawn_cells
         maps = found.route.horizontal.astype(np.float32), found.route.vertical.astype(np.float32)
-        drawn = DrawnCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
+        drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **drawn._asdict())
         write_whole(folder / DRAWN_NAME, buffer.getvalue())
@@ -313,19 +313,19 @@ class KeptEvaluations:
         return text.hexdigest()[:16]
 
 
-def _read(folder: Path, about: str) -> FlatMetrics | None:
+def _read(folder: Path, about: str) -> FullMetrics | None:
     """The result that was kept; None if there is none of this placement, or it is damaged."""
     try:
         kept = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
         if kept["about"] != about:
             return None
         read_drawn(folder)
-        return FlatMetrics(**kept["full"])
+        return FullMetrics(**kept["full"])
     except _UNUSABLE:  # evaluate anew
         return None
 
 
-def read_drawn(folder: Path) -> DrawnCells:
+def read_drawn(folder: Path) -> KeptCells:
     """What a picture of the evaluation kept in a folder shows.
 
     Raises:
@@ -333,4 +333,4 @@ def read_drawn(folder: Path) -> DrawnCells:
         ValueError, KeyError, EOFError, BadZipFile: it is damaged.
     """
     with io.BytesIO((folder / DRAWN_NAME).read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
-        return DrawnCells(**{name: arrays[name] for name in DrawnCells._fields})
+        return KeptCells(**{name: arrays[name] for name in KeptCells._fields})

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig, Budget
-from placement.annealing.flips import flip_macros
+from placement.annealing.config import SOFT_PLACER, AnnealConfig
+from placement.annealing.finishing import flip_macros
 from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, legal
 from placement.config import CostWeights
+from placement.engine import _native
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.full_evaluation import PlacedCells
@@ -32,10 +33,8 @@ SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
 """Macros are most of the charge: at an overflow of 7% the cells would not be spread yet."""
 WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
 """Of the cost among the cells. With a congestion weight of 1, wires across arrays of macros stay above the tracks."""
-HOT = 0.04
-"""The initial temperature among the cells, as `AnnealConfig.hot`: the macros are near where they belong."""
-USABLE_TRACKS = 0.7
-"""Share of the tracks beyond which the chip cost counts wire: kUsable in engine/native/cost."""
+INITIAL_TEMPERATURE = 0.04
+"""Among the cells, as `AnnealConfig.initial_temperature`: the macros are near where they belong."""
 
 
 def mixed_size_start(
@@ -52,7 +51,7 @@ def mixed_size_start(
     Args:
         name: of the design, as `load` takes it; its flat netlist is in its folder.
         design: the clustered one.
-        config: what macros keep clear of, and the soft placer.
+        config: what macros keep clear of.
         weights: of the cost that the macros' orientations lower.
         seed: of the first locations, at least 0.
         stopped: is called between iterations.
@@ -74,7 +73,7 @@ def mixed_size_start(
     placed = place_mixed_size(flat.netlist, begin, core, settings=settings, stopped=stopped)
     if stopped():
         raise KeyboardInterrupt
-    placement = _with_soft(design, legal(design, macros_from_flat(flat, design, placed), config), config)
+    placement = _with_soft(design, legal(design, macros_from_flat(flat, design, placed), config))
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
 
 
@@ -84,7 +83,8 @@ def refine_among_cells(
     placed: PlacedCells,
     config: AnnealConfig,
     *,
-    budget: Budget,
+    seconds: float,
+    moves: int | None = None,
     seed: int,
     watch: Watch,
 ) -> tuple[Placement, SearchResult]:
@@ -94,8 +94,9 @@ def refine_among_cells(
         design: the clustered one.
         placement: of it, legal.
         placed: the same with all cells.
-        config: what macros keep clear of, how they are annealed, and the soft placer.
-        budget: of the one thread.
+        config: what macros keep clear of, and how they are annealed.
+        seconds: CPU seconds of the one thread.
+        moves: instead of `seconds`.
         seed: of the moves, at least 0.
         watch: what is done beside.
 
@@ -106,18 +107,19 @@ def refine_among_cells(
         DesignError: `placement` is not legal.
         OSError: the watch's folder cannot be written.
     """
-    hot = HOT if config.hot is None else config.hot
+    given = config.initial_temperature
     among = among_cells(placed.flat, design, placed.placement)
     annealed = search(
         among,
         [Start(NAME, among.initial)],
-        config=dataclasses.replace(config, hot=hot, cold=min(config.cold, hot)),
-        budget=budget,
+        config=dataclasses.replace(config, initial_temperature=INITIAL_TEMPERATURE if given is None else given),
+        seconds=seconds,
+        moves=moves,
         weights=WEIGHTS,
         seed=seed,
         watch=watch,
     )
-    return _with_soft(design, macros_of(placed.flat, design, placement, annealed.placement), config), annealed
+    return _with_soft(design, macros_of(placed.flat, design, placement, annealed.placement)), annealed
 
 
 def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
@@ -129,11 +131,11 @@ def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
     """
     among = among_cells(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
-    tracks: dict[str, Any] = {name: getattr(among.canvas, name) / USABLE_TRACKS for name in names}
+    tracks: dict[str, Any] = {name: getattr(among.canvas, name) / _native.USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
     unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
     return compute_costs(among, among.initial, weights=WEIGHTS).congestion_cost * unit
 
 
-def _with_soft(design: Design, placement: Placement, config: AnnealConfig) -> Placement:
-    return place_soft_macros(design, placement, config.soft_placer) if len(design.netlist.soft) else placement
+def _with_soft(design: Design, placement: Placement) -> Placement:
+    return place_soft_macros(design, placement, SOFT_PLACER) if len(design.netlist.soft) else placement

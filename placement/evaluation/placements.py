@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from placement.annealing.flips import flip_macros
+from placement.annealing.finishing import flip_macros
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
@@ -22,8 +22,7 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
-from placement.report.export import write_macros
-from placement.report.metrics import Metrics, json_object, measure, metrics_table
+from placement.report.metrics import Metrics, json_object, measure, metrics_table, write_macros
 
 SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""
@@ -78,7 +77,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
-        metrics = dataclasses.replace(metrics, flat=checked.metrics)
+        metrics = dataclasses.replace(metrics, full=checked.metrics)
     console.print(metrics_table(metrics, title))
     if len(design.netlist.soft):
         console.print(f"soft macros: {soft}", soft_wrap=True, markup=False, highlight=False)

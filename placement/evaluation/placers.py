@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import HOT, Budget
+from placement.annealing.config import INITIAL_TEMPERATURE
 from placement.annealing.search import SearchResult, Watch, search
-from placement.annealing.starts import Start, make_starts, refinement_starts
+from placement.annealing.starts import Start, grid_starts, refinement_starts
 from placement.engine.costs import compute_costs
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design, Placement
@@ -92,15 +92,12 @@ def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
 
     def place(job: Job) -> PlacerOutcome:
         begin = time.process_time()
-        config = dataclasses.replace(job.config.anneal, starts=(kind,), electrostatic_starts=1)
         generator = np.random.default_rng(job.seed)
 
         def batches() -> Iterable[list[Placement]]:
             while True:
-                try:
-                    yield [start.placement for start in make_starts(job.design, config, int(generator.integers(SEEDS)))]
-                except DesignError:  # a dead end: the next one may have more luck
-                    yield []
+                starts = grid_starts(kind, job.design, job.config.anneal, int(generator.integers(SEEDS)))
+                yield [start.placement for start in starts]  # none at a dead end: the next one may have more luck
 
         return _best_of(job, batches(), job.seconds, kind, begin)[0]
 
@@ -112,7 +109,7 @@ def _search(job: Job, starts: list[Start], seconds: float) -> SearchResult:
         job.design,
         starts,
         config=job.config.anneal,
-        budget=Budget(seconds=seconds),
+        seconds=seconds,
         weights=job.config.weights,
         threads=job.config.threads,
         seed=job.seed,
@@ -147,7 +144,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
         left = begin + job.seconds - time.process_time()
         if left > 0:
             placement, _ = refine_among_cells(
-                job.design, placement, found, config.anneal, budget=Budget(left), seed=job.seed, watch=job.watch
+                job.design, placement, found, config.anneal, seconds=left, seed=job.seed, watch=job.watch
             )
             curve.append(_point(job, placement, begin))
     return PlacerOutcome(placement, start.name, tuple(curve))
@@ -183,12 +180,12 @@ def _policy_and_refine(job: Job) -> PlacerOutcome:
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
     anneal = job.config.anneal
     samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
-    starts = refinement_starts(job.design, samples, anneal, job.seed)
+    starts = refinement_starts(job.design, samples, anneal)
     spent = time.process_time() - begin
     left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
-    if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
-        hot = dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
-        job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=hot))
+    if anneal.initial_temperature is None:  # as with the search's own starts: there is as much time
+        anneal = dataclasses.replace(anneal, initial_temperature=INITIAL_TEMPERATURE[job.config.weights.name])
+        job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=anneal))
     result = _search(job, starts, left)
     curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
     return PlacerOutcome(result.placement, result.start, curve)

@@ -14,8 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.flips import flip_macros
-from placement.annealing.settle import settle_soft_macros
+from placement.annealing.finishing import anneal_soft_macros, flip_macros
 from placement.config import ConfigError, EnvConfig, TrainConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.evaluation.placements import Found, check_out, write_results
@@ -28,12 +27,11 @@ from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.report import curves, style
-from placement.report.metrics import Metrics, measure, metrics_table
-from placement.report.tables import make_table
-from placement.training.evaluator import Evaluation, Evaluator
-from placement.training.run_record import read_settings
-from placement.training.shipped_policies import policy_folder
-from placement.training.trained_run import read_newest
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
+from placement.report.run_folder import METRICS_NAME, read_metrics
+from placement.training.rollout import Evaluation, Evaluator
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import policy_folder, read_newest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +122,7 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     folder = config.folder(design, run.name)
     folder.mkdir(parents=True, exist_ok=True)
     _write_results_of(folder, results, evaluations, design, weights)
-    if config.draws_plots and (run / "metrics.csv").is_file():
+    if config.draws_plots and (run / METRICS_NAME).is_file():
         _draw_training(run, folder / "training.png", design.name, metrics)
     origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
     write_results(folder, Found(design, best.placement, metrics, title, origin), config, console)
@@ -184,7 +182,7 @@ def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWei
     found = []
     for evaluation in evaluations:
         assert evaluation.placement is not None
-        placement = settle_soft_macros(design, evaluation.placement, weights=weights)
+        placement = anneal_soft_macros(design, evaluation.placement, weights=weights)
         found.append((compute_costs(design, placement, weights=weights), placement))
     costs, placement = min(found, key=lambda one: one[0].total)
     return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
@@ -253,10 +251,7 @@ def _write_results_of(
 
 def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:
     """The run's training curves, with the cost of the placement found as a line."""
-    try:
-        columns = curves.read_metrics(run / "metrics.csv")
-    except curves.CurvesError as error:
-        raise ConfigError(str(error)) from None
+    columns = read_metrics(run / METRICS_NAME)
     found = {f"found on {design}": metrics.costs.total}
     title, cost = f"training of {run.name}", metrics.weights.name
     style.save_figure(curves.plot_training(columns, title=title, baselines=found, cost=cost), path)

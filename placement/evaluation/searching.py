@@ -31,9 +31,8 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.report.metrics import Metrics, measure, metrics_table
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
 from placement.report.progress_bar import progress_bars
-from placement.report.tables import make_table
 from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:  # JAX takes seconds to import
@@ -84,14 +83,15 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
 
             assert config.design is not None
             full = evaluate_fully(config.design, design, best.placement, console).metrics
-            metrics = dataclasses.replace(metrics, flat=full)
+            metrics = dataclasses.replace(metrics, full=full)
     else:
         with Interruption() as interruption, progress_bars(console, "") as (bar,):
             best = search(
                 design,
                 starts,
                 config=config.anneal,
-                budget=config.budget,
+                seconds=config.time,
+                moves=config.moves,
                 weights=config.weights,
                 threads=config.threads,
                 seed=config.seed,
@@ -145,7 +145,7 @@ def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start]
             raise no_placement(policy.design, len(episodes))
         samples = [Start(f"sample {number}", placement) for number, placement in enumerate(found[:MOST_SAMPLES])]
         _note_constraints(policy.design, console)
-        return policy.design, refinement_starts(policy.design, samples, config.anneal, config.seed), policy.run.name
+        return policy.design, refinement_starts(policy.design, samples, config.anneal), policy.run.name
     assert config.design is not None
     loaded = load(config.design, config.initial) if config.placement is None else None
     if loaded is not None:
@@ -332,7 +332,14 @@ def _find(
 ) -> list[Candidate]:
     """The result of a search. Raises KeyboardInterrupt if it was stopped; its folder keeps how far it came."""
     result = search(
-        design, starts, config=config.anneal, budget=config.budget, weights=config.weights, seed=seed, watch=watch
+        design,
+        starts,
+        config=config.anneal,
+        seconds=config.time,
+        moves=config.moves,
+        weights=config.weights,
+        seed=seed,
+        watch=watch,
     )
     if not result.finished:
         raise KeyboardInterrupt
@@ -360,7 +367,7 @@ def _find_mixed_size(
     if stopped():  # its cells are not where they would end
         raise KeyboardInterrupt
     placement, result = refine_among_cells(
-        design, start.placement, begun, config.anneal, budget=config.budget, seed=seed, watch=watch
+        design, start.placement, begun, config.anneal, seconds=config.time, moves=config.moves, seed=seed, watch=watch
     )
     if not result.finished:
         raise KeyboardInterrupt
@@ -391,7 +398,8 @@ def _candidate(
 def _identity(config: SearchConfig) -> dict[str, Any]:
     """The settings that tell candidates from others."""
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
-    return {"config": config.anneal, "budget": config.budget, "weights": config.weights, "seed": config.seed, **begins}
+    budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
+    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
 
 
 class _Record:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.config import AnnealConfig
 from placement.config import (
     COSTS,
     ConfigError,
@@ -18,6 +18,7 @@ from placement.config import (
     OrNone,
     Seed,
     one_of,
+    require,
 )
 from placement.engine.soft import SOFT_PLACERS
 from placement.netlist.design import Design
@@ -170,7 +171,7 @@ class AnnealSettings(PolicySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Budget(seconds=self.time)  # raises if it is wrong
+        require(self.time > 0, "time", self.time, "above 0 seconds")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -210,11 +211,6 @@ class SearchConfig(AnnealSettings, PlacementSettings):
         if self.method is not None:
             return self.method
         return "anneal" if self.placement is None and self.checkpoint is None else "refine"
-
-    @property
-    def budget(self) -> Budget:
-        """Of each thread."""
-        return Budget(seconds=self.time) if self.moves is None else Budget(moves=self.moves)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

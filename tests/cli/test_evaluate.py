@@ -224,7 +224,7 @@ def test_a_known_optimum_gives_a_gap(tmp_path):
         ("search", "method=fly", "method='fly': must be refine, anneal or mixed_size"),
         ("search", "time=0", "time=0.0: must be above 0 seconds"),
         ("search", "moves=0", "moves=0: must be at least 1"),
-        ("search", "anneal.cold=1", "anneal.cold=1.0: must be above 0 and at most"),
+        ("search", "anneal.initial_temperature=0", "anneal.initial_temperature=0.0: must be above 0"),
         ("search", "threads=0", "threads=0: must be at least 1"),
         ("search", "method=anneal placement=a.plc", "method=anneal has its own starts"),
     ],

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from placement.annealing.annealer import Annealer
 from placement.annealing.config import AnnealConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from tests.support.chip_oracle import chip_costs

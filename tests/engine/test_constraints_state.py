@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import legality, violations
 from placement.engine.pool import make_pool
-from placement.engine.state import PlacementState
+from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Region

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import legality, violations
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.rendering import EpisodeRenderer
-from placement.engine.state import PlacementState
+from placement.engine.state import EpisodeRenderer, IllegalAction, PlacementState
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Rectangle

@@ -18,7 +18,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.evaluation import placements, searching
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
-from placement.report.comparison_plots import plot_cost_over_time, plot_side_by_side
+from placement.report.curves import plot_cost_over_time, plot_side_by_side
 
 
 def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

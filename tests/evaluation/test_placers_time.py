@@ -48,7 +48,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def job(seconds: float) -> Job:
-    config: Any = SimpleNamespace(time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(hot=0.1))
+    config: Any = SimpleNamespace(
+        time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(initial_temperature=0.1)
+    )
     return Job(load("toy6"), config, 0, Watch())
 
 

@@ -24,8 +24,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.training.checkpoint import Checkpoints
-from placement.training.run_record import plain
-from placement.training.saving import FOLDER_NAME
+from placement.training.run_folder import CHECKPOINTS_NAME, plain
 from tests.support.command import run_here
 
 POLICY = PolicyConfig(node_width=8, grid_width=8, rounds=1)
@@ -46,7 +45,7 @@ def make_run(folder: Path, *designs: str, policy: PolicyConfig = POLICY) -> Path
     folder.mkdir()
     config = TrainConfig(design=designs or ("planted20",), run_dir=str(folder), policy=policy)
     (folder / "config.yaml").write_text(yaml.safe_dump(plain(config)))
-    checkpoints = Checkpoints(folder / FOLDER_NAME)
+    checkpoints = Checkpoints(folder / CHECKPOINTS_NAME)
     generator = np.random.default_rng(1)  # much faster than compiling the initialisation
     shapes = jax.eval_shape(_agent(POLICY, "toy6").init, 0)
     parameters = jax.tree.map(lambda leaf: generator.normal(0, 0.1, leaf.shape).astype(leaf.dtype), shapes)
@@ -133,7 +132,7 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
     (tmp_path / "strange" / "config.yaml").write_text("design: [toy6]\nwheels: 4\n")
     two = make_run(tmp_path / "two", "toy6", "planted20")
     without = make_run(tmp_path / "without", "toy6")
-    for file in sorted((without / FOLDER_NAME).rglob("*"), reverse=True):
+    for file in sorted((without / CHECKPOINTS_NAME).rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     for run, message in (
         (tmp_path / "missing", "there is no such folder"),
@@ -147,9 +146,9 @@ def test_folders_that_cannot_be_evaluated_are_refused(tmp_path):
 
 
 def test_every_episode_a_dead_end_is_told(run_folder, monkeypatch):
-    from placement.training.evaluator import Evaluation, Evaluator
+    from placement.training.rollout import Evaluation, Evaluator
 
-    ended = [Evaluation(0, greedy, True, None, None, (1,)) for greedy in (True, False, False)]
+    ended = [Evaluation(0, greedy, None, None) for greedy in (True, False, False)]
     monkeypatch.setattr(Evaluator, "evaluate", lambda *_, **__: ended)
     with pytest.raises(DesignError, match="none of the 3 episodes"):
         evaluate(run_folder)
@@ -170,7 +169,7 @@ def searched(run: Path, function, cls, **settings):
 
 def test_the_policys_best_samples_are_refined(run_folder, tmp_path):
     drawn, _ = evaluate(run_folder, out=str(tmp_path / "drawn"))
-    settings = {"method": "refine", "moves": 20_000, "anneal": {"round_moves": 2_000}, "out": str(tmp_path / "out")}
+    settings = {"method": "refine", "moves": 20_000, "out": str(tmp_path / "out")}
     metrics = searched(run_folder, evaluate_search, SearchConfig, **settings)
     assert metrics.costs.total < drawn.costs.total
     assert metrics.legality == (0, 0)

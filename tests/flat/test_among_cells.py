@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from placement.annealing.config import AnnealConfig, Budget
+from placement.annealing.config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start, legal
 from placement.engine.costs import CostWeights, compute_costs
@@ -116,8 +116,9 @@ def test_a_search_moves_macros_only_and_gives_them_back() -> None:
     found = search(
         among,
         [Start("given", among.initial)],
-        config=AnnealConfig(hot=0.04, round_moves=1000),
-        budget=Budget(moves=3000),
+        config=AnnealConfig(initial_temperature=0.04),
+        moves=3000,
+        round_moves=1000,
         weights=CHIP,
         seed=0,
     ).placement

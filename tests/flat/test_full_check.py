@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from placement.annealing.settle import settle_for_check
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat import full_check, routable
 from placement.flat.check import FlatResult, flat_check
 from placement.flat.from_clusters import core_of, macros_on_flat
@@ -183,7 +183,7 @@ def test_spread_cells_begin_in_annealed_clusters_as_well_and_more_slowly(
     imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = imported.design
-    placed = settle_for_check(design, design.initial)
+    placed = anneal_for_full_evaluation(design, design.initial)
     true = checker(imported).dense(design.initial)
     begins: list[tuple[FlatResult | None, float]] = []
     lengths = iter((3.0, 2.0, 4.0))

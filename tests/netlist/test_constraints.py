@@ -19,7 +19,7 @@ from placement.netlist.floorplan import Region
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 from placement.netlist.mirrored import mirrored
-from placement.training.run_record import fingerprint
+from placement.training.run_folder import fingerprint
 from tests.support.designs import four_macros
 
 

@@ -21,9 +21,8 @@ import pytest
 from placement.config import ConfigError, TrackingConfig, TrainConfig, build
 from placement.training import tracking
 from placement.training.metrics import MetricsWriter
-from placement.training.run_folder import default
-from placement.training.trackers import TrackingError, make_tracker
-from placement.training.tracking import tracked
+from placement.training.run_folder import default_run_dir
+from placement.training.tracking import TrackingError, make_tracker, tracked
 from tests.support.waiting import wait_until
 
 
@@ -151,7 +150,9 @@ def test_a_damaged_record_is_told_and_the_tracker_gets_a_new_run(damaged: str, c
 def test_the_run_folder_is_the_same_with_a_tracker() -> None:
     values = {"design": "toy6", "seed": 0, "tracking": {"name": "none"}}
     assert (
-        default(values) == default({**values, "tracking": {"name": "mlflow"}}) == default({"design": "toy6", "seed": 0})
+        default_run_dir(values)
+        == default_run_dir({**values, "tracking": {"name": "mlflow"}})
+        == default_run_dir({"design": "toy6", "seed": 0})
     )
 
 

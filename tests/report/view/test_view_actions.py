@@ -19,9 +19,8 @@ from placement.engine.costs import compute_costs, legality
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
-from placement.report.view.actions import Action, Outcome, Parameter, Task
 from placement.report.view.session import Session
-from placement.report.view.window import Services, Window
+from placement.report.view.window import Action, Outcome, Parameter, Services, Task, Window
 
 SECONDS = 60.0
 
@@ -133,7 +132,7 @@ def test_a_job_is_alone_stops_and_its_failure_is_told(tmp_path: Path) -> None:
     watched = Watched(tmp_path, *actions)
     watched.window.start(0, "wait", {})
     assert watched.until("running")["progress"] == 0.0
-    with pytest.raises(DesignError, match="wait is at work"):
+    with pytest.raises(DesignError, match="wait is running"):
         watched.window.check_free("page", 0)
     watched.window.stop(0)
     waits.put(None)

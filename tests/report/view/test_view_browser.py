@@ -18,10 +18,9 @@ from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
 from placement.annealing import search as search_module
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
-from placement.engine.costs import legality, proxy_cost
+from placement.engine.costs import compute_costs, legality
 from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
@@ -29,7 +28,7 @@ from placement.netlist.flat_file import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.report import best_history
+from placement.report.run_folder import next_best_path
 from tests.report.view.conftest import Server
 
 pytest.importorskip("starlette", reason="the window needs Starlette: the extra `view`")
@@ -129,14 +128,14 @@ def test_drag_cost_undo_save_reload(
     design = load(DESIGN)
     one = person(serve(DESIGN))
     before = one.shown("total")
-    assert before == f"{proxy_cost(design).total:.6f}"
+    assert before == f"{compute_costs(design).total:.6f}"
     one.drag(hard(design), 60, 40)
     one.steps(1)
     assert one.shown("total") != before
     one.save("mine.plc")
     one.page.wait_for_selector("#message:has-text('saved:')")
     placement = saved(tmp_path / "mine.plc", design)
-    costs = proxy_cost(design, placement)
+    costs = compute_costs(design, placement)
     for name in ("wirelength_cost", "density_cost", "congestion_cost", "total"):
         assert one.shown(name) == f"{getattr(costs, name):.6f}"
     assert one.shown("wirelength") == f"{costs.wirelength:,.1f}"
@@ -225,7 +224,7 @@ def test_unsaved_steps_outlive_a_killed_server(serve: Callable[..., Server], per
     assert other.shown("total") == cost
     other.page.keyboard.press("Control+z")
     other.steps(0)
-    assert other.shown("total") == f"{proxy_cost(design).total:.6f}"
+    assert other.shown("total") == f"{compute_costs(design).total:.6f}"
 
 
 def test_two_placements_are_compared(
@@ -240,7 +239,7 @@ def test_two_placements_are_compared(
     one.steps(1)
     one.page.select_option("#compare-with", "1")
     one.page.wait_for_selector("#moved:has-text('1 hard and 0 soft')")
-    assert one.page.inner_text("#cost-total td.other") == f"{proxy_cost(design).total:.6f}"
+    assert one.page.inner_text("#cost-total td.other") == f"{compute_costs(design).total:.6f}"
     for how in ("fade", "sides", "lines"):
         one.page.select_option("#compare-how", how)
     one.page.click("button:has-text('change places')")
@@ -264,20 +263,20 @@ def test_a_run_is_watched_while_it_goes_on(
     write_placement(run / "best.plc", design, better)
     one.page.wait_for_selector("#run:has-text('of 2')")
     one.page.wait_for_selector("#run svg text:has-text('1.125')")
-    newest = f"#cost-total td.now:has-text('{proxy_cost(design, better).total:.6f}')"
+    newest = f"#cost-total td.now:has-text('{compute_costs(design, better).total:.6f}')"
     one.page.wait_for_selector(newest)
     one.page.focus("#run-slider")
     one.page.keyboard.press("ArrowLeft")
     one.page.wait_for_selector("#run:has-text('best placement 1 of 2')")
-    assert one.shown("total") == f"{proxy_cost(design).total:.6f}"
+    assert one.shown("total") == f"{compute_costs(design).total:.6f}"
     one.page.click("#run button:has-text('show the newest')")
     one.page.wait_for_selector(newest)
     third = better.moved(np.array([node]), design.initial.x[[node]] + 6.0, design.initial.y[[node]])
     for iteration, placement in ((1, design.initial), (2, better), (7, third)):
-        write_placement(best_history.next_path(run, "best.plc", iteration), design, placement)
+        write_placement(next_best_path(run, "best.plc", iteration), design, placement)
     later = person(serve(DESIGN, "run"))
     later.page.wait_for_selector("#run:has-text('best placement 3 of 3')")
-    assert later.shown("total") == f"{proxy_cost(design, third).total:.6f}"
+    assert later.shown("total") == f"{compute_costs(design, third).total:.6f}"
     names = later.page.evaluate("viewer.model.run.sessions.map((at) => viewer.model.sessions[at].state.name)")
     assert names == ["best.plc, iteration 1", "best.plc, iteration 2", "best.plc, iteration 7"]
     (run / "best.plc").unlink()
@@ -290,7 +289,6 @@ def test_a_search_is_watched_while_it_goes_on(
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
     design, found, seen = load(DESIGN), tmp_path / "found", []
-    config = AnnealConfig(round_moves=2000)
 
     def look(progress: float, point: object) -> None:
         seen.append(progress)
@@ -300,7 +298,7 @@ def test_a_search_is_watched_while_it_goes_on(
             pages.append(one)
 
     pages: list[Person] = []
-    result = search(design, config=config, budget=Budget(moves=20_000), watch=Watch(found, on_progress=look))
+    result = search(design, moves=20_000, round_moves=2000, watch=Watch(found, on_progress=look))
     [one] = pages
     one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
     assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost
@@ -632,7 +630,7 @@ def test_a_design_that_vanished_is_still_moved_and_saved(
     one.steps(1)
     one.save("mine.plc")
     one.page.wait_for_selector("#message:has-text('saved:')")
-    assert one.shown("total") == f"{proxy_cost(design, saved(tmp_path / 'mine.plc', design)).total:.6f}"
+    assert one.shown("total") == f"{compute_costs(design, saved(tmp_path / 'mine.plc', design)).total:.6f}"
     one.page.click("#do-flat")
     one.page.wait_for_selector("#job:has-text('chip')")
     assert "Traceback" not in one.page.inner_text("#job")

@@ -22,7 +22,8 @@ pytest.importorskip("httpx2", reason="Starlette's test client needs httpx2")
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
-from placement.report.view.application import make_application, static_names
+from placement.report.view.page import static_names
+from placement.report.view.server import make_application
 
 TOKEN, HOST = "secret", "127.0.0.1:5000"
 
@@ -73,7 +74,7 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         assert answer.status_code == 200
         assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "")
         assert "https://" not in answer.text
-    assert client.get(f"/{TOKEN}/static/../application.py").status_code == 404
+    assert client.get(f"/{TOKEN}/static/../server.py").status_code == 404
     assert client.get(f"/{TOKEN}/static/none.js").status_code == 404
 
 
@@ -89,7 +90,9 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         (f"/{TOKEN}/", {"origin": "http://localhost:5000"}, "origin"),
     ],
 )
-def test_strangers_are_refused(client: TestClient, path: str, headers: dict[str, str], reason: str) -> None:
+def test_unauthenticated_clients_are_rejected(
+    client: TestClient, path: str, headers: dict[str, str], reason: str
+) -> None:
     answer = client.get(path, headers=headers)
     assert answer.status_code == 403
     assert reason in answer.text
