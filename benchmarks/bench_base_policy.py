@@ -41,7 +41,7 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
         settings = ["search", "method=anneal", f"time={placer.removeprefix('search ')}", "plots=false"]
     elif args.tuned:
         run = out.parent / f"{out.name}-run"
-        words = ["train", "--config-name", "base", f"runtime.minutes={args.tuned:g}", "runtime.evaluate_every=0"]
+        words = ["train", "preset=base", f"runtime.minutes={args.tuned:g}", "runtime.evaluate_every=0"]
         seconds = run_command([*words, f"design={design}", f"seed={args.seed}", f"run_dir={run}"])
         path, more = timed(
             ["sample", f"checkpoint={run}", f"samples={args.samples}", "plots=false"], design, out, args.seed

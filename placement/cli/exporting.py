@@ -12,7 +12,7 @@ from rich.console import Console
 
 from placement.config import ConfigError
 from placement.engine.costs import legality, violations
-from placement.evaluation.given_placement import has_macro_places, placed_by_def
+from placement.evaluation.placements import has_macro_places, read_file
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file, unpacked_bytes, write_whole
@@ -21,26 +21,34 @@ from placement.netlist.flat_file import DEF_NAME, POSITIONS_NAME
 from placement.netlist.formats import export as forms
 from placement.netlist.formats.def_file import read_def
 from placement.netlist.formats.export import MacroLocation
-from placement.netlist.formats.plc import placement_text, read_placement
+from placement.netlist.formats.plc import placement_text
 from placement.netlist.formats.protobuf_writer import netlist_text
 from placement.netlist.load import check_placement_file, find, load
-from placement.netlist.user_placement import is_def, read_imported_flat
+from placement.netlist.user_placement import read_imported_flat
 
-# What makes a text of the macros' locations and the database units per µm.
+# Formats that are a text of the macros' locations and the database units per µm.
 _TEXTS: dict[str, Callable[[Sequence[MacroLocation], float], str]] = {
     "openroad": forms.openroad_tcl,
     "innovus": forms.innovus_tcl,
     "icc2": forms.icc2_tcl,
     "csv": forms.csv_text,
 }
-# Forms that say what is to change, not where everything stands.
+# Formats that hold what is to change, not all locations.
 _CHANGES = ("def", "openroad", "innovus", "icc2")
 FORMATS = ("def", "openroad", "innovus", "icc2", "bookshelf", "plc", "csv", "protobuf")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportConfig:
-    """Of `export`."""
+    """Settings of `export`.
+
+    Attributes:
+        design: an imported design: its folder, or its name on PLACEMENT_PATH
+        placement: the .plc or .def that is exported; null: the placement that the design comes with
+        format: def, openroad, innovus, icc2, bookshelf, plc, csv or protobuf
+        out: the file that is written, gzipped if its name ends in .gz
+        force: replace the file if it exists
+    """
 
     design: str
     placement: str | None = None
@@ -54,17 +62,17 @@ class ExportConfig:
 
 
 def export(config: ExportConfig, console: Console) -> None:
-    """Writes a placement in the form that is asked for.
+    """Writes a placement in the requested format.
 
     Raises:
-        DesignError: the design or the placement cannot be read, the design's own files do not have the form, or the
-            file is there already.
+        DesignError: the design or the placement cannot be read, the design's own files do not have the format, or
+            the file exists.
         OSError: the file cannot be written.
     """
     out = Path(config.out)
     check_output_file("out", out)
     if out.exists() and not config.force:
-        raise DesignError(f"out={out}: is there already; give another name, or --force")
+        raise DesignError(f"out={out}: exists; give another name, or --force")
     folder = find(config.design).parent
     design = load(config.design)
     placement = _placement(config, design)
@@ -93,7 +101,7 @@ def user_data(form: str, folder: Path, design: Design, placement: Placement) -> 
         placement: of its macros.
 
     Raises:
-        DesignError: the design was not imported, or its own files do not have the form.
+        DesignError: the design was not imported, or its own files do not have the format.
     """
     flat = read_imported_flat(folder)
     locations = forms.macro_locations(flat, design.netlist, placement)
@@ -109,12 +117,10 @@ def user_data(form: str, folder: Path, design: Design, placement: Placement) -> 
 def _placement(config: ExportConfig, design: Design) -> Placement:
     if config.placement is None:
         if not has_macro_places(design):
-            raise DesignError(f"placement: the macros of {design.name} have no places yet; give a .plc or .def file")
+            raise DesignError(f"placement: the macros of {design.name} have no locations yet; give a .plc or .def file")
         return design.initial
     check_placement_file("placement", config.placement)
-    if is_def(config.placement):
-        return placed_by_def(config.placement, config.design, design)
-    return read_placement(config.placement, design.netlist, located=design.initial)[1]
+    return read_file(config.placement, config.design, design)[0]
 
 
 def _data(form: str, folder: Path, flat: FlatDesign, locations: Sequence[MacroLocation]) -> bytes:
@@ -132,10 +138,10 @@ def _data(form: str, folder: Path, flat: FlatDesign, locations: Sequence[MacroLo
 
 
 def _faults(design: Design, placement: Placement) -> list[str]:
-    """What is not legal, in words."""
+    """The faults of the placement, in words."""
     found = legality(design, placement)
     notes = [f"{found.overlaps} pairs of macros overlap"] if found.overlaps else []
-    notes += [f"{found.outside} macros stand outside of the core"] if found.outside else []
+    notes += [f"{found.outside} macros are outside of the core"] if found.outside else []
     broken = {name.replace("_", " "): count for name, count in violations(design, placement)._asdict().items() if count}
     if broken:
         notes.append("constraints are broken: " + ", ".join(f"{name} {count} times" for name, count in broken.items()))

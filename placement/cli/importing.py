@@ -6,30 +6,44 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from placement.cli.constraint_options import ConstraintOptions
-from placement.config import ConfigError
+from placement.config import ConfigError, Text
 from placement.netlist.assembly.bookshelf import read_bookshelf_file
 from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
 from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Canvas, NodeKind
 from placement.netlist.design_folder import PICTURE_NAME, check_design_folder
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Rectangle
 from placement.netlist.formats.plc import read_canvas
 from placement.netlist.grid import GridRule
 from placement.netlist.importing import import_design, write_design
+from placement.netlist.into_arrays import ArraySetting
 
 _SOURCES = "give --lef and --def, or --bookshelf, or --protobuf with --def or --plc"
+_ORDERS = ("places", "names")
+_SNAPS = ("manufacturing", "tracks", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """The files that a chip is read from."""
+    """The files that a chip is read from; they may be gzipped.
+
+    Attributes:
+        lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
+        def_: the DEF file, with nets; with --protobuf its floorplan is enough
+        bookshelf: the .aux file of a Bookshelf design
+        protobuf: Circuit Training's netlist before clustering, with standard cells
+        plc: a placement file whose canvas a protobuf without DEF is placed on
+    """
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
@@ -53,8 +67,88 @@ class SourceOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ConstraintOptions:
+    """What macros must keep to. Lengths in µm, rectangles in the files' own coordinates; macros by names with `*`.
+
+    Attributes:
+        halo: µm that macros keep to others, in the place of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for
+            some
+        blockage: rectangles that macros keep off, beside those of the files: x_low,y_low,x_high,y_high
+        region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
+        fence: the same, and no other macro may be there
+        port_keepout: µm that macros keep to ports
+        snap: the grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
+        any_orientation: macros may be turned in any way, whatever the LEF files say
+        array: macros placed together as one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y
+            (µm between them; by default what their halos need)
+        banks: macros of one master whose names differ in their last number alone (ram_0, ram_1, …) are a block, too
+        array_order: of the macros in a block: places (where the files have them, or where they would be by themselves)
+            or names
+    """
+
+    halo: tuple[Text, ...] = ()
+    blockage: tuple[Text, ...] = ()
+    region: tuple[Text, ...] = ()
+    fence: tuple[Text, ...] = ()
+    port_keepout: float = 0.0
+    snap: str = "manufacturing"
+    any_orientation: bool = False
+    array: tuple[Text, ...] = ()
+    banks: bool = False
+    array_order: str = "places"
+
+    @property
+    def order_by_places(self) -> bool:
+        """Whether a block's macros are ordered by their locations; raises ConfigError for an unknown order."""
+        if self.array_order not in _ORDERS:
+            raise ConfigError(f"array_order={self.array_order!r}: must be one of {', '.join(_ORDERS)}")
+        return self.array_order == "places"
+
+    @property
+    def arrays(self) -> tuple[ArraySetting, ...]:
+        """The blocks of macros; raises ConfigError for an option of another form."""
+        return tuple(_array(text) for text in self.array)
+
+    @property
+    def constraints(self) -> ConstraintSettings:
+        """The constraints beside those of the files; raises ConfigError for an option of another form."""
+        of_all = [value for value in self.halo if "=" not in value]
+        if len(of_all) > 1:
+            raise ConfigError(
+                f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 "
+                "(across, up), and PATTERN=5,3 for some macros"
+            )
+        named = [value.rpartition("=") for value in self.halo if "=" in value]
+        regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
+        return ConstraintSettings(
+            halo=_sides("halo", of_all[0]) if of_all else None,
+            halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+            blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
+            regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
+            port_keepout=self.port_keepout,
+            snap=_grid(self.snap) if self.snap not in _SNAPS else self.snap,  # type: ignore[arg-type]
+            any_orientation=self.any_orientation,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ImportConfig(ConstraintOptions, SourceOptions):
-    """Of `import`."""
+    """Settings of `import`.
+
+    Attributes:
+        out: the design folder that is written
+        name: of the design; null: as the files call it
+        force: replace a design that is in the folder already; the folder's other files stay
+        free_macros: macros that the files fix are to be placed, too
+        columns: of the grid; null: chosen by Circuit Training's rule
+        rows: of the grid; null: chosen by Circuit Training's rule
+        tracks: routing tracks per µm, in the place of what the files say: across, up, and of these taken by macros,
+            across and up
+        parts: soft macros that the clustering aims at, beside one for each macro and each gcell's ports
+        seed: of the clustering
+        positions: cluster cells by their positions, too; if the files give none, cells and macros are placed together
+            first; false: by connectivity and names alone
+    """
 
     out: str
     name: str | None = None
@@ -62,53 +156,36 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
-    spacing: float = 0.0
     tracks: tuple[float, ...] = ()
     parts: int = 500
-    utilization: float = 0.5
-    aspect: float = 1.0
-    imbalance: float = 0.3
-    runs: int = 1
     seed: int = 0
     positions: bool = True
-    hierarchy: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, least in (("columns", 1), ("rows", 1)):
+        for key in ("columns", "rows"):
             value = getattr(self, key)
-            if value is not None and value < least:
-                raise ConfigError(f"{key}={value}: must be at least {least}")
-        if self.spacing < 0:
-            raise ConfigError(f"spacing={self.spacing}: must be at least 0 µm")
+            if value is not None and value < 1:
+                raise ConfigError(f"{key}={value}: must be at least 1")
         taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
-        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
+        if self.tracks and (len(self.tracks) != 4 or not all(0 <= own <= whole for own, whole in taken)):
             raise ConfigError(
                 f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
                 "macros, across and up"
             )
-        _ = self.clustering, self.constraints, self.arrays, self.order_by_places  # raise where one is wrong
+        _ = self.clustering, self.constraints, self.arrays, self.order_by_places  # raise if one is wrong
 
     @property
     def clustering(self) -> ClusteringSettings:
         """The clustering's settings as it takes them."""
-        return ClusteringSettings(
-            parts=self.parts,
-            utilization=self.utilization,
-            aspect=self.aspect if self.aspect != 0 else None,
-            imbalance=self.imbalance,
-            runs=self.runs,
-            seed=self.seed,
-            use_positions=self.positions,
-            use_hierarchy=self.hierarchy,
-        )
+        return ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions)
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and says what is in it.
+    """Reads a chip, clusters its cells, writes the design folder and prints what is in it.
 
     Raises:
-        DesignError: a file cannot be used, or something stands where the folder is to be.
+        DesignError: a file cannot be used, or the folder holds something else already.
         OSError: the folder cannot be written.
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
@@ -124,7 +201,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         flat, canvas, kept = _read(config)
         flat = _adapted(flat, config)
     imported = import_design(
-        flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
+        flat, columns=config.columns, rows=config.rows, rule=GridRule(),
         settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
         order_by_places=config.order_by_places,
         canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
@@ -140,14 +217,14 @@ def import_chip(config: ImportConfig, console: Console) -> None:
 
 
 class Phases:
-    """Says which part of the work goes on, and how long each one took."""
+    """Shows the current phase of the work, and how long each one took."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Surrounds a part of the work."""
+        """Surrounds a phase of the work."""
         begun = time.perf_counter()
         waiting = self.console.status(f"{name} …") if self.console.is_terminal else contextlib.nullcontext()
         with waiting:
@@ -156,10 +233,7 @@ class Phases:
 
 
 def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, bytes]]:
-    """The flat design, the canvas where a file gives one, and the user's files that an export changes.
-
-    These are unpacked, as `write_design` takes them.
-    """
+    """The flat design, the canvas if a file gives one, and the user's files that an export changes, unpacked."""
     lefs: list[str | os.PathLike[str]] = list(config.lef)
     if config.bookshelf:
         flat, positions = read_bookshelf_file(config.bookshelf, name=config.name, free_blocks=config.free_macros)
@@ -177,19 +251,70 @@ def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, by
 
 
 def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
-    """The design with its macros freed where that is asked for, and with notices that name files without folders."""
+    """The design with its macros freed if requested, and with notices that name files without folders."""
     placement = flat.placement
     if config.free_macros:
         fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
         fixed[flat.pads] = True
         placement = dataclasses.replace(placement, fixed=fixed)
     given = (*config.lef, config.def_, config.bookshelf, config.protobuf, config.plc)
-    folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
-    named = sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
-    notices = tuple(_without_folder(notice, named) for notice in flat.notices)
-    return dataclasses.replace(flat, placement=placement, notices=notices)
+    folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None} - {f".{os.sep}"}
+
+    def without_folder(notice: str) -> str:
+        """Of the path that a notice begins with; elsewhere the same text may belong to a name."""
+        named = sorted(folders, key=len, reverse=True)
+        return notice.removeprefix(next((folder for folder in named if notice.startswith(folder)), ""))
+
+    return dataclasses.replace(flat, placement=placement, notices=tuple(map(without_folder, flat.notices)))
 
 
-def _without_folder(notice: str, folders: list[str]) -> str:
-    """A notice that begins with a file's path, without the folder; elsewhere the same text may be a part of names."""
-    return notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
+def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:
+    """The numbers in a list with commas; how many there may be is in `counts`."""
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in counts:
+        raise ConfigError(f"{what}={text}: must be {form} in µm")
+    return values
+
+
+def _sides(what: str, text: str) -> tuple[float, float]:
+    values = _numbers(what, text, (1, 2), "one number, or two with a comma (across, up),")
+    if min(values) < 0:
+        raise ConfigError(f"{what}={text}: must be at least 0 µm")
+    return values[0], values[-1]
+
+
+def _rectangle(what: str, text: str) -> Rectangle:
+    values = _numbers(what, text, (4,), "x_low,y_low,x_high,y_high")
+    try:
+        return Rectangle(*values)
+    except DesignError as error:
+        raise ConfigError(f"{what}={text}: {error}") from None
+
+
+def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
+    name, _, rest = text.partition(":")
+    macros, _, rectangles = rest.rpartition(":")
+    if not (name and macros and rectangles):
+        raise ConfigError(f"{what}={text}: must be NAME:MACROS:x_low,y_low,x_high,y_high")
+    boxes = tuple(_rectangle(f"{what} {name}", one) for one in rectangles.split(";"))
+    return RegionSetting(name=name, rectangles=boxes, macros=tuple(macros.split(",")), is_exclusive=is_fence)
+
+
+def _array(text: str) -> ArraySetting:
+    name, *rest = text.split(":")
+    macros, columns, gap = (*rest, "", "", "")[:3]
+    if not (name and macros and len(rest) <= 3 and (columns or "0").isdecimal()):
+        raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
+    sides = _sides(f"array {name}: gap", gap) if gap else None
+    return ArraySetting(name=name, macros=tuple(macros.split(",")), columns=int(columns or "0"), gap=sides)
+
+
+def _grid(text: str) -> SnapGrid:
+    values = _numbers("snap", text, (2, 4), f"one of {', '.join(_SNAPS)}, or pitch_x,pitch_y[,offset_x,offset_y]")
+    try:
+        return SnapGrid(*values)
+    except DesignError as error:
+        raise ConfigError(f"snap={text}: {error}") from None

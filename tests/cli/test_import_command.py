@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from benchmarks.made_chip import Options, write_chip
 from placement.cli import importing
 from placement.cli.importing import ImportConfig
 from placement.cli.main import main
-from placement.cli.options import option_overrides
+from placement.cli.options import settings
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
 from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
@@ -155,8 +154,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be one of places, names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
-        (["--lef", "a.lef", "--dfe", "b.def"], "no option '--dfe'; there are --lef, --def,"),
-        (["chip.def"], "'chip.def': is no option"),
+        (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
+        (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),
         (["--lef", "none.lef", "--def", "b.def"], "none.lef: cannot be read"),
     ],
 )
@@ -186,12 +185,12 @@ def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path,
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:
     words = ["--lef", "a.lef", "b=1.lef", "seed", "out=d", "--halo", "1", "mem*=2", "def=a.def"]
-    assert option_overrides(words, typing.get_type_hints(ImportConfig), ()) == [
-        "out=d",
-        "def_=a.def",
-        "lef=[a.lef,'b=1.lef',seed]",
-        "halo=['1','mem*=2']",
-    ]
+    assert settings(words, ImportConfig) == {
+        "lef": ["a.lef", "b=1.lef", "seed"],
+        "out": "d",
+        "halo": ["1", "mem*=2"],
+        "def_": "a.def",
+    }
 
 
 def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
@@ -304,8 +303,6 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
         str(chip),
         "--out",
         "d",
-        "--runs",
-        "99",
     ]
     process = subprocess.Popen(
         [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -372,7 +369,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     across, up = (np.sort(bank[:, axis]) - bank[:, axis].min() for axis in (0, 1))
     assert sorted((across.tolist(), up.tolist())) == [[0, 0, 0, 0], [0, 11000, 22000, 33000]]
     capsys.readouterr()
-    assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "flat=true", "json=true",
+    assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "full=true", "json=true",
                f"out={tmp_path / 'checked'}") == 0  # fmt: skip
     values = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert values["flat_converged"] and values["overlaps"] == values["outside"] == 0
@@ -397,10 +394,10 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{folder}", "--out", "x"], "the macros of chip have no places yet"),
+        (["{folder}", "--out", "x"], "the macros of chip have no locations yet"),
         (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
-        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: is there already"),
+        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
         (["toy6", "--format", "openroad", "--out", "x"], "has no flat netlist (flat.npz)"),
@@ -416,15 +413,26 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
 
 
-def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     plc = placed(folder, tmp_path / "best.plc")
     assert run("export", folder, plc, "--out", "placed.def.gz") == 0
     capsys.readouterr()
-    assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=judged") == 0
-    assert "places no standard cells: soft macros are placed by analytic" in capsys.readouterr().err
+    assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=measured") == 0
+    told = capsys.readouterr()
+    assert "places no standard cells: soft macros are placed by analytic" in told.err
+    assert "soft macros: placed by analytic" in told.out
+    wirelengths = []
+    for file in ("placed.def.gz", plc):  # of the same macros
+        assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
+        told = capsys.readouterr().out
+        assert "soft macros: placed by analytic" in told
+        wirelengths.append(json.loads(told.splitlines()[-1])["wirelength"])
+    assert wirelengths[0] == pytest.approx(wirelengths[1], rel=1e-2), "placed alike, they are compared alike"
+    assert run("evaluate", f"design={folder}", f"placement={plc}") == 0
+    assert "soft macros: as in best.plc" in capsys.readouterr().out
     design = load(folder)
-    ours, theirs = (read_placement(path, design.netlist)[1] for path in (plc, Path("judged/placement.plc")))
+    ours, theirs = (read_placement(path, design.netlist)[1] for path in (plc, Path("measured/placement.plc")))
     macros = design.netlist.hard
     np.testing.assert_allclose(ours.x[macros], theirs.x[macros], atol=0.5 / 1000)
     assert run("legalise", f"design={folder}", "placement=placed.def.gz", "out=legal") == 0
@@ -433,7 +441,7 @@ def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, 
 
 def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
     assert run("search", f"design={folder}", "method=refine", "moves=2000", f"out={tmp_path / 'found'}") == 0
-    assert "the macros of chip have no places: the search begins with its own" in capsys.readouterr().out
+    assert "the macros of chip have no locations: the search begins with its own" in capsys.readouterr().out
     assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
 
 
@@ -444,10 +452,12 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
     full = tmp_path / "full.def"
     assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
     capsys.readouterr()
-    assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'judged'}") == 0
-    assert "soft macros are placed" not in capsys.readouterr().err
+    assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'measured'}") == 0
+    told = capsys.readouterr()
+    assert "soft macros are placed" not in told.err
+    assert "soft macros: at the centres of their cells in full.def" in told.out
     design = load(out)
-    theirs = read_placement(tmp_path / "judged/placement.plc", design.netlist)[1]
+    theirs = read_placement(tmp_path / "measured/placement.plc", design.netlist)[1]
     np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])
 
 

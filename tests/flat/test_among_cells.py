@@ -13,7 +13,7 @@ from placement.annealing.config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start, legal
 from placement.engine.costs import CostWeights, compute_costs
-from placement.evaluation.mixed_size import wire_beyond_tracks
+from placement.evaluation.mixed_size_start import wire_beyond_tracks
 from placement.flat.among_cells import GCELL, among_cells, macros_of
 from placement.flat.from_clusters import macros_on_flat
 from placement.flat.wirelength import half_perimeter

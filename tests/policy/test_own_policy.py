@@ -8,8 +8,8 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-
 from placement.cli.command import overrides
+
 from placement.cli.main import COMMANDS
 from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig, RuntimeConfig, TrainConfig
 from placement.policy.agent import Agent

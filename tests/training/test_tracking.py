@@ -57,8 +57,9 @@ class Told:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> TrainConfig:
-    return TrainConfig(("toy6",), str(tmp_path / "run"), tracking=TrackingConfig("mlflow", interval=0.01))
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainConfig:
+    monkeypatch.setattr(tracking, "INTERVAL", 0.01)
+    return TrainConfig(("toy6",), str(tmp_path / "run"), tracking=TrackingConfig("mlflow"))
 
 
 def learn(config: TrainConfig, iterations: range) -> None:
@@ -204,7 +205,7 @@ def asked(url: str, **body: Any) -> dict[str, Any]:
 def test_mlflows_own_server_has_parameters_metrics_and_files(config: TrainConfig, tmp_path: Path) -> None:
     pytest.importorskip("mlflow.server", reason="needs mlflow with its server")
     with mlflow_server(tmp_path) as address:
-        settings = TrackingConfig("mlflow", uri=address, project="toys", interval=0.05)
+        settings = TrackingConfig("mlflow", uri=address, project="toys")
         config = dataclasses.replace(config, tracking=settings)
         with tracked(config):
             learn(config, range(1, 4))

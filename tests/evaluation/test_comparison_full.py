@@ -1,4 +1,4 @@
-"""`compare flat=true`: placers and given placements, all cells placed around each."""
+"""`compare full=true`: placers and given placements, all cells placed around each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rich.console import Console
 
 from placement.cli.main import main
 from placement.engine.costs import compute_costs
-from placement.evaluation import comparison, comparison_flat, flat_evaluation
+from placement.evaluation import comparison, full_evaluation
 from placement.evaluation.comparison import compare
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
 FLAT_KEYS = {"flat_wirelength", "routed_wirelength", "overflow", "density_overflow", "hot_spots", "flat_seconds"}
-WORDS = ["placers=random,greedy", "seeds=2", "time=0.1", "flat=true", "json=true"]
+WORDS = ["placers=random,greedy", "seeds=2", "time=0.1", "full=true", "json=true"]
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def compared(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def evaluated(*words: str) -> int:
-    return main(["evaluate", *words])
+def compared_by(*words: str) -> int:
+    return main(["compare", *words])
 
 
 def shifted(made: Path, path: Path, way: float) -> Path:
@@ -58,13 +58,13 @@ def test_the_flat_checks_figures_are_in_table_json_and_csv(made: Path, compared:
         assert row["flat_converged"] is True
     table = list(csv.DictReader((compared / "comparison.csv").read_text().splitlines()))
     assert [float(row["routed_wirelength"]) for row in table] == [run["routed_wirelength"] for run in runs]
-    assert (compared / "flat.png").stat().st_size > 0
+    assert (compared / "full.png").stat().st_size > 0
 
 
 def test_the_figures_are_those_of_evaluate(made: Path, compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = json.loads((compared / "comparison.json").read_text())["runs"][3]
     file = compared / "greedy" / "seed1" / "placement.plc"
-    assert main(["evaluate", f"design={made}", f"placement={file}", "flat=true", "json=true"]) == 0
+    assert main(["evaluate", f"design={made}", f"placement={file}", "full=true", "json=true"]) == 0
     alone = json.loads(capsys.readouterr().out.splitlines()[-1])
     for key in FLAT_KEYS - {"flat_seconds"}:
         assert run[key] == pytest.approx(alone[key], rel=1e-6), key
@@ -77,15 +77,15 @@ def test_nothing_is_done_twice_and_placements_can_be_added(
     shutil.copytree(compared, out)
     given = shifted(made, tmp_path / "given.plc", 2.0)
     checked = []
-    check = flat_evaluation.FlatJudge.check
+    evaluate = full_evaluation.FullEvaluator.evaluate
 
-    def counted(judge, placement, **rest):
+    def counted(evaluator, placement, **rest):
         checked.append(placement)
-        return check(judge, placement, **rest)
+        return evaluate(evaluator, placement, **rest)
 
-    monkeypatch.setattr(flat_evaluation.FlatJudge, "check", counted)
+    monkeypatch.setattr(full_evaluation.FullEvaluator, "evaluate", counted)
     words = [f"design={made}", *WORDS, f"out={out}", "plots=false"]
-    assert evaluated(*words, f"placement={given}") == 0
+    assert compared_by(*words, f"placement={given}") == 0
     text = capsys.readouterr().out
     assert len(checked) == 1, "of the new placement only"
     before = json.loads((compared / "comparison.json").read_text())
@@ -98,7 +98,7 @@ def test_nothing_is_done_twice_and_placements_can_be_added(
     assert json.loads(text.splitlines()[-1])["routed_wirelength"] == best["routed_wirelength"]
 
     shifted(made, given, 3.0)  # another placement of the same name
-    assert evaluated(*words, f"placement={given}") == 0
+    assert compared_by(*words, f"placement={given}") == 0
     assert len(checked) == 2
 
 
@@ -107,8 +107,8 @@ def test_several_placements_alone_are_compared(made: Path, tmp_path: Path, capsy
     for number in (1, 2):
         (tmp_path / f"run{number}").mkdir()
         files.append(shifted(made, tmp_path / f"run{number}" / "placement.plc", float(number)))
-    words = [f"design={made}", f"placement=[{files[0]},{files[1]}]", f"out={tmp_path / 'out'}", "plots=true"]
-    assert evaluated(*words) == 0
+    words = [f"design={made}", f"placement={files[0]},{files[1]}", f"out={tmp_path / 'out'}", "plots=true"]
+    assert compared_by(*words) == 0
     assert "CPU seconds" not in capsys.readouterr().out, "nothing was placed"
     runs = json.loads((tmp_path / "out" / "comparison.json").read_text())["runs"]
     assert [run["placer"] for run in runs] == ["run1", "run2"], "what differs in their paths"
@@ -121,7 +121,7 @@ def test_several_placements_alone_are_compared(made: Path, tmp_path: Path, capsy
 def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(
     made: Path, compared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = CompareConfig(design=str(made), placers=("random", "greedy"), seeds=2, time=0.1, flat=True, plots=False)
+    config = CompareConfig(design=str(made), placers=("random", "greedy"), seeds=2, time=0.1, full=True, plots=False)
     config = CompareConfig(**{**vars(config), "out": str(tmp_path)})
     told: list[str] = []
     console = Console(quiet=True)
@@ -133,18 +133,18 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(
             stop.append(self.requested)
             return super().__enter__()
 
-    check = flat_evaluation.FlatJudge.check
+    evaluate = full_evaluation.FullEvaluator.evaluate
 
-    def stopped_in_the_second(judge, placement, *, report, stopped):
-        if list(tmp_path.rglob("flat.json")):
+    def stopped_in_the_second(evaluator, placement, *, report, stopped):
+        if list(tmp_path.rglob("full.json")):
             report = lambda overflow, share: stop[0].set()  # noqa: E731
-        return check(judge, placement, report=report, stopped=stopped)
+        return evaluate(evaluator, placement, report=report, stopped=stopped)
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison, "Interruption", Stopping)
-        patched.setattr(flat_evaluation.FlatJudge, "check", stopped_in_the_second)
+        patched.setattr(full_evaluation.FullEvaluator, "evaluate", stopped_in_the_second)
         compare(config, console)
-    assert "stopped before all was done; the same command goes on" in told
+    assert "stopped before all was done; the same command resumes" in told
     runs = json.loads((tmp_path / "comparison.json").read_text())["runs"]
     assert [(run["placer"], run["seed"]) for run in runs] == [("random", 0)]
     compare(config, console)
@@ -153,32 +153,32 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(
 
 def test_damaged_checks_are_made_anew(made: Path, compared: Path) -> None:
     own = compared / "random" / "seed0"
-    drawn = comparison_flat.read_drawn(own)
+    drawn = full_evaluation.read_drawn(own)
     assert len(drawn.x) == len(drawn.y) == len(drawn.cluster) > 200
     assert drawn.horizontal.shape == drawn.vertical.shape
-    about = json.loads((own / "flat.json").read_text())["about"]
-    assert comparison_flat._read(own, about) is not None
-    assert comparison_flat._read(own, "other") is None
+    about = json.loads((own / "full.json").read_text())["about"]
+    assert full_evaluation._read(own, about) is not None
+    assert full_evaluation._read(own, "other") is None
     whole = (own / "cells.npz").read_bytes()
     for damaged in (b"", whole[: len(whole) // 2]):
         (own / "cells.npz").write_bytes(damaged)
-        assert comparison_flat._read(own, about) is None
+        assert full_evaluation._read(own, about) is None
     (own / "cells.npz").write_bytes(whole)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["design=toy6", "placers=random", "flat=true"], "has no flat netlist (flat.npz): import the design from"),
+        (["design=toy6", "placers=random", "full=true"], "has no flat netlist (flat.npz): import the design from"),
         (["design=toy6", "placers=random,mixed_size"], "has no flat netlist"),
         (["design=toy6", "placers=random,random"], "placers: random, random: name each once"),
-        (["checkpoint=run", "placers=policy", "flat=true"], "flat=true: needs design="),
+        (["checkpoint=run", "placers=policy", "full=true"], "full=true: needs design="),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_starts(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert evaluated(*words, f"out={tmp_path / 'out'}") == 2
+    assert compared_by(*words, f"out={tmp_path / 'out'}") == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -211,9 +211,9 @@ def test_a_wrong_placement_among_several_is_refused_before_the_first_check(
     (tmp_path / "cut.plc").write_text("".join(lines[:-1]))
     other = load("clustered120")
     write_placement(tmp_path / "other.plc", other, other.initial)
-    monkeypatch.setattr(flat_evaluation.FlatJudge, "check", lambda *_, **__: pytest.fail("a check was begun"))
-    words = [f"design={made}", f"placement=[{good},{tmp_path / second}]", "flat=true", f"out={tmp_path / 'out'}"]
-    assert evaluated(*words) == 2
+    monkeypatch.setattr(full_evaluation.FullEvaluator, "evaluate", lambda *_, **__: pytest.fail("a check was begun"))
+    words = [f"design={made}", f"placement=[{good},{tmp_path / second}]", "full=true", f"out={tmp_path / 'out'}"]
+    assert compared_by(*words) == 2
     error = capsys.readouterr().err
     assert message.replace("node 12", f"node {last[0]}") in error
     assert second in error

@@ -15,11 +15,11 @@ from rich.console import Console
 
 from placement.config import ConfigError, CostConfig, PolicyConfig, TrainConfig, build
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
-from placement.evaluation import policy_evaluation
+from placement.evaluation import policies
 from placement.evaluation.comparison import compare
-from placement.evaluation.policy_evaluation import evaluate_policy
-from placement.evaluation.search_evaluation import evaluate_search
-from placement.evaluation.settings import CompareConfig, SampleConfig, SampledCost, SearchConfig
+from placement.evaluation.policies import evaluate_policy
+from placement.evaluation.searching import evaluate_search
+from placement.evaluation.settings import CompareConfig, SampleConfig, SearchConfig, TrainedCost
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
 from placement.policy.agent import Agent
@@ -37,7 +37,7 @@ _agent = functools.lru_cache(lambda policy, design: Agent(policy, [load(design)]
 @pytest.fixture(autouse=True)
 def compile_once(monkeypatch):
     """Agents of the same network and design are shared, for each compiles anew."""
-    monkeypatch.setattr(policy_evaluation, "Agent", lambda policy, designs: _agent(policy, designs[0].name))
+    monkeypatch.setattr(policies, "Agent", lambda policy, designs: _agent(policy, designs[0].name))
 
 
 def make_run(folder: Path, *designs: str, policy: PolicyConfig = POLICY) -> Path:
@@ -111,9 +111,9 @@ def test_the_policy_is_judged_by_the_cost_that_it_was_trained_on(run_folder, tmp
 
 def test_weights_that_are_given_count_in_the_cost_of_the_training():
     trained = CostConfig(name="chip", congestion=3.0)
-    assert SampledCost().of(trained) == trained
-    assert SampledCost(density=0.2).of(trained) == CostConfig(name="chip", density=0.2, congestion=3.0)
-    assert SampledCost(name="proxy", density=0.2).of(trained) == CostConfig(name="proxy", density=0.2)
+    assert TrainedCost().of(trained) == trained
+    assert TrainedCost(density=0.2).of(trained) == CostConfig(name="chip", density=0.2, congestion=3.0)
+    assert TrainedCost(name="proxy", density=0.2).of(trained) == CostConfig(name="proxy", density=0.2)
 
 
 def test_the_best_is_chosen_by_the_weights_given(run_folder, tmp_path):
@@ -154,9 +154,9 @@ def test_every_episode_a_dead_end_is_told(run_folder, monkeypatch):
         evaluate(run_folder)
 
 
-def test_evaluate_py_refuses_the_checkpoint_of_another_network(tmp_path):
+def test_the_checkpoint_of_another_network_is_rejected(tmp_path):
     make_run(tmp_path / "other", policy=dataclasses.replace(POLICY, grid_width=16))
-    result = run_here("evaluate.py", "checkpoint=other", "design=toy6", "json=true", folder=tmp_path)
+    result = run_here("macro-placement", "sample", "checkpoint=other", "design=toy6", "json=true", folder=tmp_path)
     assert result.returncode == 2
     assert "another network" in result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr

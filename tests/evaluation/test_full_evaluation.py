@@ -1,4 +1,4 @@
-"""`evaluate flat=true` and `cost=chip`, by the command."""
+"""`evaluate full=true` and `cost=chip`, by the command."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
-from placement.evaluation import flat_evaluation
+from placement.evaluation import full_evaluation
 from placement.flat.global_placement import PlacerSettings
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.load import load
 
 
-def test_the_flat_check_is_in_table_json_and_pictures(
+def test_the_full_evaluation_is_in_table_json_and_pictures(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [f"design={made}", "cost=chip", "flat=true", "json=true", "plots=true", "animation=false"]
+    words = [f"design={made}", "cost=chip", "full=true", "json=true", "plots=true", "animation=false"]
     assert main(["evaluate", *words, f"out={tmp_path}"]) == 0
     out = capsys.readouterr().out
     found = json.loads(out.splitlines()[-1])
@@ -37,7 +37,7 @@ def test_the_flat_check_is_in_table_json_and_pictures(
 
 
 def test_a_design_without_its_flat_netlist_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "design=toy6", "flat=true"]) == 2
+    assert main(["evaluate", "design=toy6", "full=true"]) == 2
     message = capsys.readouterr().err
     assert "has no flat netlist" in message
     assert "import" in message
@@ -66,17 +66,17 @@ def test_nets_of_too_many_pins_are_told(
 ) -> None:
     large = int((np.diff(read_flat(made / FLAT_NAME).netlist.net_start) > 5).sum())
     assert large > 0
-    monkeypatch.setattr(flat_evaluation, "MOST_PINS", 5)
-    monkeypatch.setattr(flat_evaluation, "SETTINGS", PlacerSettings(iterations=1))
-    assert main(["evaluate", f"design={made}", "flat=true", "plots=false", f"out={tmp_path}"]) == 0
+    monkeypatch.setattr(full_evaluation, "MOST_PINS", 5)
+    monkeypatch.setattr(full_evaluation, "SETTINGS", PlacerSettings(iterations=1))
+    assert main(["evaluate", f"design={made}", "full=true", "plots=false", f"out={tmp_path}"]) == 0
     assert f"note: {large} of the flat netlist's nets have more than 5 pins" in capsys.readouterr().out
 
 
 def test_cells_that_do_not_spread_are_told(
     made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flat_evaluation, "SETTINGS", PlacerSettings(iterations=20))
-    assert main(["evaluate", f"design={made}", "flat=true", "json=true"]) == 0
+    monkeypatch.setattr(full_evaluation, "SETTINGS", PlacerSettings(iterations=20))
+    assert main(["evaluate", f"design={made}", "full=true", "json=true"]) == 0
     out = capsys.readouterr().out
     assert "note: the cells did not spread: after 20 iterations" in out
     assert "not converged" in out
