@@ -24,10 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.flat.full_check import FlatChecker
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
+from placement.netlist.load import load, read_clusters
 from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from placement.config import ConfigError
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
-from placement.netlist.floorplan import Rectangle
-from placement.netlist.into_arrays import ArraySetting
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings, RegionSetting
+from placement.netlist.macro_arrays import ArraySetting
 
 _ORDERS = ("places", "names")
 _SNAPS = ("manufacturing", "tracks", "none")

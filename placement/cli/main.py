@@ -22,7 +22,6 @@ _COMMANDS = (
     Command("export", "placement.cli.exporting:export", "export", words=("design", "placement")),
     Command("describe", "placement.cli.netlists:describe", "describe", words=("design",)),
     Command("view", "placement.cli.viewing:view", "view", words=("design", "placement")),
-    Command("mirror", "placement.cli.netlists:mirror", "mirror", words=("design",)),
     Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", words=("out",)),
     Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
     Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),

@@ -1,4 +1,4 @@
-"""The commands that look at designs or make them: `describe`, `mirror`, `generate`."""
+"""The commands that describe or generate designs: `describe`, `generate`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from placement.config import ConfigError
-from placement.netlist.design_folder import check_design_folder
 from placement.netlist.files import check_output_file
-from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.flat import FlatOptions, drawn_options
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
+from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
 from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
-from placement.netlist.importing import import_design, write_design
-from placement.netlist.load import load
-from placement.netlist.mirrored import mirrored
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings, import_flat, write_design
+from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
 """What a design of `generate flat` looks like where nothing is said."""
@@ -34,17 +31,6 @@ class DescribeConfig:
     design: str
     initial: str | None = None
     plot: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MirrorConfig:
-    """Of `mirror`."""
-
-    design: str
-    initial: str | None = None
-    axis: str
-    out: str
-    force: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,13 +120,6 @@ def describe(config: DescribeConfig, console: Console) -> None:
         console.print(f"plot: {config.plot}", soft_wrap=True)
 
 
-def mirror(config: MirrorConfig, console: Console) -> None:
-    """Writes the mirror image of a design."""
-    check_design_folder(config.out, force=config.force)
-    save(config.out, mirrored(load(config.design, config.initial), config.axis))
-    console.print(config.out, soft_wrap=True)
-
-
 def generate_shipped(config: ShippedConfig, console: Console) -> None:
     """Writes the built-in designs."""
     folders = {name: Path(config.out) / name for name in SHIPPED}
@@ -168,7 +147,9 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
     keep_compilations()
-    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_together)
+    imported = import_flat(
+        flat, ImportSettings(constraints=ConstraintSettings(halo=(halo, halo))), place=place_together
+    )
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

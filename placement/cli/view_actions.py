@@ -13,7 +13,7 @@ from placement.cli.options import quoted
 from placement.config import CostConfig
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.given_placement import SOFT_PLACER
-from placement.netlist.flat_file import FLAT_NAME
+from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.load import find
 from placement.report.view.actions import Action, Outcome, Parameter, Task
 from placement.report.view.cells import Cells

@@ -19,9 +19,9 @@ from placement.evaluation.flat_evaluation import SETTINGS, FlatFound, FlatJudge
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import FLAT_NAME
+from placement.netlist.flat_design import FLAT_NAME
 from placement.netlist.load import find
-from placement.netlist.straps import DENSITY, STRAPS
+from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
 from placement.report.metrics import FlatMetrics
 
 METRICS_NAME, DRAWN_NAME = "flat.json", "cells.npz"
@@ -68,7 +68,7 @@ class FlatChecks:
         self._design = design
         rules = design.constraints
         parts = (
-            repr((design.canvas, SETTINGS, DENSITY, STRAPS)).encode(),
+            repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL)).encode(),
             rules.halo.tobytes(),
             rules.blockages.tobytes(),
         )

@@ -16,10 +16,8 @@ from placement.flat.global_placement import Progress
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.importing import clusters_or_none
-from placement.netlist.load import find
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.flat_design import FlatDesign, read_flat
+from placement.netlist.load import clusters_or_none, find
 from placement.report.metrics import FlatMetrics
 from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
@@ -84,7 +82,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
         DesignError: the folder has no flat netlist, or it cannot be read.
     """
     folder = find(design).parent
-    flat = read_imported_flat(folder)
+    flat = read_flat(folder)
     return flat, clusters_or_none(folder, flat)
 
 

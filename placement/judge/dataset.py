@@ -21,7 +21,7 @@ from placement.judge.truth import Truth
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import csv_text, write_whole
-from placement.netlist.flat_file import DAMAGED_NPZ
+from placement.netlist.flat_design import DAMAGED_NPZ
 from placement.netlist.load import NETLIST_NAMES, load
 
 SAMPLES_NAME = "samples"

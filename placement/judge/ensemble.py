@@ -22,7 +22,7 @@ from placement.judge.network import JudgeNetwork, Prediction, View, check_parame
 from placement.netlist.design import Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import DAMAGED_NPZ
+from placement.netlist.flat_design import DAMAGED_NPZ
 
 FORM = 4
 

@@ -15,7 +15,7 @@ from placement.judge.ensemble import FORM, Member, arrays_of, members_of
 from placement.judge.examples import Example
 from placement.judge.settings import JudgeTrainConfig
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import DAMAGED_NPZ
+from placement.netlist.flat_design import DAMAGED_NPZ
 
 SUFFIX = ".part"
 _NOT_ASKED = ("data", "out", "workers", "verbose", "holdout")

@@ -27,7 +27,7 @@ from placement.flat.routable import FULLEST
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import TURN, Design, Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.straps import CELL_SHARE, DENSITY
+from placement.netlist.pdn_channel import CELL_SHARE, DENSITY
 
 CELLS = 32
 """G: of a map, across and up, whatever the canvas."""
@@ -82,7 +82,9 @@ class Viewer:
         self._hard, self._soft = netlist.hard, netlist.soft
         self.weight = netlist.net_weight[self._nets] / netlist.net_weight[self._nets].sum()
         self.degree = degree[self._nets]
-        self._clear = np.maximum(design.own_straps, design.constraints.halo[netlist.hard]).T  # [2, H], orientation N
+        self._clear = np.maximum(
+            design.own_pdn_channel, design.constraints.halo[netlist.hard]
+        ).T  # [2, H], orientation N
         blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
         self._core = Core(canvas.width, canvas.height, blockages=blockages)
 

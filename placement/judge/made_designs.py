@@ -14,9 +14,8 @@ from placement.engine.costs import proxy_cost
 from placement.flat.before_clustering import place_together
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.flat import FlatOptions
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
-from placement.netlist.importing import ImportedDesign, import_design
+from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
+from placement.netlist.importing import ImportedDesign, import_flat
 from placement.search.config import AnnealConfig
 from placement.search.starts import make_starts
 
@@ -89,7 +88,7 @@ def make_design(
         drawn = draw(generator, cells=cells, macros=macros)
         try:
             flat = flat_on_floorplan(name, drawn.options, seed=int(generator.integers(2**31)))
-            imported = import_design(flat, place=place_together)
+            imported = import_flat(flat, place=place_together)
             return dataclasses.replace(imported, design=with_demand(imported.design, drawn.demand))
         except DesignError as error:
             failed = error

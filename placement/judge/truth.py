@@ -14,8 +14,8 @@ import numpy as np
 
 from placement.flat.full_check import FlatChecker
 from placement.netlist.design import Design, Placement
-from placement.netlist.flat_file import FLAT_NAME, read_flat
-from placement.netlist.importing import clusters_or_none
+from placement.netlist.flat_design import FLAT_NAME, read_flat
+from placement.netlist.load import clusters_or_none
 from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 

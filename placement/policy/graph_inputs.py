@@ -93,7 +93,7 @@ def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
 
 def _electrostatic_places(design: Design) -> np.ndarray:
     """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
-    parts = (design.initial, design.constraints, design.canvas, design.straps)
+    parts = (design.initial, design.constraints, design.canvas, design.pdn_channel)
     known, placed = _PLACED.get(design.netlist, ((), None))
     if [id(part) for part in known] != [id(part) for part in parts]:
         try:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
 
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.geometry import Rectangle
 from placement.netlist.importing import ImportedDesign
 from placement.report import drawing, style
 

@@ -24,7 +24,7 @@ from placement.engine.costs import (
 )
 from placement.flat.problem import FULLEST
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
-from placement.netlist.straps import DENSITY
+from placement.netlist.pdn_channel import DENSITY
 
 VIOLATION_KEYS = {
     "halo_violations": "halos",

@@ -14,8 +14,8 @@ import numpy as np
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.keep_outs import port_surroundings
-from placement.netlist.rectangles import clipped, complement
+from placement.netlist.feasibility import port_surroundings
+from placement.netlist.geometry import clipped, complement
 
 TOLERANCE = 1e-6
 """µm: lengths that are equal but for rounding are equal, as in the engine."""

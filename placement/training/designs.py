@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
+from placement.netlist.flat_design import require_flat
 from placement.netlist.load import find, load
-from placement.netlist.user_placement import require_imported_flat
 from placement.policy.order import as_played
 
 
@@ -22,7 +22,7 @@ def load_designs(config: TrainConfig) -> list[Design]:
     designs = [as_played(ready(load(name)), config.env) for name in config.design]
     if config.expert.mixed_size:
         for name in config.design:
-            require_imported_flat(find(name).parent)
+            require_flat(find(name).parent)
     if len({design.name for design in designs}) < len(designs):
         raise ConfigError(f"design={list(config.design)}: every design must have another name")
     return designs

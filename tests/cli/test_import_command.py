@@ -24,13 +24,10 @@ from placement.cli.main import main
 from placement.cli.options import option_overrides
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
-from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
-from placement.netlist.flat_file import DEF_NAME
+from placement.netlist.flat_design import read_flat
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.load import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, load, read_clusters
 from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
@@ -342,7 +339,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
     design = load(folder)
     placement = read_placement(plc, design.netlist)[1]
-    flat = read_imported_flat(folder)
+    flat = read_flat(folder)
     first = design.netlist.hard[0]
     offset = 10 * 2.72
     at = theirs.names.index(design.netlist.names[first])

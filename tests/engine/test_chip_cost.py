@@ -29,7 +29,9 @@ def _with_room_kept(design_seed: int, straps: float | None, halo: float) -> Desi
     halos = np.zeros((design.netlist.num_nodes, 2))
     halos[design.netlist.hard] = halo
     halos[design.netlist.hard[::2], 0] *= 2
-    return dataclasses.replace(design, straps=straps, constraints=dataclasses.replace(design.constraints, halo=halos))
+    return dataclasses.replace(
+        design, pdn_channel=straps, constraints=dataclasses.replace(design.constraints, halo=halos)
+    )
 
 
 KEPT = {"straps": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2, 30.0))}
@@ -101,7 +103,7 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
     halos = np.zeros((3, 2))
     halos[0] = halo
     constraints = dataclasses.replace(design.constraints, halo=halos)
-    design = dataclasses.replace(design, straps=straps, constraints=constraints)
+    design = dataclasses.replace(design, pdn_channel=straps, constraints=constraints)
     # Of 100 µm² the rest goes 5 µm, half a gcell · 2 pins / 200 µm², over 80 µm.
     assert proxy_cost(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
 
@@ -142,7 +144,7 @@ def _density_of_a_crowd(clusters: int, gcells: int, blocks: int = 1) -> float:
             for i in range(clusters)
         ]
     design = build("crowd", square_canvas(gcells, gcells), nodes, [Net([("s0-0", 0.0, 0.0), ("s0-1", 0.0, 0.0)])])
-    return proxy_cost(dataclasses.replace(design, straps=0.0), weights=CHIP).density_cost
+    return proxy_cost(dataclasses.replace(design, pdn_channel=0.0), weights=CHIP).density_cost
 
 
 def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
@@ -150,13 +152,13 @@ def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
         side = math.sqrt(2 * cells)  # at half utilisation
         nodes = [Node("m", NodeKind.HARD, 20.0, 20.0, 10.0, 10.0), Node("a", NodeKind.SOFT, 15.0, 15.0, side, side)]
         design = build("room", square_canvas(4, 4), nodes, [Net([("a", 0.0, 0.0), ("m", 0.0, 0.0)])])
-        assert design.own_straps == dataclasses.replace(design, straps=design.own_straps).own_straps
-        return design.own_straps
+        assert design.own_pdn_channel == dataclasses.replace(design, pdn_channel=design.own_pdn_channel).own_pdn_channel
+        return design.own_pdn_channel
 
     # Of 1,600 µm² a macro with straps of 10 µm leaves 1,200, with 5 µm 1,375, of which cells take 49% at the most.
     assert [straps(area) for area in (580.0, 600.0, 670.0, 690.0)] == [10.0, 5.0, 5.0, 0.0]
-    with pytest.raises(DesignError, match="straps: -1"):
-        dataclasses.replace(random_design(0), straps=-1.0)
+    with pytest.raises(DesignError, match="pdn_channel: -1"):
+        dataclasses.replace(random_design(0), pdn_channel=-1.0)
 
 
 def test_stacked_clusters_go_apart() -> None:

@@ -17,7 +17,7 @@ from placement.engine.rendering import EpisodeRenderer
 from placement.engine.state import PlacementState
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.geometry import Rectangle
 from placement.policy.order import as_played
 from placement.training.expert import onto_grid
 from tests.engine.test_constraints_state import so_far

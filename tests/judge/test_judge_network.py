@@ -23,7 +23,6 @@ from placement.judge.recipes import make_placement, recipes
 from placement.judge.training import ROWS, held_out, some_of, turned
 from placement.netlist.design import Canvas, Design
 from placement.netlist.errors import DesignError
-from placement.netlist.mirrored import mirrored
 from placement.search.settle import settle_for_check, settle_soft_macros
 
 SCALING = Scaling(np.zeros(len(PARTS), np.float32), np.ones(len(PARTS), np.float32))
@@ -142,7 +141,7 @@ def test_a_placement_that_lacks_a_macro_is_refused(design, placements):
 
 @pytest.mark.parametrize("factor", [0.25, 4.0])
 def test_scale_changes_nothing_but_the_room_for_straps(design, placements, factor, monkeypatch):
-    design = dataclasses.replace(design, straps=0.0)
+    design = dataclasses.replace(design, pdn_channel=0.0)
     monkeypatch.setattr(Viewer, "spread", lambda self, placement: placement)
     monkeypatch.setattr(geometry, "route_estimate", route_on_twenty)
     netlist, canvas = design.netlist, design.canvas
@@ -165,7 +164,7 @@ def test_scale_changes_nothing_but_the_room_for_straps(design, placements, facto
             )
         ),
         initial=scaled(design.initial, factor),
-        straps=0.0,
+        pdn_channel=0.0,
     )  # fmt: skip
     own = network()(seen(design, placements)).wirelength
     theirs = network()(seen(larger, [scaled(one, factor) for one in placements])).wirelength
@@ -204,20 +203,6 @@ def test_a_mirror_image_is_worth_as_much(design, placements, axis):
     own, other = network()(view), network()(image)
     assert np.allclose(own.wirelength, other.wirelength, atol=1e-3)
     assert np.allclose(own.maps, np.flip(other.maps, axis), atol=1e-4)
-
-
-def test_what_is_seen_of_a_mirrored_design_is_mirrored(design, placements):
-    image = mirrored(design, "x")
-    one = design.initial
-    assert np.isfinite(one.x).all()
-    width = design.canvas.width
-    own = Viewer(design)._maps_of_macros(*(np.stack([getattr(one, name)]) for name in ("x", "y", "orientation")))[0]
-    there = Viewer(image)._maps_of_macros(
-        *(np.stack([getattr(image.initial, name)]) for name in ("x", "y", "orientation"))
-    )[0]
-    assert width == image.canvas.width
-    flipped = [np.flip(own, 1), np.flip(own, 2)]
-    assert any(np.allclose(there, other, atol=1e-5) for other in flipped)
 
 
 def test_turned_twice_is_as_before(design, placements):
@@ -337,7 +322,9 @@ def test_halos_turn_with_their_macros(design, placements):
     hard = int(design.netlist.hard[0])
     halo = np.zeros((design.netlist.num_nodes, 2))
     halo[hard] = 8.0, 0.0
-    design = dataclasses.replace(design, straps=0.0, constraints=dataclasses.replace(design.constraints, halo=halo))
+    design = dataclasses.replace(
+        design, pdn_channel=0.0, constraints=dataclasses.replace(design.constraints, halo=halo)
+    )
     one = placements[0]
     turned = dataclasses.replace(
         one, orientation=np.where(np.arange(len(one.x)) == hard, 4, one.orientation).astype(np.int8)

@@ -10,20 +10,18 @@ import numpy as np
 import pytest
 
 from placement.flat.wirelength import half_perimeter
-from placement.netlist.assembly.def_placement import read_def_placement
-from placement.netlist.assembly.lef_def import file_indices
+from placement.netlist import export
+from placement.netlist.builder import file_indices
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.constraints_file import orientation_names, orientation_set
 from placement.netlist.design import NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_constraints import ConstraintSettings, constraints_of
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import read_flat, write_flat
-from placement.netlist.formats import export
+from placement.netlist.flat_design import FlatDesign, MacroArray, read_flat, write_flat
 from placement.netlist.formats.def_file import read_def
-from placement.netlist.importing import import_design
-from placement.netlist.into_arrays import ArraySetting, with_arrays
-from placement.netlist.macro_array import MacroArray
+from placement.netlist.import_constraints import ConstraintSettings, constraints_of
+from placement.netlist.importing import ImportSettings, import_flat
+from placement.netlist.macro_arrays import ArraySetting, with_arrays
+from placement.netlist.user_placement import read_def_placement
 from tests.support.array_chip import MEMORIES, array_def, array_flat
 
 
@@ -336,7 +334,7 @@ def test_the_order_is_no_worse_than_any_other(flat: FlatDesign) -> None:
 
 
 def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None:
-    array = import_design(flat, banks=True).flat.arrays[0]
+    array = import_flat(flat, ImportSettings(banks=True)).flat.arrays[0]
     order = [2, 0, 3, 1]
     asked = []
 
@@ -344,7 +342,7 @@ def test_an_import_orders_macros_by_where_they_are_put(flat: FlatDesign) -> None
         asked.append(given.netlist.num_nodes)
         return standing(flat, array, Orientation.N, order) if len(asked) == 1 else strewn(given)
 
-    found = import_design(flat, banks=True, order_by_places=True, place=place)
+    found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=place)
     assert asked[0] == flat.netlist.num_nodes, "the macros by themselves"
     assert found.flat.arrays[0].names in {
         tuple(array.names[member] for member in names)
@@ -358,20 +356,20 @@ def test_an_order_that_nothing_says_is_that_of_the_names(flat: FlatDesign) -> No
         raise DesignError("no room")
 
     for put, why in ((None, "nothing places them"), (place, "no room")):
-        found = import_design(flat, banks=True, order_by_places=True, place=put)
-        assert found.flat.arrays[0].names == import_design(flat, banks=True).flat.arrays[0].names
+        found = import_flat(flat, ImportSettings(banks=True, order_by_places=True), place=put)
+        assert found.flat.arrays[0].names == import_flat(flat, ImportSettings(banks=True)).flat.arrays[0].names
         assert f"the macros of arrays are in the order of their names: {why}" in found.notices
 
 
 def test_macros_that_the_files_place_are_ordered_as_there(flat: FlatDesign) -> None:
-    array = import_design(flat, banks=True).flat.arrays[0]
+    array = import_flat(flat, ImportSettings(banks=True)).flat.arrays[0]
     placed = dataclasses.replace(flat, placement=standing(flat, array, Orientation.N, [0, 1, 2, 3]))
-    found = import_design(placed, banks=True, order_by_places=True)
+    found = import_flat(placed, ImportSettings(banks=True, order_by_places=True))
     assert found.flat.arrays[0].names == array.names
 
 
 def test_the_grid_is_that_of_the_macros_by_themselves(flat: FlatDesign) -> None:
-    plain, arrays = import_design(flat), import_design(flat, banks=True)
+    plain, arrays = import_flat(flat), import_flat(flat, ImportSettings(banks=True))
     assert arrays.design.canvas == plain.design.canvas
     assert len(arrays.design.netlist.hard) == 3
     assert [array.names for array in arrays.flat.arrays] == [tuple(f"bank[{n}]" for n in range(4)), ("tag_9", "tag_10")]

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 import pytest
 
-from placement.netlist.assembly.flat_protobuf import read_protobuf_def
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.capacity import routing_capacity
+from placement.netlist.canvas import routing_capacity
 from placement.netlist.errors import DesignError
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.formats.protobuf_design import read_protobuf_def
 from placement.netlist.technology import Technology
 from tests.support.small_lef_def import DEF, LEF
 

@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import orientation_names
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_constraints import (
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import (
     ConstraintSettings,
     RegionSetting,
     constraints_of,
     symmetric_orientations,
+    writable_pitch,
 )
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Rectangle
-from placement.netlist.importing import import_design, write_design
+from placement.netlist.importing import ImportSettings, import_flat, write_design
 from placement.netlist.load import load
-from placement.netlist.snapping import writable_pitch
 
 LEF = """\
 VERSION 5.8 ;
@@ -273,7 +273,7 @@ def test_symmetry_says_how_a_macro_may_be_turned(symmetry: str, names: list[str]
 
 
 def test_the_design_folder_has_them(flat: FlatDesign, tmp_path: Path) -> None:
-    imported = import_design(flat, columns=5, rows=4, constraints=ConstraintSettings(port_keepout=1.0))
+    imported = import_flat(flat, ImportSettings(columns=5, rows=4, constraints=ConstraintSettings(port_keepout=1.0)))
     assert any("is left out: a guide" in notice for notice in imported.notices)
     write_design(tmp_path / "chip", imported)
     design = load(tmp_path / "chip")

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.design_folder import CLUSTERS_NAME
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import read_flat, write_flat
-from placement.netlist.importing import read_clusters
+from placement.netlist.flat_design import FlatDesign, read_flat, write_flat
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.load import CLUSTERS_NAME, read_clusters
 from tests.support.small_lef_def import DEF, LEF
 
 

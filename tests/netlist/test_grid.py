@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.netlist import _native
-from placement.netlist.canvas import canvas_of
+from placement.netlist.canvas import GridRule, canvas_of, choose_grid, waste
 from placement.netlist.constraints import Constraints
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.flat import FlatOptions
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
-from placement.netlist.grid import GridRule, choose_grid, waste
+from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
 
 # Ariane: 133 memories of one size, on the two published canvases.
 MEMORY_WIDTH, MEMORY_HEIGHT = np.full(133, 57.57), np.full(133, 133.0)

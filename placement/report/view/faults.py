@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from placement.netlist.design import Design, Orientation, Placement
-from placement.netlist.keep_outs import KeepOutKind, keep_outs
+from placement.netlist.feasibility import KeepOutKind, keep_outs
 
 TOLERANCE = 1e-6
 """µm: lengths that are equal but for rounding are equal, as in the engine."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from placement.netlist.assembly.bookshelf import read_bookshelf_design
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
-from placement.netlist.floorplan import Rectangle
-from placement.netlist.importing import import_design
+from placement.netlist.formats.bookshelf import read_bookshelf
+from placement.netlist.geometry import Rectangle
+from placement.netlist.importing import ImportSettings, import_flat
 
 FILES = {
     "nodes": (
@@ -44,7 +44,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_by_hand(tmp_path: Path) -> None:
-    design = read_bookshelf_design(write(tmp_path, FILES))
+    design = read_bookshelf(write(tmp_path, FILES))[0]
     netlist, placement, plan = design.netlist, design.placement, design.floorplan
     assert netlist.names == ("m", "a", "b", "p", "f")
     assert netlist.kind.tolist() == [NodeKind.HARD, NodeKind.CELL, NodeKind.CELL, NodeKind.PORT, NodeKind.HARD]
@@ -66,13 +66,13 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 def test_large_terminals_may_be_freed(tmp_path: Path) -> None:
-    design = read_bookshelf_design(write(tmp_path, FILES), free_blocks=True)
+    design = read_bookshelf(write(tmp_path, FILES), free_blocks=True)[0]
     assert design.placement.fixed.tolist() == [False, False, False, True, False]
 
 
 def test_missing_rows_are_derived_and_said(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets", "pl")}
-    design = read_bookshelf_design(write(tmp_path, files))
+    design = read_bookshelf(write(tmp_path, files))[0]
     # The box around the fixed nodes, in whole rows of the cells' height.
     assert design.floorplan.core == Rectangle(-1, 50, 100, 100)
     assert (len(design.floorplan.rows), design.floorplan.rows.row_height) == (5, 10)
@@ -84,13 +84,13 @@ def test_the_core_is_around_fixed_nodes_as_they_are_turned(tmp_path: Path) -> No
     files = {name: text for name, text in FILES.items() if name != "scl"}
     files["nodes"] = files["nodes"].replace("p 1 1 terminal", "p 40 20 terminal")
     files["pl"] = "UCLA pl 1.0\nm 0 0 : N\na 0 0 : N\nb 0 0 : N\np 0 0 : N /FIXED\nf 160 80 : E /FIXED\n"
-    design = read_bookshelf_design(write(tmp_path, files))
+    design = read_bookshelf(write(tmp_path, files))[0]
     assert design.floorplan.die == Rectangle(0.0, 0.0, 180.0, 120.0)
 
 
 def test_missing_positions_are_derived_and_said(tmp_path: Path) -> None:
     files = {suffix: FILES[suffix] for suffix in ("nodes", "nets")}
-    design = read_bookshelf_design(write(tmp_path, files))
+    design = read_bookshelf(write(tmp_path, files))[0]
     # 600 + 40 + 60 + 1 + 800 at 70%: a square of 46.3, in rows of 10.
     assert design.floorplan.core == Rectangle(0, 0, 50, 50)
     port = design.netlist.ports[0]
@@ -105,7 +105,7 @@ def test_gzipped_files_beside_the_aux_are_found(tmp_path: Path) -> None:
         plain = tmp_path / f"d.{suffix}"
         (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(plain.read_bytes()))
         plain.unlink()
-    assert read_bookshelf_design(aux).netlist.num_nets == 2
+    assert read_bookshelf(aux)[0].netlist.num_nets == 2
 
 
 FAULTS = {
@@ -141,17 +141,17 @@ FAULTS = {
 def test_faults_are_refused(tmp_path: Path, name: str) -> None:
     change, reason = FAULTS[name]
     with pytest.raises(DesignError, match=reason):
-        read_bookshelf_design(write(tmp_path, {**FILES, **change}))
+        read_bookshelf(write(tmp_path, {**FILES, **change}))[0]
 
 
 def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.aux").write_text("RowBasedPlacement : ../d.nodes d.nets")
     with pytest.raises(DesignError, match=r"must be a file beside the \.aux file"):
-        read_bookshelf_design(tmp_path / "d.aux")
+        read_bookshelf(tmp_path / "d.aux")[0]
 
 
 def test_ibm01_has_its_counts(real: Callable[[str], Path]) -> None:
-    design = read_bookshelf_design(real("ibm01/ibm01.aux"))
+    design = read_bookshelf(real("ibm01/ibm01.aux"))[0]
     netlist = design.netlist
     counts = (len(design.cells), len(netlist.hard), len(netlist.ports), netlist.num_nets, netlist.num_pins)
     assert counts == (12260, 246, 246, 14111, 50566)
@@ -166,10 +166,10 @@ def test_an_aux_that_names_packed_files(tmp_path: Path) -> None:
         (tmp_path / f"d.{suffix}.gz").write_bytes(gzip.compress(plain.read_bytes()))
         plain.unlink()
     aux.write_text("RowBasedPlacement : " + " ".join(f"d.{suffix}.gz" for suffix in FILES))
-    assert read_bookshelf_design(aux).netlist.num_nets == 2
+    assert read_bookshelf(aux)[0].netlist.num_nets == 2
     # a name without a suffix of its own
     aux.write_text(aux.read_text() + " nodes.gz")
-    assert read_bookshelf_design(aux).netlist.num_nets == 2
+    assert read_bookshelf(aux)[0].netlist.num_nets == 2
 
 
 def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
     nets = FILES["nets"].replace("NumNets : 3", "NumNets : 6").replace("NumPins : 6", "NumPins : 12") + pads
     positions = FILES["pl"] + "q -1 70 : N\n"
     files = {**FILES, "nodes": nodes + "q 1 1 terminal\n", "nets": nets, "pl": positions}
-    flat = read_bookshelf_design(write(tmp_path, files), free_blocks=True)
+    flat = read_bookshelf(write(tmp_path, files), free_blocks=True)[0]
     core = Rectangle(0, 0, 100, 100)
     flat = dataclasses.replace(flat, floorplan=dataclasses.replace(flat.floorplan, core=core, die=core))
-    imported = import_design(flat, columns=4, rows=4, settings=ClusteringSettings(parts=2))
+    imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=ClusteringSettings(parts=2)))
     assert [notice for notice in imported.notices if notice.startswith("1 nets are left out: each of their pins")]
     netlist = imported.design.netlist
     ports = set(netlist.ports.tolist())

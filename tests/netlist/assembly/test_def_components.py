@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from placement.netlist.assembly.def_placement import read_def_placement
-from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.geometry import Rectangle
+from placement.netlist.user_placement import read_def_placement
 from tests.support.small_lef_def import DEF, LEF
 
 RING = """\

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.netlist import _native
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
 from placement.netlist.design import Canvas, Netlist, Orientation
 from placement.netlist.errors import DesignError
-from placement.netlist.formats import flat_protobuf
+from placement.netlist.formats import protobuf as flat_protobuf
 from placement.netlist.formats.protobuf import read_netlist
+from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
 
 CANVAS = Canvas(
     width=40.0, height=30.0, columns=4, rows=3, routes_horizontal=10.0, routes_vertical=10.0,

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.assembly.ports import spread_on_edges
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.floorplan import spread_on_edges
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.geometry import Rectangle
 from tests.support.small_lef_def import DEF, LEF
 
 

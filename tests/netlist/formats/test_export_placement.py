@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.netlist.assembly.def_placement import read_def_placement
-from placement.netlist.assembly.flat_protobuf import read_protobuf_def
-from placement.netlist.assembly.lef_def import flat_design_of
+from placement.netlist import export
 from placement.netlist.design import Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.export import MacroLocation
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.formats import export
+from placement.netlist.formats.def_design import flat_design_of
 from placement.netlist.formats.def_file import PlacementStatus, read_def
-from placement.netlist.formats.export import MacroLocation
 from placement.netlist.formats.lef import read_lefs
+from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.user_placement import read_def_placement
 from tests.support.small_lef_def import DEF, LEF
 
 PLACED = ("CMP", "CT_AC", "CT_Scratch", "Human", "RePlAce", "SA")

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "../../../netlist/native/chip_constants.hpp"
 #include "common/lanes.hpp"
 #include "cost/grid_span.hpp"
 #include "cost/pair.hpp"
 
 namespace placement {
 namespace {
-
-// Share of the free room that a flow lets cells fill: OpenROAD's default, and what the flat check spreads them to
-// (`DENSITY` in netlist/straps.py).
-constexpr double kTargetDensity = 0.7;
 
 // Bins along the sides of the smallest blocks that are held to it (docs/experiments/2026-11-target-density.md), and what
 // the area beyond all room counts, where the area beyond that density counts wholly

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../../../netlist/native/chip_constants.hpp"
+
 namespace placement {
 namespace {
-
-// Of a soft macro's area that its cells need: clusters are drawn at half utilisation (Circuit Training), and standard
-// cells fill their rows where that is shortest.
-constexpr double kCellShare = 0.5;
 
 // Bins along a gcell's side, at most.
 constexpr int kMostBins = 4;

@@ -1,6 +1,6 @@
-"""What is likely to be meant otherwise in a flat design that was read without fault, in words.
+"""Checks for what is probably a mistake in a flat design that was read without error.
 
-Axis legend: H hard macros.
+Axis legend: H hard macros, K rectangles. Lengths in µm.
 """
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.rectangles import clipped, grown, union_area
+from placement.netlist.geometry import clipped, grown, union_area
 
 TALL = 4.0
-"""A standard cell of more row heights than this is said: tall cells of libraries take two or three."""
+"""Row heights above which a standard cell is reported: tall cells of libraries take two or three."""
 COVERED = 0.9
-"""Rows that cover less of their box than this are said."""
+"""Rows that cover less of their box than this share are reported."""
 MARGIN = 0.01
-"""Ports further beyond the die than this share of its longer side are said: their shapes may reach over its edge."""
+"""Ports further beyond the die than this share of its longer side are reported: their shapes may reach over its edge."""
 
 
-def odd_sizes_and_places(design: FlatDesign) -> tuple[str, ...]:
-    """Notices: cells as large as macros, pins without shapes, ports and fixed macros in odd places, few rows."""
-    found = (
-        _tall_cells(design), _without_shapes(design), _beyond_die(design), _beyond_core(design), _overlapping(design),
-        _without_rows(design),
-    )  # fmt: skip
-    return tuple(notice for notice in found if notice)
+def lint(design: FlatDesign) -> tuple[str, ...]:
+    """Notices of cells as large as macros, pins without shapes, ports and fixed macros in unusual places, few rows."""
+    checks = (_tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
+    return tuple(notice for check in checks if (notice := check(design)))
 
 
 def _tall_cells(design: FlatDesign) -> str:
@@ -33,21 +30,19 @@ def _tall_cells(design: FlatDesign) -> str:
     if not len(cells):
         return ""
     masters = sorted({design.master_names[master] for master in design.master[cells].tolist()})
-    name = masters[0]
-    master = design.technology.masters[name]
+    master = design.technology.masters[masters[0]]
     return (
-        f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {name!r} of "
-        f"{master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
+        f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {master.name!r} "
+        f"of {master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
     )
 
 
 def _without_shapes(design: FlatDesign) -> str:
     names = {design.master_names[master] for master in design.master[design.netlist.hard].tolist()}
-    masters = [design.technology.masters[name] for name in sorted(names)]
     pins = [
-        f"{pin.name!r} of {master.name}"
-        for master in masters
-        for pin in master.pins
+        f"{pin.name!r} of {name}"
+        for name in sorted(names)
+        for pin in design.technology.masters[name].pins
         if not pin.layer and pin.use not in ("POWER", "GROUND")
     ]
     if not pins:
@@ -69,7 +64,7 @@ def _beyond_die(design: FlatDesign) -> str:
 
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
-    """float64 [H, 4]: where nodes stand, from the core's lower left corner."""
+    """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
     placement, core = design.placement, design.floorplan.core
     width, height = design.netlist.sides(placement.orientation)
     half = np.stack((width[nodes], height[nodes]), axis=1) / 2
@@ -78,7 +73,7 @@ def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
 
 
 def _fixed(design: FlatDesign) -> np.ndarray:
-    """int32 [H]: the macros that are fixed."""
+    """int32 [H]: the fixed macros."""
     placement, hard = design.placement, design.netlist.hard
     return hard[placement.fixed[hard] & placement.placed[hard]]
 
@@ -97,28 +92,24 @@ def _overlapping(design: FlatDesign) -> str:
 
 def _beyond_core(design: FlatDesign) -> str:
     core, fixed = design.floorplan.core, _fixed(design)
-    boxes = _boxes(design, fixed)
-    slack = 1 / design.floorplan.units
-    beyond = (boxes[:, :2] < -slack).any(axis=1) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack).any(
-        axis=1
-    )
-    if not beyond.any():
-        return ""
-    first = design.netlist.names[fixed[beyond][0]]
-    return f"{int(beyond.sum()):,} fixed macros reach beyond the core, the first being {first!r}: they stay"
+    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
+    beyond = (boxes[:, :2] < -slack) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack)
+    first = design.netlist.names[fixed[beyond.any(axis=1)][0]] if beyond.any() else ""
+    count = int(beyond.any(axis=1).sum())
+    return f"{count:,} fixed macros reach beyond the core, the first being {first!r}: they stay" if count else ""
 
 
 def _without_rows(design: FlatDesign) -> str:
-    """That rows leave much of the core free which no macro that stands and no blockage explains."""
+    """Reports rows that leave much of the core free, beside placed macros and blockages."""
     plan, netlist = design.floorplan, design.netlist
     if not len(plan.rows):
         return ""
     core, rows = plan.core, plan.rows
     corner = np.array([core.x_low, core.y_low, core.x_low, core.y_low])
-    stand = netlist.hard[design.placement.placed[netlist.hard]]
+    placed = netlist.hard[design.placement.placed[netlist.hard]]
     taken = [np.stack((rows.x, rows.y, rows.x + rows.width, rows.y + rows.height), axis=1) - corner]
     # Rows end at some distance from a macro.
-    taken.append(grown(_boxes(design, stand), (5 * rows.row_height, 5 * rows.row_height)))
+    taken.append(grown(_boxes(design, placed), (5 * rows.row_height, 5 * rows.row_height)))
     taken += [
         blockage.rectangles - corner
         for blockage in plan.blockages

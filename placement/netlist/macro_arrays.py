@@ -1,7 +1,7 @@
-"""Macros of a flat design joined to arrays: what belongs together stands together, whatever a search would do.
+"""Macros of a flat design joined to arrays: what belongs together is placed together, whatever a search would do.
 
-An array becomes one hard macro with the pins of all its macros, so that training, search, legaliser and flat check need
-to know nothing of it; an export takes it apart. Axis legend: N nodes. Lengths in µm.
+An array becomes one hard macro with the pins of all its macros, so that training, search, legaliser and full evaluation
+need no special case; an export takes it apart. Axis legend: N nodes, M macros of an array. Lengths in µm.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from placement.netlist.builder import file_indices
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
-from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.design import Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_design import FlatDesign
+from placement.netlist.flat_design import STRAYED, FlatDesign, MacroArray
 from placement.netlist.floorplan import Floorplan, Region
-from placement.netlist.macro_array import STRAYED, MacroArray
 
 _LAST_NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 _UPRIGHT = orientation_set(["N", "FN", "S", "FS"])
@@ -31,13 +31,13 @@ _EXACT = 1e-6  # µm
 
 @dataclasses.dataclass(frozen=True)
 class ArraySetting:
-    """An array that the user asks for.
+    """An array that the user requests.
 
     Attributes:
-        name: of the macro that stands for it.
+        name: of the macro that represents it.
         macros: patterns (`*`) of its macros' names.
         columns: 0: the block of least half perimeter without an empty place.
-        gap: µm between its macros, across and up; None: what their halos ask for.
+        gap: µm between its macros, across and up; None: what their halos require.
 
     Raises:
         DesignError: a number is negative.
@@ -56,7 +56,7 @@ class ArraySetting:
 
 
 class _Group(NamedTuple):
-    """Macros that become one: their nodes in rows from the lower left corner, and how they stand."""
+    """Macros that become one: their nodes in rows from the lower left corner, and the block's form."""
 
     name: str
     nodes: np.ndarray  # int [M]
@@ -76,7 +76,7 @@ def with_arrays(
     banks: bool = False,
     places: Placement | None = None,
 ) -> tuple[FlatDesign, Constraints, tuple[str, ...]]:
-    """The design with arrays in the place of their macros, its constraints, and notices.
+    """The design with arrays in place of their macros, its constraints, and notices.
 
     Distances between an array's macros are rounded up to the snapping grid, so that every macro lies on it. The array
     has the largest of its macros' halos, the orientations that all of them may have, and their region.
@@ -85,15 +85,15 @@ def with_arrays(
         flat: the design as it was read.
         constraints: of its nodes.
         settings: the arrays.
-        banks: whether macros of one size, whose names differ in their last number alone, become arrays, too.
-        places: where the macros would be by themselves. Within its array each macro is then as near as it can be to
-            there; None: they are in the order of their names, numbers by their value.
+        banks: whether macros of one size, whose names differ only in their last number, become arrays, too.
+        places: where the macros would be by themselves. Each macro is then as near to that as its array allows; None:
+            macros are ordered by name, numbers by their value.
 
     Raises:
-        DesignError: a pattern means no macro, an array has fewer than two, a macro is in two arrays, is fixed or has
+        DesignError: a pattern matches no macro, an array has fewer than two, a macro is in two arrays, is fixed or has
             another size, region or orientations than the others, an array's name is taken.
     """
-    groups = [_given(flat, constraints, one) for one in settings]
+    groups = [_requested(flat, constraints, one) for one in settings]
     taken = {node for group in groups for node in group.nodes.tolist()}
     groups += _banks(flat, constraints, taken) if banks else []
     if not groups:
@@ -104,25 +104,7 @@ def with_arrays(
     return _joined(flat, constraints, groups)
 
 
-def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
-    """The group with its macros ordered so that their squared distances to `places` are least, mirrored as is best.
-
-    Both are taken about their own middles: the array may stand anywhere.
-    """
-    array = _array(flat, constraints, group, 0)
-    at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
-    at = at - at.mean(axis=0)
-    allowed, found = _allowed(constraints, group), list[tuple[float, np.ndarray]]()
-    for orientation in Orientation:
-        if allowed >> orientation & 1:
-            slots = np.stack(array.members_at(0.0, 0.0, orientation), axis=1)
-            distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
-            of_slot = linear_sum_assignment(distances)[1]
-            found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
-    return group._replace(nodes=group.nodes[min(found, key=lambda one: one[0])[1]])
-
-
-def _given(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:
+def _requested(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:
     netlist, names = flat.netlist, hard_names(flat.netlist)
     nodes: list[int] = []
     for pattern in setting.macros:
@@ -136,16 +118,22 @@ def _given(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) ->
     return _group(flat, constraints, setting.name, nodes, setting.columns, setting.gap)
 
 
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts macro_10 after macro_9."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]
+
+
 def _banks(flat: FlatDesign, constraints: Constraints, taken: set[int]) -> list[_Group]:
-    """Movable macros of one size, orientations and regions whose names differ in their last number alone."""
+    """Movable macros of one size, orientations and regions whose names differ only in their last number."""
     netlist = flat.netlist
     alike = defaultdict(list)
     for node in netlist.hard[~flat.placement.fixed[netlist.hard]].tolist():
-        parts = _LAST_NUMBER.fullmatch(netlist.names[node])
-        if parts and node not in taken:
+        pieces = _LAST_NUMBER.fullmatch(netlist.names[node])
+        if pieces and node not in taken:
             within = tuple(region.name for region in constraints.regions if node in region.nodes)
             size = (float(netlist.width[node]), float(netlist.height[node]), int(flat.master[node]))
-            alike[parts[1], parts[3], size, int(constraints.orientations[node]), within].append((int(parts[2]), node))
+            key = (pieces[1], pieces[3], size, int(constraints.orientations[node]), within)
+            alike[key].append((int(pieces[2]), node))
     found = []
     for (before, behind, *_), members in alike.items():
         if len(members) > 1:
@@ -155,19 +143,10 @@ def _banks(flat: FlatDesign, constraints: Constraints, taken: set[int]) -> list[
     return found
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key by which macro_10 comes after macro_9."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
 def _group(
-    flat: FlatDesign,
-    constraints: Constraints,
-    name: str,
-    nodes: list[int],
-    columns: int,
+    flat: FlatDesign, constraints: Constraints, name: str, nodes: list[int], columns: int,
     gap: tuple[float, float] | None,
-) -> _Group:
+) -> _Group:  # fmt: skip
     of = np.array(nodes, dtype=np.int64)
     halo = 2 * constraints.halo[of].max(axis=0)
     gap = gap or (float(halo[0]), float(halo[1]))
@@ -209,45 +188,67 @@ def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> 
 
 
 def _allowed(constraints: Constraints, group: _Group) -> int:
-    """The orientations that all macros may have; not turned by 90° where that puts some off the snapping grid."""
+    """The orientations that all macros may have; upright ones if rotation by 90° leaves the snapping grid."""
     allowed = int(np.bitwise_and.reduce(constraints.orientations[group.nodes]))
     square = constraints.grid.pitch_x == constraints.grid.pitch_y
     return allowed if square else allowed & _UPRIGHT
 
 
+def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
+    """The group in the order and orientation with the least sum of squared distances to `places`.
+
+    Both are taken relative to their own middles: the array may be anywhere.
+    """
+    array = _array(flat, constraints, group, 0)
+    at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
+    at = at - at.mean(axis=0)
+    allowed, found = _allowed(constraints, group), list[tuple[float, np.ndarray]]()
+    for orientation in Orientation:
+        if allowed >> orientation & 1:
+            slots = np.stack(array.members_at(0.0, 0.0, orientation), axis=1)
+            distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
+            of_slot = linear_sum_assignment(distances)[1]
+            found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
+    return group._replace(nodes=group.nodes[min(found, key=lambda one: one[0])[1]])
+
+
 def _joined(
     flat: FlatDesign, constraints: Constraints, groups: list[_Group]
 ) -> tuple[FlatDesign, Constraints, tuple[str, ...]]:
-    netlist = flat.netlist
-    stands = np.arange(netlist.num_nodes)  # the node whose place in the netlist each node takes
+    target = np.arange(flat.netlist.num_nodes)  # the node whose place in the netlist each node takes
     for group in groups:
-        stands[group.nodes] = group.nodes.min()
-    kept, number = np.unique(stands, return_inverse=True)
+        target[group.nodes] = group.nodes.min()
+    kept, number = np.unique(target, return_inverse=True)
     arrays = [_array(flat, constraints, group, int(number[group.nodes[0]])) for group in groups]
-    placement, strewn = _placement(flat, constraints, kept, arrays, groups)
+    placement, scattered = _placement(flat, constraints, kept, arrays, groups)
     halo, orientations = constraints.halo[kept].copy(), constraints.orientations[kept].copy()
     for array, group in zip(arrays, groups, strict=True):
         halo[array.node] = constraints.halo[group.nodes].max(axis=0)
         orientations[array.node] = _allowed(constraints, group)
+    own = {array.node for array in arrays}
+    written = {
+        new: flat.written_names[old]
+        for new, old in enumerate(kept.tolist())
+        if old in flat.written_names and new not in own
+    }
     design = dataclasses.replace(
         flat,
-        netlist=_netlist(netlist, kept, number, arrays, groups),
+        netlist=_netlist(flat.netlist, kept, number, arrays, groups),
         placement=placement,
         floorplan=_floorplan(flat.floorplan, number),
         master=flat.master[kept],
-        written_names=_written_names(flat, kept, arrays),
+        written_names=written,
         arrays=tuple(arrays),
     )
-    own = dataclasses.replace(
-        constraints,
-        halo=halo,
-        orientations=orientations,
-        regions=tuple(_renumbered(region, number) for region in constraints.regions),
+    regions = tuple(_renumbered(region, number) for region in constraints.regions)
+    notice = (
+        f"the macros of {scattered} arrays do not stand as these in the files: the arrays begin in the middle of them"
     )
-    notices = () if not strewn else (
-        f"the macros of {strewn} arrays do not stand as these in the files: the arrays begin in the middle of them",
-    )  # fmt: skip
-    return design, own, notices
+    return (
+        design,
+        dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions),
+        (notice,) if scattered else (),
+    )
 
 
 def _array(flat: FlatDesign, constraints: Constraints, group: _Group, node: int) -> MacroArray:
@@ -275,7 +276,7 @@ def _rounded_up(length: float, step: float) -> float:
 def _netlist(
     netlist: Netlist, kept: np.ndarray, number: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
 ) -> Netlist:
-    """The netlist with arrays for macros: each has all pins of its macros."""
+    """The netlist with arrays in place of macros: each has all pins of its macros."""
     names = [netlist.names[node] for node in kept.tolist()]
     width, height = netlist.width[kept].copy(), netlist.height[kept].copy()
     shift = np.zeros((netlist.num_nodes, 2))
@@ -289,13 +290,12 @@ def _netlist(
     rank[order] = np.arange(len(order))
     owner = netlist.pin_node[order]
     kind = netlist.kind[kept]
-    own_pins = np.where(kind == NodeKind.HARD, np.bincount(number[owner], minlength=len(kept)), 0)
     return Netlist(
         names=tuple(names),
         kind=kind,
         width=width,
         height=height,
-        file_index=np.cumsum([0, *(1 + own_pins)[:-1]]),
+        file_index=file_indices(kind, number[owner]),
         pin_node=number[owner],
         pin_dx=netlist.pin_dx[order] + shift[owner, 0],
         pin_dy=netlist.pin_dy[order] + shift[owner, 1],
@@ -308,22 +308,22 @@ def _netlist(
 def _placement(
     flat: FlatDesign, constraints: Constraints, kept: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
 ) -> tuple[Placement, int]:
-    """Arrays where their macros stand, or in the middle of these where they stand otherwise; and how many of those."""
-    there, strewn = flat.placement, 0
-    x, y, orientation = there.x[kept].copy(), there.y[kept].copy(), there.orientation[kept].copy()
-    placed = there.placed[kept].copy()
+    """Arrays where their macros are, or in the middle of macros that form no array; and the number of these."""
+    before, scattered = flat.placement, 0
+    x, y, orientation = before.x[kept].copy(), before.y[kept].copy(), before.orientation[kept].copy()
+    placed = before.placed[kept].copy()
     for array, group in zip(arrays, groups, strict=True):
         members = group.nodes
-        placed[array.node] = there.placed[members].all()
+        placed[array.node] = before.placed[members].all()
         allowed = _allowed(constraints, group)
         place = (0.0, 0.0, next(one for one in Orientation if allowed >> one & 1))
         if placed[array.node]:
-            own = there.x[members], there.y[members]
-            found = array.place_of(*own, there.orientation[members], tolerance=STRAYED / flat.floorplan.units)
-            strewn += found is None
+            own = before.x[members], before.y[members]
+            found = array.place_of(*own, before.orientation[members], tolerance=STRAYED / flat.floorplan.units)
+            scattered += found is None
             place = found or (float(own[0].mean()), float(own[1].mean()), place[2])
         x[array.node], y[array.node], orientation[array.node] = place
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=there.fixed[kept]), strewn
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=before.fixed[kept]), scattered
 
 
 def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
@@ -331,24 +331,13 @@ def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
     nodes, of = np.unique(number[plan.halo_node], return_inverse=True)
     halo = np.zeros((len(nodes), 4))
     np.maximum.at(halo, of, plan.halo)
-    return dataclasses.replace(
-        plan,
-        halo_node=nodes,
-        halo=halo,
-        regions=tuple(_renumbered(region, number) for region in plan.regions),
-        blockages=tuple(
-            blockage if blockage.node < 0 else dataclasses.replace(blockage, node=int(number[blockage.node]))
-            for blockage in plan.blockages
-        ),
+    blockages = tuple(
+        blockage if blockage.node < 0 else dataclasses.replace(blockage, node=int(number[blockage.node]))
+        for blockage in plan.blockages
     )
+    regions = tuple(_renumbered(region, number) for region in plan.regions)
+    return dataclasses.replace(plan, halo_node=nodes, halo=halo, regions=regions, blockages=blockages)
 
 
 def _renumbered(region: Region, number: np.ndarray) -> Region:
     return dataclasses.replace(region, nodes=np.unique(number[region.nodes]))
-
-
-def _written_names(flat: FlatDesign, kept: np.ndarray, arrays: list[MacroArray]) -> dict[int, str]:
-    """Of the nodes that are still the files' own."""
-    joined = {array.node for array in arrays}
-    written = ((new, flat.written_names.get(old)) for new, old in enumerate(kept.tolist()))
-    return {new: name for new, name in written if name is not None and new not in joined}

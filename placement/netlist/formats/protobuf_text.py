@@ -2,9 +2,9 @@
 
 The grammar is the published one (protobuf.dev, "Text Format Language Specification"): comments, `field: value`,
 `field { … }`, `field < … >`, lists in brackets, `,` or `;` between fields, single- and double-quoted strings with
-escapes, adjacent strings joined. The native reader takes files as programs write them; this one takes all others, and
-tells what is wrong with a file and where. (Google's Python parser for this format is no help: it reads unknown escapes
-as if they were text, refuses others that the specification has, and does not tell where a value stood.)
+escapes, adjacent strings joined. The native reader accepts files as programs write them; this one accepts all others,
+and reports what is wrong with a file and where. (Google's Python parser for this format is no help: it takes unknown
+escapes for text, rejects others that the specification has, and does not report positions of values.)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from placement.netlist.errors import DesignError
 
 Scalar: TypeAlias = "str | float | bool | None"
+Value: TypeAlias = "str | float | list[_Field]"
 
 _TOKEN = re.compile(
     r"""(?:\s+|\#[^\n]*)*(?:
@@ -44,7 +45,7 @@ class TextNode:
         at: where the node begins.
         name: its name.
         inputs, inputs_at: its `input` fields and their positions.
-        attributes: key → (value, position); a value that is a message of its own is None.
+        attributes: key → (value, position); the value of a nested message is None.
     """
 
     at: int
@@ -59,15 +60,15 @@ class _Word(str):
 
 
 class _Field(NamedTuple):
-    """One field of a message: a string, a number (float), a word, or the fields of a message of its own."""
+    """One field of a message: a string, a number (float), a word, or the fields of a nested message."""
 
     name: str
-    value: str | float | list[_Field]
+    value: Value
     at: int
 
 
 class TextFile:
-    """A text and the place that it came from; turns positions into messages with line numbers."""
+    """A text and its path; turns positions into messages with line numbers."""
 
     def __init__(self, path: object, text: str) -> None:
         self.path = path
@@ -79,61 +80,59 @@ class TextFile:
 
 
 def parse_nodes(file: TextFile) -> list[TextNode]:
-    """All nodes in file order; raises DesignError with file and line where the text is no valid graph."""
+    """All nodes in file order; raises DesignError with file and line if the text is no valid graph."""
     nodes: list[TextNode] = []
     parser = _Parser(file)
     while parser.kind != "end":
-        for name, value, at in parser.field(0):
-            if name == "node":
-                nodes.append(_node(file, value, at))
-            elif name not in _GRAPH_FIELDS:
-                raise file.error(at, _unknown(name, "the file", _GRAPH_FIELDS))
+        for field in _known(file, parser.field(0), "the file", _GRAPH_FIELDS):
+            if field.name == "node":
+                nodes.append(_node(file, field))
     return nodes
 
 
-def _node(file: TextFile, value: object, at: int) -> TextNode:
+def _node(file: TextFile, field: _Field) -> TextNode:
     """One node; fields without meaning here are dropped."""
-    node = TextNode(at)
-    for name, inner, inner_at in _fields(file, value, at, "a node", _NODE_FIELDS):
+    node = TextNode(field.at)
+    for name, inner, at in _fields(file, field, "a node", _NODE_FIELDS):
         if name in ("name", "input") and not _is_text(inner):
-            raise file.error(inner_at, f"{name} must be a string in quotes")
+            raise file.error(at, f"{name} must be a string in quotes")
         if name == "name":
             if node.name is not None:
-                raise file.error(inner_at, f"second name {inner!r} in node {node.name!r}")
+                raise file.error(at, f"second name {inner!r} in node {node.name!r}")
             node.name = str(inner)
         elif name == "input":
             node.inputs.append(str(inner))
-            node.inputs_at.append(inner_at)
+            node.inputs_at.append(at)
         elif name == "attr":
-            key, scalar, value_at = _attribute(file, inner, inner_at)
+            key, scalar, value_at = _attribute(file, _Field(name, inner, at))
             if key in node.attributes:
-                raise file.error(inner_at, f"attribute {key!r} is given twice in one node")
+                raise file.error(at, f"attribute {key!r} is given twice in one node")
             node.attributes[key] = (scalar, value_at)
     if not node.name:
-        raise file.error(at, "this node has no name")
+        raise file.error(node.at, "this node has no name")
     return node
 
 
-def _attribute(file: TextFile, value: object, at: int) -> tuple[str, Scalar, int]:
-    """Key and value of an `attr { key value }`, and where the value stands."""
-    fields = _once(file, value, at, "attr", ("key", "value"))
+def _attribute(file: TextFile, attr: _Field) -> tuple[str, Scalar, int]:
+    """Key and value of an `attr { key value }`, and the position of the value."""
+    fields = _once(file, attr, "attr", ("key", "value"))
     key = fields["key"].value if "key" in fields else None
     if not isinstance(key, str) or not _is_text(key):
-        raise file.error(at, "attr must have a key in quotes")
-    given = fields["value"].value if "value" in fields else []
-    content = _once(file, given, at, f"the value of attribute {key!r}", _VALUE_FIELDS)
+        raise file.error(attr.at, "attr must have a key in quotes")
+    given = fields.get("value", _Field("value", [], attr.at))
+    content = _once(file, given._replace(at=attr.at), f"the value of attribute {key!r}", _VALUE_FIELDS)
     if len(content) > 1:
-        raise file.error(at, f"attribute {key!r} has several values: {', '.join(content)}")
+        raise file.error(attr.at, f"attribute {key!r} has several values: {', '.join(content)}")
     for kind, field in content.items():
         try:
             return key, _scalar(kind, field.value), field.at
         except ValueError as error:
             raise file.error(field.at, f"attribute {key!r}: {error}") from None
-    return key, None, at
+    return key, None, attr.at
 
 
-def _scalar(kind: str, value: object) -> Scalar:
-    """The value of a field of AttrValue, None for kinds that netlists have no use for; raises ValueError."""
+def _scalar(kind: str, value: Value) -> Scalar:
+    """The value of a field of AttrValue, None for kinds that netlists do not use; raises ValueError."""
     if kind in ("placeholder", "s"):
         if not isinstance(value, str) or not _is_text(value):
             raise ValueError(f"{kind} must be a string in quotes")
@@ -145,7 +144,7 @@ def _scalar(kind: str, value: object) -> Scalar:
             raise ValueError(f"{kind} must be a number")
         return value
     if kind == "b":
-        text = value.lower() if isinstance(value, _Word) else {1.0: "true", 0.0: "false"}.get(value, "")  # type: ignore[call-overload]
+        text = value.lower() if isinstance(value, _Word) else {1.0: "true", 0.0: "false"}.get(value, "")  # type: ignore[arg-type]
         if text not in ("true", "t", "false", "f"):
             raise ValueError("b must be true or false")
         return text in ("true", "t")
@@ -156,24 +155,24 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and not isinstance(value, _Word)
 
 
-def _fields(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> list[_Field]:
+def _fields(file: TextFile, message: _Field, what: str, known: tuple[str, ...]) -> list[_Field]:
     """The fields of a message, none of them unknown."""
-    if not isinstance(value, list):
-        raise file.error(at, f"{what} must be a message in braces")
-    for field in value:
+    if not isinstance(message.value, list):
+        raise file.error(message.at, f"{what} must be a message in braces")
+    return _known(file, message.value, what, known)
+
+
+def _known(file: TextFile, fields: list[_Field], what: str, known: tuple[str, ...]) -> list[_Field]:
+    for field in fields:
         if field.name not in known:
-            raise file.error(field.at, _unknown(field.name, what, known))
-    return value
+            raise file.error(field.at, f"unknown field {field.name!r} in {what}; known are {', '.join(known)}")
+    return fields
 
 
-def _unknown(name: str, what: str, known: tuple[str, ...]) -> str:
-    return f"unknown field {name!r} in {what}; known are {', '.join(known)}"
-
-
-def _once(file: TextFile, value: object, at: int, what: str, known: tuple[str, ...]) -> dict[str, _Field]:
-    """The fields of a message, each of which may stand there once."""
+def _once(file: TextFile, message: _Field, what: str, known: tuple[str, ...]) -> dict[str, _Field]:
+    """The fields of a message, each of which may occur once."""
     result: dict[str, _Field] = {}
-    for field in _fields(file, value, at, what, known):
+    for field in _fields(file, message, what, known):
         if field.name in result:
             raise file.error(field.at, f"field {field.name!r} is given twice in {what}")
         result[field.name] = field
@@ -195,7 +194,7 @@ class _Parser:
         self.at, self.end = found.span(found.lastgroup)
 
     def take(self, marks: str) -> bool:
-        """Moves past one of `marks` if it stands here."""
+        """Moves past one of `marks` if it is the current token."""
         taken = self.kind == "mark" and self.token in marks
         if taken:
             self.advance()
@@ -205,25 +204,23 @@ class _Parser:
         if self.token in ('"', "'"):
             return self.file.error(self.at, "this string has no closing quote on its line")
         rest = self.file.text[self.at : self.at + 20].split("\n")[0]
-        return self.file.error(
-            self.at, f"expected {what}, found {repr(rest) if rest else 'the end of the file or line'}"
-        )
+        found = repr(rest) if rest else "the end of the file or line"
+        return self.file.error(self.at, f"expected {what}, found {found}")
 
     def field(self, depth: int) -> list[_Field]:
-        """One field, as several where its value is a list; the marks between fields are skipped."""
+        """One field, as several if its value is a list; the marks between fields are skipped."""
         if self.take(",;"):
             return []
         name, at = self.token, self.at
         if self.kind != "word" or name.startswith("-"):
             raise self.expected("a field's name")
         self.advance()
-        colon = self.take(":")
-        if not colon and self.token not in ("{", "<"):
+        if not self.take(":") and self.token not in ("{", "<"):
             raise self.expected(f"':' or '{{' after {name!r}")
         values = self.items(depth) if self.take("[") else [self.value(depth)]
         return [_Field(name, value, at) for value in values]
 
-    def items(self, depth: int) -> list[str | float | list[_Field]]:
+    def items(self, depth: int) -> list[Value]:
         """The values of a list, behind its opening bracket."""
         if self.take("]"):
             return []
@@ -234,7 +231,7 @@ class _Parser:
             raise self.expected("',' or ']' in a list")
         return values
 
-    def value(self, depth: int) -> str | float | list[_Field]:
+    def value(self, depth: int) -> Value:
         if self.kind == "string":
             return self.string()
         token, at = self.token, self.at
@@ -271,26 +268,22 @@ class _Parser:
             raise self.file.error(at, f"{text[:40]!r} is no number") from None
 
     def string(self) -> str:
-        """One string, or several side by side joined. Octal and hexadecimal escapes are bytes of UTF-8."""
-        start, parts = self.at, []
+        """One string, or several adjacent ones joined. Octal and hexadecimal escapes are bytes of UTF-8."""
+        start, pieces = self.at, []
         while self.kind == "string":
-            parts.append(self.unescaped(self.token[1:-1]))
+            raw, end = self.token[1:-1], 0
+            for escape in _ESCAPE.finditer(raw):
+                pieces += [raw[end : escape.start()].encode("utf-8"), self.escaped(escape)]
+                end = escape.end()
+            pieces.append(raw[end:].encode("utf-8"))
             self.advance()
         try:
-            return b"".join(parts).decode("utf-8")
+            return b"".join(pieces).decode("utf-8")
         except UnicodeDecodeError:
             raise self.file.error(start, "the escapes in this string make no UTF-8 text") from None
 
-    def unescaped(self, raw: str) -> bytes:
-        """The bytes of a string as written between its quotes."""
-        parts, end = [], 0
-        for escape in _ESCAPE.finditer(raw):
-            parts += [raw[end : escape.start()].encode("utf-8"), self.escaped(escape)]
-            end = escape.end()
-        return b"".join([*parts, raw[end:].encode("utf-8")])
-
     def escaped(self, escape: re.Match[str]) -> bytes:
-        """The bytes that one escape stands for."""
+        """The bytes of one escape."""
         octal, hexadecimal, short, long, simple = escape.groups()
         if simple is not None:
             if simple not in _SIMPLE_ESCAPES:
