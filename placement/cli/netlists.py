@@ -147,9 +147,8 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
     keep_compilations()
-    imported = import_flat(
-        flat, ImportSettings(constraints=ConstraintSettings(halo=(halo, halo))), place=place_together
-    )
+    settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
+    imported = import_flat(flat, settings, place=place_together)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

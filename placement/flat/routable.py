@@ -54,8 +54,8 @@ def spread_cells(
         core: where cells may stand, with halos of its own; the larger one counts.
         dense: the cells as `flat_check` placed them, where they begin. None: in the middle of the core, and one
             attempt, whatever comes of it.
-        straps: µm around each macro; of a design with clusters its `own_pdn_channel`, which its cost counts, too. None: as
-            `straps_of` the netlist.
+        straps: µm around each macro; of a design with clusters its `own_pdn_channel`, which its cost counts, too.
+            None: as `straps_of` the netlist.
         settings: of the placer; its density is not read.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often.

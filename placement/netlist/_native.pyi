@@ -3,9 +3,7 @@
 from typing import Any
 
 DENSITY: float
-"""Share of the free area that cells may fill: the default of OpenROAD's placer."""
 CELL_SHARE: float
-"""Share of a soft macro's area that its cells need: clusters are drawn at half utilisation (Circuit Training)."""
 
 class ParseError(ValueError):
     """A file is cut or malformed; the message is ``line:what``."""

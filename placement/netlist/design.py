@@ -87,18 +87,10 @@ def _column(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -
 
 
 def _counted(netlist: Netlist) -> str:
-    """``6 hard macros, 12 soft macros, 4 ports, 30 nets``, for one-line representations; without what there is none of.
-
-    The numbers are of the whole netlist, whatever is placed or fixed.
-    """
-    plurals = {
-        NodeKind.HARD: "hard macros",
-        NodeKind.SOFT: "soft macros",
-        NodeKind.PORT: "ports",
-        NodeKind.CELL: "cells",
-    }
-    counts = [(int((netlist.kind == kind).sum()), plural) for kind, plural in plurals.items()]
-    return ", ".join(f"{count:,} {what}" for count, what in [*counts, (netlist.num_nets, "nets")] if count)
+    """The numbers of nodes and nets for representations: ``6 hard macros, 12 soft macros, 4 ports, 30 nets``."""
+    counts = np.bincount(netlist.kind, minlength=len(NodeKind)).tolist()
+    named = zip([*counts, netlist.num_nets], ("hard macros", "soft macros", "ports", "cells", "nets"), strict=True)
+    return ", ".join(f"{count:,} {what}" for count, what in named if count)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -143,10 +143,10 @@ class ImportSettings:
 
     columns: int | None = None
     rows: int | None = None
-    rule: GridRule = GridRule()
+    rule: GridRule = dataclasses.field(default_factory=GridRule)
     tracks: Sequence[float] = ()
-    clustering: ClusteringSettings = ClusteringSettings()
-    constraints: ConstraintSettings = ConstraintSettings()
+    clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
+    constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
     arrays: Sequence[ArraySetting] = ()
     banks: bool = False
     order_by_places: bool = False
@@ -338,7 +338,8 @@ def _canvas(
         )
     fields = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     if settings.tracks:
-        canvas = dataclasses.replace(canvas, **dict(zip(fields, settings.tracks, strict=True)))
+        tracks: dict[str, Any] = dict(zip(fields, settings.tracks, strict=True))
+        canvas = dataclasses.replace(canvas, **tracks)
     return canvas, RoutingCapacity(*(getattr(canvas, field) for field in fields))
 
 

@@ -241,9 +241,7 @@ def _joined(
         arrays=tuple(arrays),
     )
     regions = tuple(_renumbered(region, number) for region in constraints.regions)
-    notice = (
-        f"the macros of {scattered} arrays do not stand as these in the files: the arrays begin in the middle of them"
-    )
+    notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
     return (
         design,
         dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions),

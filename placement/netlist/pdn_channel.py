@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.netlist._native import CELL_SHARE, DENSITY
+from placement.netlist import _native
 
-__all__ = ["CELL_SHARE", "DENSITY", "PDN_CHANNEL", "pdn_channel"]
-
+DENSITY: float = _native.DENSITY
+"""Share of the free area that cells may fill: the default of OpenROAD's placer."""
+CELL_SHARE: float = _native.CELL_SHARE
+"""Share of a soft macro's area that its cells need: clusters are drawn at half utilisation (Circuit Training)."""
 PDN_CHANNEL = 10.0
 """µm around a macro that power straps take in a public contest's flow; about seven rows of NanGate45 cells."""
 _ROOMY = 0.7

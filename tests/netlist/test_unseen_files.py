@@ -25,7 +25,7 @@ FEW = ClusteringSettings(parts=12)
 
 def whole_way(flat: FlatDesign, folder: Path, **options: int) -> Design:
     """Imported, written, loaded, and its macros placed legally."""
-    imported = import_flat(flat, ImportSettings(clustering=FEW), **options)  # type: ignore[arg-type]
+    imported = import_flat(flat, ImportSettings(clustering=FEW, **options))  # type: ignore[arg-type]
     write_design(folder, imported)
     design = load(folder)
     for start in make_starts(design, AnnealConfig(), 0):

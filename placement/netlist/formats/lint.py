@@ -15,7 +15,7 @@ TALL = 4.0
 COVERED = 0.9
 """Rows that cover less of their box than this share are reported."""
 MARGIN = 0.01
-"""Ports further beyond the die than this share of its longer side are reported: their shapes may reach over its edge."""
+"""Ports further beyond the die than this share of its longer side are reported: shapes may reach over its edge."""
 
 
 def lint(design: FlatDesign) -> tuple[str, ...]:

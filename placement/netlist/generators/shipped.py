@@ -9,7 +9,7 @@ from collections.abc import Callable
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.formats.plc import write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.planted import Planted, planted
 from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES, OPTIMUM_NAME, design_folder
