@@ -18,14 +18,27 @@ from placement.netlist.load import PICTURE_NAME, check_design_folder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportConfig(ConstraintOptions):
-    """Of `import`."""
+class SourceOptions:
+    """The files that a chip is read from."""
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
     bookshelf: str | None = None
     protobuf: str | None = None
     plc: str | None = None
+
+    @property
+    def files(self) -> ChipFiles:
+        """The same for `read_chip`; raises DesignError if they do not make up one chip."""
+        return ChipFiles(
+            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportConfig(ConstraintOptions, SourceOptions):
+    """Of `import`."""
+
     out: str
     name: str | None = None
     force: bool = False
@@ -45,13 +58,6 @@ class ImportConfig(ConstraintOptions):
 
     def __post_init__(self) -> None:
         _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
-
-    @property
-    def files(self) -> ChipFiles:
-        """The files that the chip is read from."""
-        return ChipFiles(
-            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
-        )
 
     @property
     def settings(self) -> ImportSettings:

@@ -117,10 +117,9 @@ def find(netlist: str | os.PathLike[str]) -> Path:
             f"the folder holds no {' or '.join(NETLIST_NAMES)}" if is_folder else "there is no such file or folder"
         )
         raise DesignError(f"{path}: {missing}")
-    known = sorted({name for folder in _search_folders() for name in _designs_in(folder)})
     raise DesignError(
         f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
-        f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(known) or 'none'}; "
+        f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(available()) or 'none'}; "
         f"add folders of designs with {SEARCH_VARIABLE}"
     )
 
@@ -129,6 +128,11 @@ def _search_folders() -> list[Path]:
     """Where names are looked up, in order."""
     listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
     return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder)]
+
+
+def available() -> list[str]:
+    """The names that `find` knows, sorted."""
+    return sorted({name for folder in _search_folders() for name in _designs_in(folder)})
 
 
 def _designs_in(folder: Path) -> list[str]:

@@ -108,6 +108,6 @@ def test_halos_count_as_room_between_macros() -> None:
 
 def test_bounds_hold() -> None:
     grid = choose_grid(100.0, 300.0, np.array([9.0] * 5), np.array([9.0] * 5), rule=GridRule(least_cells=50, most=30))
-    assert 50 <= grid.cells <= 2500
+    assert 50 <= grid.columns * grid.rows <= 2500
     assert max(grid.columns, grid.rows) <= 30
     assert 1 / 1.5 <= (100 / grid.columns) / (300 / grid.rows) <= 1.5

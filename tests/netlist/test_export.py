@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,10 @@ from placement.netlist.formats.def_design import flat_design_of
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.lef import read_lefs
 from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.importing import ImportSettings, import_design
+from placement.netlist.load import load
 from placement.netlist.user_placement import read_def_placement
+from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
 PLACED = ("CMP", "CT_AC", "CT_Scratch", "Human", "RePlAce", "SA")
@@ -160,3 +164,51 @@ def test_published_placements_come_back_bit_for_bit(tmp_path: Path, real: Callab
         # Apart from the 133 macros' lines, the file is the floorplan's.
         kept = set(empty.data.split(b"\n")) - set(ours.data.split(b"\n"))
         assert len(kept) == 133
+
+
+def test_a_format_by_import_path_as_the_page_shows_it(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    example = (root / "examples/json_format.py").read_text().partition('"""\n\n')[2]
+    assert example in (root / "docs/how-to/add-a-format.md").read_text()
+    array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
+    out = tmp_path / "chip"
+    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    exported = export.export_placement(design, design.initial, out, form="examples.json_format.JSON")
+    found = json.loads(exported.data)
+    assert exported.macros == len(found) == 7
+    assert found["lone"] == [50.0, 60.0, "FS"]
+    for wrong in ("gds", "examples.json_format.NONE", "examples.none.JSON", "json.dumps"):
+        with pytest.raises(DesignError, match=f"format='{wrong}'"):
+            export.export_format(wrong)
+
+
+def test_every_format_of_the_table_is_written(tmp_path: Path) -> None:
+    array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
+    out = tmp_path / "chip"
+    design = import_design(lef=[tmp_path / "banks.lef"], def_file=tmp_path / "banks.def", out=out)
+    for form, kind in export.FORMATS.items():
+        if form == "bookshelf":
+            with pytest.raises(DesignError, match="was not imported from a Bookshelf design"):
+                export.export_placement(design, design.initial, out, form=form)
+            continue
+        exported = export.export_placement(design, design.initial, out, form=form)
+        fixed = int(design.initial.fixed[design.netlist.hard].sum())
+        assert exported.macros == len(design.netlist.hard) - fixed * kind.changes_only
+        assert exported.data
+    toy = load("toy6")
+    assert export.export_placement(toy, toy.initial, out, form="plc").macros == 6
+
+
+def test_an_import_returns_what_load_reads(tmp_path: Path) -> None:
+    array_flat(tmp_path, {"lone": "FIXED ( 50000 60000 ) FS"})
+    files = {"lef": [tmp_path / "banks.lef"], "def_file": tmp_path / "banks.def"}
+    kept = import_design(**files)
+    written = import_design(**files, out=tmp_path / "out")
+    assert kept.netlist.names == written.netlist.names and kept.initial == written.initial
+    assert kept.canvas == written.canvas
+    with pytest.raises(DesignError, match="not empty"):
+        import_design(**files, out=tmp_path / "out")
+    with pytest.raises(DesignError, match="no netlist is given"):
+        import_design()
+    freed = import_design(**files, free_macros=True, settings=ImportSettings(columns=12, rows=10))
+    assert not freed.initial.fixed[freed.netlist.hard].any() and (freed.canvas.columns, freed.canvas.rows) == (12, 10)

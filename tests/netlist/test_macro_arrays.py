@@ -229,9 +229,7 @@ def test_macros_that_stand_as_the_array_give_it_its_place(tmp_path: Path) -> Non
     # The tags stand elsewhere than side by side: their array in the middle of them.
     assert (there.x[1], there.y[1], there.orientation[1]) == (65, 13, Orientation.N)
     assert there.placed[:3].tolist() == [True, True, False]
-    assert notices == (
-        "the macros of 1 arrays do not stand as these in the files: the arrays begin in the middle of them",
-    )
+    assert notices == ("the macros of 1 arrays form no array in the files: the arrays begin in the middle of them",)
 
 
 def test_the_file_keeps_them(flat: FlatDesign, tmp_path: Path) -> None:
