@@ -25,10 +25,9 @@ from rich.table import Table
 
 from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat.full_check import FlatChecker
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
+from placement.netlist.load import load, read_clusters
 from placement.utils.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")

@@ -34,10 +34,10 @@ from placement.flat.problem import counted_nets, flat_problem
 from placement.flat.routable import spread_cells
 from placement.flat.routing import NANGATE45, route_estimate
 from placement.flat.wirelength import half_perimeter
-from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
+from placement.netlist.formats.protobuf_design import read_protobuf_def
 from placement.utils.compilation import keep_compilations
 
 _UNITS = 100  # coloquinte's length units per µm

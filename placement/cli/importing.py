@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,23 +11,15 @@ from pathlib import Path
 from rich.console import Console
 
 from placement.config import ConfigError, Text
-from placement.netlist.assembly.bookshelf import read_bookshelf_file
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.constraints import SnapGrid
-from placement.netlist.design import Canvas, NodeKind
-from placement.netlist.design_folder import PICTURE_NAME, check_design_folder
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_constraints import ConstraintSettings, RegionSetting
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Rectangle
-from placement.netlist.formats.plc import read_canvas
-from placement.netlist.grid import GridRule
-from placement.netlist.importing import import_design, write_design
-from placement.netlist.into_arrays import ArraySetting
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings, RegionSetting
+from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, read_chip, write_design
+from placement.netlist.load import PICTURE_NAME, check_design_folder
+from placement.netlist.macro_arrays import ArraySetting
 
-_SOURCES = "give --lef and --def, or --bookshelf, or --protobuf with --def or --plc"
 _ORDERS = ("places", "names")
 _SNAPS = ("manufacturing", "tracks", "none")
 
@@ -51,19 +42,12 @@ class SourceOptions:
     protobuf: str | None = None
     plc: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.bookshelf and self.protobuf:
-            raise ConfigError(f"--bookshelf and --protobuf are two netlists: {_SOURCES}")
-        if not (self.bookshelf or self.protobuf or self.def_):
-            raise ConfigError(f"no netlist is given: {_SOURCES}")
-        if self.bookshelf and (self.lef or self.def_ or self.plc):
-            raise ConfigError("--bookshelf has all that it needs in its own files: leave out --lef, --def and --plc")
-        if self.protobuf and bool(self.def_) == bool(self.plc):
-            raise ConfigError("--protobuf needs a floorplan: give either --def or --plc")
-        if self.plc and not self.protobuf:
-            raise ConfigError("--plc is the floorplan of a protobuf: give --protobuf, too")
-        if self.def_ and not self.protobuf and not self.lef:
-            raise ConfigError("--def needs the sizes of its masters: give the technology's and the cells' --lef, too")
+    @property
+    def files(self) -> ChipFiles:
+        """The same for `read_chip`; raises DesignError if they do not make up one chip."""
+        return ChipFiles(
+            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,30 +146,28 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     positions: bool = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for key in ("columns", "rows"):
-            value = getattr(self, key)
-            if value is not None and value < 1:
-                raise ConfigError(f"{key}={value}: must be at least 1")
-        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
-        if self.tracks and (len(self.tracks) != 4 or not all(0 <= own <= whole for own, whole in taken)):
-            raise ConfigError(
-                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
-                "macros, across and up"
-            )
-        _ = self.clustering, self.constraints, self.arrays, self.order_by_places  # raise if one is wrong
+        _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
 
     @property
-    def clustering(self) -> ClusteringSettings:
-        """The clustering's settings as it takes them."""
-        return ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions)
+    def settings(self) -> ImportSettings:
+        """Grid, clustering, constraints and arrays."""
+        return ImportSettings(
+            columns=self.columns,
+            rows=self.rows,
+            tracks=self.tracks,
+            clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
+            constraints=self.constraints,
+            arrays=self.arrays,
+            banks=self.banks,
+            order_by_places=self.order_by_places,
+        )
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
     """Reads a chip, clusters its cells, writes the design folder and prints what is in it.
 
     Raises:
-        DesignError: a file cannot be used, or the folder holds something else already.
+        DesignError: a file cannot be used, or the folder exists and is not empty.
         OSError: the folder cannot be written.
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
@@ -198,18 +180,15 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     keep_compilations()
     phases = Phases(console)
     with phases("reading"):
-        flat, canvas, kept = _read(config)
-        flat = _adapted(flat, config)
-    imported = import_design(
-        flat, columns=config.columns, rows=config.rows, rule=GridRule(),
-        settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
-        order_by_places=config.order_by_places,
-        canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
-    )  # fmt: skip
+        chip = read_chip(config.files, name=config.name, free_macros=config.free_macros)
+    imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_together, phase=phases)
     with phases("picture"):
         picture = style.png_bytes(plot_floorplan(imported))
     with phases("writing"):
-        write_design(config.out, imported, extra={PICTURE_NAME: picture}, **kept)
+        write_design(
+            config.out, imported, def_data=chip.def_data, positions_data=chip.positions_data,
+            extra={PICTURE_NAME: picture},
+        )  # fmt: skip
     console.print(import_table(imported))
     for line in notice_lines(imported):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -217,55 +196,19 @@ def import_chip(config: ImportConfig, console: Console) -> None:
 
 
 class Phases:
-    """Shows the current phase of the work, and how long each one took."""
+    """Prints how long each stage of the work took, and the current one while it runs."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Surrounds a phase of the work."""
+        """Surrounds a stage."""
         begun = time.perf_counter()
         waiting = self.console.status(f"{name} …") if self.console.is_terminal else contextlib.nullcontext()
         with waiting:
             yield
         self.console.print(f"{name:<26}{time.perf_counter() - begun:8.1f} s", highlight=False)
-
-
-def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, bytes]]:
-    """The flat design, the canvas if a file gives one, and the user's files that an export changes, unpacked."""
-    lefs: list[str | os.PathLike[str]] = list(config.lef)
-    if config.bookshelf:
-        flat, positions = read_bookshelf_file(config.bookshelf, name=config.name, free_blocks=config.free_macros)
-        return flat, None, {} if positions is None else {"positions_data": positions}
-    if config.protobuf and config.plc:
-        canvas, source = read_canvas(config.plc)
-        flat = read_protobuf_canvas(config.protobuf, canvas, name=config.name)
-        return dataclasses.replace(flat, sources=(*flat.sources, source)), canvas, {}
-    assert config.def_ is not None
-    if config.protobuf:
-        flat, data = read_protobuf_def(config.protobuf, config.def_, lefs=lefs, name=config.name)
-    else:
-        flat, data = read_lef_def(lefs, config.def_, name=config.name)
-    return flat, None, {"def_data": data}
-
-
-def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
-    """The design with its macros freed if requested, and with notices that name files without folders."""
-    placement = flat.placement
-    if config.free_macros:
-        fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
-        fixed[flat.pads] = True
-        placement = dataclasses.replace(placement, fixed=fixed)
-    given = (*config.lef, config.def_, config.bookshelf, config.protobuf, config.plc)
-    folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None} - {f".{os.sep}"}
-
-    def without_folder(notice: str) -> str:
-        """Of the path that a notice begins with; elsewhere the same text may belong to a name."""
-        named = sorted(folders, key=len, reverse=True)
-        return notice.removeprefix(next((folder for folder in named if notice.startswith(folder)), ""))
-
-    return dataclasses.replace(flat, placement=placement, notices=tuple(map(without_folder, flat.notices)))
 
 
 def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:

@@ -10,16 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from placement.config import ConfigError, DesignSettings
-from placement.netlist.design_folder import check_design_folder
 from placement.netlist.files import check_output_file
-from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.flat import FlatOptions, drawn_options
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
+from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
 from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
-from placement.netlist.importing import import_design, write_design
-from placement.netlist.load import load
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings, import_flat, write_design
+from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
 """A design of `generate flat` by default."""
@@ -180,7 +178,8 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
     keep_compilations()
-    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_together)
+    settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
+    imported = import_flat(flat, settings, place=place_together)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

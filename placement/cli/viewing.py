@@ -27,9 +27,9 @@ from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file
-from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
+from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
-from placement.netlist.load import check_placement_file, find
+from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
 from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
@@ -152,9 +152,9 @@ def _exports(name: str, design: Design) -> dict[str, Export]:
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
-            from placement.cli.exporting import user_data  # its readers of files are not needed for the first picture
+            from placement.netlist.export import export_placement  # not needed for the first picture
 
-            content = user_data(form, folder, design, placement)[0]
+            content = export_placement(design, placement, folder, form=form).data
             return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
 
         return data
@@ -183,7 +183,7 @@ def _tracks_reader(name: str) -> Callable[[], SnapGrid] | None:
         return None
 
     def read() -> SnapGrid:
-        from placement.netlist.snapping import track_grid
+        from placement.netlist.import_constraints import track_grid
 
         flat = read_flat(path)
         return track_grid(flat.floorplan, flat.technology)

@@ -22,12 +22,11 @@ from placement.evaluation.placements import check_out, load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
-from placement.netlist.design_folder import OPTIMUM_NAME
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import find, load
+from placement.netlist.load import OPTIMUM_NAME, find, load
 from placement.report.metrics import FullMetrics, Metrics, json_object, make_table, measure
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption

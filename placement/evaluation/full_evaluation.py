@@ -25,12 +25,9 @@ from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import FLAT_NAME
-from placement.netlist.importing import clusters_or_none
-from placement.netlist.load import find
-from placement.netlist.straps import DENSITY, STRAPS
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_flat
+from placement.netlist.load import clusters_or_none, find
+from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
 from placement.report.metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
 from placement.utils.compilation import keep_compilations
@@ -99,7 +96,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
         DesignError: the folder has no flat netlist, or it cannot be read.
     """
     folder = find(design).parent
-    flat = read_imported_flat(folder)
+    flat = read_flat(folder)
     return flat, clusters_or_none(folder, flat)
 
 
@@ -258,7 +255,7 @@ class KeptEvaluations:
     def __init__(self, name: str, design: Design) -> None:
         self._evaluator, self._design = FullEvaluator(name, design), design
         rules = design.constraints
-        about = (repr((design.canvas, SETTINGS, DENSITY, STRAPS)).encode(), rules.halo, rules.blockages)
+        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL)).encode(), rules.halo, rules.blockages)
         self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
 
     def evaluate(

@@ -23,9 +23,9 @@ from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
+from placement.netlist.flat_design import read_flat
 from placement.netlist.load import find
-from placement.netlist.straps import DENSITY
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.pdn_channel import DENSITY
 from placement.utils.compilation import keep_compilations
 
 NAME = "mixed size"
@@ -62,7 +62,7 @@ def mixed_size_start(
     """
     keep_compilations()
     design = ready(design)
-    flat = read_imported_flat(find(name).parent)
+    flat = read_flat(find(name).parent)
     core = core_of(flat, design)
     halo = np.where(np.isin(np.arange(flat.netlist.num_nodes), flat.netlist.hard), config.spacing / 2, 0.0)
     core = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), halo[:, None]))

@@ -56,7 +56,7 @@ def among_cells(flat: FlatDesign, design: Design, placed: Placement) -> Design:
     constraints = _constraints(design.constraints, flat.netlist.num_nodes, hard, there)
     # No straps: the cells stand where they are, some of them beside macros.
     return Design(
-        design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, straps=0.0
+        design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, pdn_channel=0.0
     )
 
 

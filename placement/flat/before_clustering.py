@@ -12,7 +12,7 @@ from placement.flat.global_placement import PlacerSettings
 from placement.flat.mixed_size import place_mixed_size
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.straps import DENSITY
+from placement.netlist.pdn_channel import DENSITY
 
 SETTINGS = PlacerSettings(density=DENSITY)
 

@@ -24,7 +24,7 @@ from placement.flat.grid import Grid, blocked_share, grid_for
 from placement.flat.problem import FlatProblem, as_turned, flat_problem, with_room
 from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.straps import CELL_SHARE, DENSITY
+from placement.netlist.pdn_channel import CELL_SHARE, DENSITY
 
 OVERFLOW = 0.05
 """Stops when no more than this share of the macros' area stands in bins beyond their free area."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.flat.core import Core
 from placement.flat.electrostatic import spread_clusters
-from placement.netlist.clustering.clustered import SOFT_PREFIX
+from placement.netlist.clustering.soft_macros import SOFT_PREFIX
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
@@ -115,7 +115,7 @@ def clusters_clear_of_straps(design: Design, placement: Placement, *, standing: 
     """
     hard, canvas = design.netlist.hard, design.canvas
     halo = np.stack(design.constraints.sides(placement.orientation) * 2, axis=1)  # left, bottom, right, top
-    halo[hard] = np.maximum(halo[hard], design.own_straps)
+    halo[hard] = np.maximum(halo[hard], design.own_pdn_channel)
     blockages = tuple(map(tuple, design.constraints.blockages.tolist()))
     core = Core(canvas.width, canvas.height, blockages=blockages, halo=halo)
     return spread_clusters(design.netlist, placement, core, standing=standing)

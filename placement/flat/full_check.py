@@ -138,7 +138,7 @@ class FlatChecker:
             DesignError: a macro has no position, the cells do not fit around the macros, or they flew apart.
             KeyboardInterrupt: on Ctrl-C.
         """
-        netlist, straps = self.flat.netlist, self._design.own_straps
+        netlist, straps = self.flat.netlist, self._design.own_pdn_channel
         report = report or _silent
         dense = self._dense(placement, settings, middle, report, stopped)
         annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed(placement)

@@ -14,7 +14,7 @@ import numpy as np
 from placement.flat.core import Core
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.rectangles import union_area
+from placement.netlist.geometry import union_area
 
 MOST_PINS = 3000
 """Nets of more pins (clock, reset) are left to their own trees and not counted."""

@@ -19,7 +19,7 @@ from placement.flat.grid import blocked_share, grid_for
 from placement.flat.problem import FULLEST, fixed_rectangles, flat_problem
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.straps import DENSITY, straps_between
+from placement.netlist.pdn_channel import DENSITY, pdn_channel
 
 SCATTERED = 2.0
 """Times the dense cells' wirelength, beyond which the density's weight grew faster than the cells found their way. They
@@ -54,8 +54,8 @@ def spread_cells(
         core: where cells may stand, with halos of its own; the larger one counts.
         dense: the cells as `flat_check` placed them, where they begin. None: in the middle of the core, and one
             attempt, whatever comes of it.
-        straps: µm around each macro; of a design with clusters its `own_straps`, which its cost counts, too. None: as
-            `straps_of` the netlist.
+        straps: µm around each macro; of a design with clusters its `own_pdn_channel`, which its cost counts, too.
+            None: as `straps_of` the netlist.
         settings: of the placer; its density is not read.
         report: is called with the progress after every ten iterations.
         stopped: is asked as often.
@@ -108,7 +108,7 @@ def _spread(
 
 
 def straps_of(netlist: Netlist, core: Core) -> float:
-    """`straps_between` the macros of the flat netlist.
+    """`pdn_channel` the macros of the flat netlist.
 
     Args:
         netlist: the flat one.
@@ -116,7 +116,7 @@ def straps_of(netlist: Netlist, core: Core) -> float:
     """
     cells, hard = netlist.kind == NodeKind.CELL, netlist.hard
     area = float((netlist.width[cells] * netlist.height[cells]).sum())
-    return straps_between(netlist.width[hard], netlist.height[hard], core=core.width * core.height, cells=area)
+    return pdn_channel(netlist.width[hard], netlist.height[hard], core=core.width * core.height, cells=area)
 
 
 def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, straps: float | None = None) -> float:

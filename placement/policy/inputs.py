@@ -83,7 +83,7 @@ def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
 
 def _electrostatic_positions(design: Design) -> np.ndarray:
     """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
-    made_of = (design.initial, design.constraints, design.canvas, design.straps)
+    made_of = (design.initial, design.constraints, design.canvas, design.pdn_channel)
     known, placed = _PLACED.get(design.netlist, ((), None))
     if [id(one) for one in known] != [id(one) for one in made_of]:
         try:

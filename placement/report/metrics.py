@@ -29,7 +29,7 @@ from placement.engine.costs import (
 from placement.flat.problem import FULLEST
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
-from placement.netlist.straps import DENSITY
+from placement.netlist.pdn_channel import DENSITY
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {

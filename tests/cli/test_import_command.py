@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -17,19 +16,16 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
-from placement.cli import importing
 from placement.cli.importing import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import settings
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
-from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
-from placement.netlist.flat_file import DEF_NAME
+from placement.netlist.flat_design import read_flat
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.importing import ChipFiles, read_chip
+from placement.netlist.load import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, load, read_clusters
 from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
@@ -130,9 +126,9 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
     ("words", "message"),
     [
         ([], "no netlist is given"),
-        (["--def", "chip.def"], "--def needs the sizes of its masters"),
-        (["--protobuf", "a.pb.txt"], "--protobuf needs a floorplan"),
-        (["--bookshelf", "a.aux", "--lef", "a.lef"], "--bookshelf has all"),
+        (["--def", "chip.def"], "def needs the sizes of its masters"),
+        (["--protobuf", "a.pb.txt"], "protobuf needs a floorplan"),
+        (["--bookshelf", "a.aux", "--lef", "a.lef"], "bookshelf has all"),
         (["--lef", "a.lef", "--def", "b.def", "--parts", "0"], "clustering parts: 0"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
@@ -206,12 +202,8 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
     for suffix, text in files.items():
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
-    config = ImportConfig(bookshelf="mem/d.aux", out="d")
-    flat, _, _ = importing._read(config)
-    flat = dataclasses.replace(flat, notices=(*flat.notices, "macro 'mem/ram' is odd"))
-    found = importing._adapted(flat, config).notices
-    assert "d.wts: 1 weights are not of nets: they are passed over" in found
-    assert found[-1] == "macro 'mem/ram' is odd"
+    notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
+    assert "d.wts: 1 weights are not of nets: they are passed over" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
@@ -221,11 +213,10 @@ def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF)
-    config = ImportConfig(lef=(str(tmp_path / "a.lef"),), def_=str(tmp_path / "a.def"), out="d")
-    flat, _, kept = importing._read(config)
+    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_file=tmp_path / "a.def"))
     assert opened == ["a.lef", "a.def"]
-    assert kept == {"def_data": DEF.encode()}
-    assert [source.sha256 for source in flat.sources] == [
+    assert (chip.def_data, chip.positions_data) == (DEF.encode(), None)
+    assert [source.sha256 for source in chip.flat.sources] == [
         hashlib.sha256(text.encode()).hexdigest() for text in (LEF, DEF)
     ]
 
@@ -242,10 +233,10 @@ def test_bookshelf_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     opened: list[str] = []
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
-    flat, _, kept = importing._read(ImportConfig(bookshelf=str(tmp_path / "d.aux"), out="d"))
+    chip = read_chip(ChipFiles(bookshelf=tmp_path / "d.aux"))
     assert opened == list(files)
-    assert kept == {"positions_data": files["d.pl"].encode()}
-    assert {source.name: source.sha256 for source in flat.sources} == {
+    assert (chip.def_data, chip.positions_data) == (None, files["d.pl"].encode())
+    assert {source.name: source.sha256 for source in chip.flat.sources} == {
         name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
     }
 
@@ -282,9 +273,10 @@ def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> No
 
 # What a shell starts with & is deaf to Ctrl-C, and so is what that starts.
 IMPORT_THAT_HEARS = """
-import runpy, signal
+import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("placement.netlist", run_name="__main__", alter_sys=True)
+from placement.cli.main import main
+sys.exit(main())
 """
 
 
@@ -339,7 +331,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
     design = load(folder)
     placement = read_placement(plc, design.netlist)[1]
-    flat = read_imported_flat(folder)
+    flat = read_flat(folder)
     first = design.netlist.hard[0]
     offset = 10 * 2.72
     at = theirs.names.index(design.netlist.names[first])

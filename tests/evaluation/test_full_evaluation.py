@@ -13,7 +13,7 @@ from placement.config import CostConfig
 from placement.engine.costs import compute_costs
 from placement.evaluation import full_evaluation
 from placement.flat.global_placement import PlacerSettings
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.load import load
 
 

@@ -17,17 +17,16 @@ from placement.flat.from_clusters import core_of, macros_on_flat
 from placement.flat.full_check import SETTINGS, FlatChecker
 from placement.flat.global_placement import PlacerSettings
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.flat import FlatOptions
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
-from placement.netlist.importing import ImportedDesign, import_design
-from placement.netlist.straps import DENSITY
+from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
+from placement.netlist.importing import ImportedDesign, import_flat
+from placement.netlist.pdn_channel import DENSITY
 
 OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utilization=0.3, cell_utilization=0.15)
 
 
 @pytest.fixture(scope="module")
 def imported() -> ImportedDesign:
-    return import_design(flat_on_floorplan("made", OPTIONS, seed=3))
+    return import_flat(flat_on_floorplan("made", OPTIONS, seed=3))
 
 
 def checker(imported: ImportedDesign, cluster: np.ndarray | None = None, anneal: Any = None) -> FlatChecker:

@@ -17,7 +17,7 @@ from placement.flat.routable import NO_ROOM, cell_utilization, spread_cells, str
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft
-from placement.netlist.straps import DENSITY, STRAPS
+from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
 
 SETTINGS = PlacerSettings(growth=1.05)
 
@@ -105,8 +105,8 @@ def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
 def test_cells_keep_off_the_straps_as_far_as_there_is_room() -> None:
     """Straps of 10 µm leave no room among macros of 25 µm; of 5 µm they do."""
     divided = found(True)
-    assert near_macros(divided.dense.placement, STRAPS / 2 - 1.5) > 0.1
-    assert near_macros(divided.spread.placement, STRAPS / 2 - 1.5) < 0.03
+    assert near_macros(divided.dense.placement, PDN_CHANNEL / 2 - 1.5) > 0.1
+    assert near_macros(divided.spread.placement, PDN_CHANNEL / 2 - 1.5) < 0.03
 
 
 def test_no_room_for_straps_is_no_error_and_no_room_at_all_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from placement.engine.costs import compute_costs, legality
 from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import read_flat, write_flat
+from placement.netlist.flat_design import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
