@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from placement.flat.full_check import FlatChecker
+from placement.flat.full_evaluation import FullEvaluator
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.importing import read_clusters
@@ -83,7 +83,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
-    found = FlatChecker(flat, cluster, design, anneal=settle_for_check).check(placement)
+    found = FullEvaluator(flat, cluster, design, anneal=settle_for_check).evaluate(placement)
     return found.dense.wirelength, found.route.routed_wirelength, found.route.overflow
 
 

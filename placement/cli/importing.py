@@ -112,7 +112,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         OSError: the folder cannot be written.
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
-    from placement.flat.before_clustering import place_together
+    from placement.flat.global_placement import place_before_clustering
     from placement.report import floorplan_plot, style
     from placement.report.imported import import_table, notice_lines
     from placement.training.compilation import keep_compilations
@@ -127,7 +127,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
         settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
         order_by_places=config.order_by_places,
-        canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
+        canvas=canvas, tracks=config.tracks, place=place_before_clustering, phase=phases,
     )  # fmt: skip
     with phases("picture"):
         picture = style.png_bytes(floorplan_plot.plot_floorplan(imported))

@@ -10,9 +10,9 @@ import numpy as np
 from rich.console import Console
 
 from placement.evaluation.progress_bar import progress_bars
-from placement.flat.check import FlatResult
-from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
-from placement.flat.global_placement import Progress
+from placement.flat.electrostatic import PlacerSettings, Progress
+from placement.flat.full_evaluation import MOST_STARTS, FullEvaluator
+from placement.flat.global_placement import CellPlacement
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
@@ -23,6 +23,9 @@ from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
 from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
+
+
+SETTINGS = PlacerSettings()
 
 
 class FlatPlaced(NamedTuple):
@@ -36,7 +39,7 @@ class FlatPlaced(NamedTuple):
 
     flat: FlatDesign
     cluster: np.ndarray
-    result: FlatResult
+    result: CellPlacement
 
     @property
     def placement(self) -> Placement:
@@ -102,7 +105,7 @@ class FlatJudge:
         keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._checker = FlatChecker(flat, cluster, design, anneal=settle_for_check)
+        self._evaluator = FullEvaluator(flat, cluster, design, anneal=settle_for_check, settings=SETTINGS)
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
@@ -116,7 +119,7 @@ class FlatJudge:
             DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
             KeyboardInterrupt: on Ctrl-C.
         """
-        return self._placed(self._checker.dense(placement, settings=SETTINGS, stopped=stopped))
+        return self._placed(self._evaluator.dense(placement, stopped=stopped))
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> FlatPlaced:
         """As `place`, with the room that cells need to be routed: at `DENSITY`, straps aside.
@@ -125,7 +128,7 @@ class FlatJudge:
             placement: of the clustered design; its hard macros are read.
             stopped: as of `place`.
         """
-        return self._placed(self._checker.spread(placement, settings=SETTINGS, stopped=stopped))
+        return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
     def check(
         self,
@@ -139,7 +142,7 @@ class FlatJudge:
 
         Args:
             placement: its hard macros are read.
-            middle: as of `FlatChecker.check`.
+            middle: as of `FullEvaluator.evaluate`.
             report: is called with the cells' density overflow, and how much of the check is done, in [0, 1].
             stopped: is asked as often; once it says True, the result is what was reached.
 
@@ -147,8 +150,8 @@ class FlatJudge:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        found = self._checker.check(
-            placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
+        found = self._evaluator.evaluate(
+            placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
         dense, spread, route = found.dense, found.spread, found.route
         metrics = FlatMetrics(
@@ -163,8 +166,8 @@ class FlatJudge:
         )
         return FlatFound(metrics, self._placed(dense), route)
 
-    def _placed(self, result: FlatResult) -> FlatPlaced:
-        return FlatPlaced(self._checker.flat, self._checker.cluster, result)
+    def _placed(self, result: CellPlacement) -> FlatPlaced:
+        return FlatPlaced(self._evaluator.flat, self._evaluator.cluster, result)
 
 
 def check_placement(name: str, design: Design, placement: Placement, console: Console) -> FlatFound:
@@ -212,7 +215,7 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
     def show(number: int, progress: Progress) -> None:
         nonlocal most
         done = min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow))
-        most = max(most, (number + done) / BEGINNINGS)
+        most = max(most, (number + done) / MOST_STARTS)
         report(progress.overflow, most)
 
     return show

@@ -9,7 +9,7 @@ from placement.config import CostWeights
 from placement.engine.costs import proxy_cost
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.flat_evaluation import FlatPlaced
-from placement.flat.among_cells import among_cells, macros_of
+from placement.flat.cell_context import cell_context, macros_of
 from placement.netlist.design import Design, Placement
 from placement.search.config import AnnealConfig, Budget
 from placement.search.search import SearchResult, Watch, search
@@ -26,13 +26,13 @@ USABLE_TRACKS = 0.7
 
 
 def wire_beyond_tracks(design: Design, placed: FlatPlaced) -> float:
-    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `among_cells`.
+    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`.
 
     Args:
         design: the clustered one.
         placed: a placement of it with all cells.
     """
-    among = among_cells(placed.flat, design, placed.placement)
+    among = cell_context(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
@@ -69,7 +69,7 @@ def refine_among_cells(
         OSError: the watch's folder cannot be written.
     """
     hot = HOT if config.hot is None else config.hot
-    among = among_cells(placed.flat, design, placed.placement)
+    among = cell_context(placed.flat, design, placed.placement)
     annealed = search(
         among,
         [Start(NAME, among.initial)],

@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.engine.costs import CostWeights, checked_placement, proxy_cost
-from placement.flat.core import Core
-from placement.flat.from_clusters import clusters_clear_of_straps
-from placement.flat.routable import FULLEST
+from placement.flat.clusters import spread_clusters
+from placement.flat.problem import MOST_UTILIZATION, Core
 from placement.flat.routing import RoutingEstimate, RoutingResources, route_estimate
 from placement.netlist.design import TURN, Design, Netlist, Orientation, Placement
 from placement.netlist.errors import DesignError
@@ -121,7 +120,7 @@ class Viewer:
     def spread(self, placement: Placement) -> Placement:
         """`placement` with its movable soft macros as the check would spread their cells; as they are, if it cannot."""
         try:
-            return clusters_clear_of_straps(self.design, placement, standing=True)
+            return spread_clusters(self.design, placement)
         except DesignError:  # no soft macros, or no room for them
             return placement
 
@@ -168,7 +167,7 @@ class Viewer:
         mass = (mass / (4 * width * height)).astype(np.float32)
         free = 1 - kept_clear
         density = np.maximum(
-            DENSITY, self.cell_area / (FULLEST * np.maximum(free.mean((1, 2)), 1e-3) * self.size.prod())
+            DENSITY, self.cell_area / (MOST_UTILIZATION * np.maximum(free.mean((1, 2)), 1e-3) * self.size.prod())
         )
         room = free * np.minimum(density, 1.0)[:, None, None]
         across = self._overlaps(x[:, soft] - width, x[:, soft] + width, 0)

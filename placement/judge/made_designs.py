@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.engine.costs import proxy_cost
-from placement.flat.before_clustering import place_together
+from placement.flat.global_placement import place_before_clustering
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatOptions
@@ -89,7 +89,7 @@ def make_design(
         drawn = draw(generator, cells=cells, macros=macros)
         try:
             flat = flat_on_floorplan(name, drawn.options, seed=int(generator.integers(2**31)))
-            imported = import_design(flat, place=place_together)
+            imported = import_design(flat, place=place_before_clustering)
             return dataclasses.replace(imported, design=with_demand(imported.design, drawn.demand))
         except DesignError as error:
             failed = error

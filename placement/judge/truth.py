@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.flat.full_check import FlatChecker
+from placement.flat.full_evaluation import FullEvaluator
 from placement.netlist.design import Design, Placement
 from placement.netlist.flat_file import FLAT_NAME, read_flat
 from placement.netlist.importing import clusters_or_none
@@ -60,7 +60,7 @@ class FlatTruth:
     def __init__(self, folder: Path, design: Design) -> None:
         keep_compilations()
         flat = read_flat(folder / FLAT_NAME)
-        self._checker = FlatChecker(flat, clusters_or_none(folder, flat), design, anneal=settle_for_check)
+        self._checker = FullEvaluator(flat, clusters_or_none(folder, flat), design, anneal=settle_for_check)
 
     def check(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> tuple[Truth, Placement]:
         """What a placement is worth, and the placement with its soft macros annealed as the check begins its cells.
@@ -76,7 +76,7 @@ class FlatTruth:
             DesignError: the cells do not fit around the macros, or flew apart.
         """
         begun = time.process_time()
-        found = self._checker.check(placement, middle=False, stopped=stopped)
+        found = self._checker.evaluate(placement, middle=False, stopped=stopped)
         dense, spread, route = found.dense, found.spread, found.route
         truth = Truth(
             flat_wirelength=dense.wirelength,

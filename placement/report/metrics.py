@@ -22,7 +22,7 @@ from placement.engine.costs import (
     proxy_cost,
     violations,
 )
-from placement.flat.problem import FULLEST
+from placement.flat.problem import MOST_UTILIZATION
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.straps import DENSITY
 
@@ -190,7 +190,7 @@ def _add_flat(table: Table, flat: FlatMetrics) -> None:
         "cell utilization",
         f"{flat.cell_utilization:.1%}",
         f"of the room clear of macros and straps; a flow wants {DENSITY:.0%} at most",
-        style="bold red" if flat.cell_utilization > FULLEST else "",
+        style="bold red" if flat.cell_utilization > MOST_UTILIZATION else "",
     )
     table.add_row("routed wirelength", f"{flat.routed_wirelength:,.0f}", "µm, estimated, detours included")
     table.add_row("overflow", f"{flat.overflow:.3%}", "of the routing demand, beyond capacity")

@@ -8,7 +8,7 @@ import dataclasses
 from placement.config import CHIP_COST
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.engine.soft import place_soft_macros
-from placement.flat.from_clusters import clusters_clear_of_straps
+from placement.flat.clusters import spread_clusters
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.search.config import AnnealConfig, Budget
@@ -63,7 +63,7 @@ def settle_soft_macros(
     held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
     starts = [Start("analytic", held)]
     with contextlib.suppress(DesignError):  # no room clear of the macros
-        starts.append(Start("spread", clusters_clear_of_straps(design, held)))
+        starts.append(Start("spread", spread_clusters(design, held)))
     found = search(
         dataclasses.replace(design, initial=held),
         starts,
@@ -76,7 +76,7 @@ def settle_soft_macros(
 
 
 def settle_for_check(design: Design, placement: Placement) -> Placement:
-    """`settle_soft_macros` by the chip cost, as the flat check's cells begin (`FlatChecker`'s `anneal`).
+    """`settle_soft_macros` by the chip cost, as the full evaluation's cells begin (`FullEvaluator`'s `anneal`).
 
     Args:
         design: the clustered one.

@@ -16,7 +16,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, proxy_cost
 from placement.engine.rendering import refusing_unplayable
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState
-from placement.flat.electrostatic import place_design
+from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready

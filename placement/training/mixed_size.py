@@ -9,9 +9,9 @@ import numpy as np
 
 from placement.config import CostWeights
 from placement.engine.soft import place_soft_macros
-from placement.flat.from_clusters import clustered_nodes, core_of, macros_from_flat
-from placement.flat.global_placement import PlacerSettings
-from placement.flat.mixed_size import place_mixed_size
+from placement.flat.correspondence import clustered_nodes, core_of, macros_from_flat
+from placement.flat.electrostatic import PlacerSettings
+from placement.flat.global_placement import place_mixed_size
 from placement.netlist.design import Design
 from placement.netlist.feasibility import ready
 from placement.netlist.load import find

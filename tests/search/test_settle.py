@@ -56,7 +56,7 @@ def test_soft_macros_begin_spread_around_the_macros_too(monkeypatch: pytest.Monk
         return np.array([proxy_cost(design, one, weights=CHIP).proxy_cost for one in settled])
 
     both = costs()
-    monkeypatch.setattr("placement.search.settle.clusters_clear_of_straps", no_room)
+    monkeypatch.setattr("placement.search.settle.spread_clusters", no_room)
     alone = costs()
     assert np.all(both < 0.98 * alone)
 
