@@ -24,7 +24,6 @@ from placement.report.metrics import FlatMetrics
 from placement.search.settle import settle_for_check
 from placement.training.compilation import keep_compilations
 
-
 SETTINGS = PlacerSettings()
 
 

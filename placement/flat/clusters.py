@@ -15,9 +15,7 @@ from placement.flat.problem import Core, as_turned, flat_problem
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.straps import CELL_SHARE, DENSITY
 
-SETTINGS = PlacerSettings(
-    overflow=0.05, accepted=0.2, density=DENSITY, iterations=1200, growth=1.08, balance=1e-3
-)
+SETTINGS = PlacerSettings(overflow=0.05, accepted=0.2, density=DENSITY, iterations=1200, growth=1.08, balance=1e-3)
 """Of macros. Above the accepted overflow the legaliser would move them far."""
 SPREAD_SETTINGS = dataclasses.replace(SETTINGS, overflow=0.15, accepted=1.0)
 """Of soft macros alone: they are too coarse to fill corners, and scatter where they are made to."""

@@ -79,7 +79,7 @@ def macros_on_flat(flat: FlatDesign, netlist: Netlist, placement: Placement) -> 
 
 
 def macros_from_flat(flat: FlatDesign, design: Design, placement: Placement) -> Placement:
-    """The clustered design's initial placement with its movable hard macros as a placement of the flat netlist has them.
+    """The clustered design's initial placement, its movable hard macros as a placement of the flat netlist has them.
 
     Args:
         flat: the design before clustering.

@@ -29,7 +29,7 @@ SLOWEST = 0.95
 RISE = 0.01
 """The relative rise of the wirelength in one iteration at which the density's weight stays the same."""
 DRIFT = 2e-3
-"""Momentum is dropped where the wirelength rises by more than this share in one iteration and the overflow rises, too."""
+"""Momentum is dropped where in one iteration the wirelength rises by more than this share, and the overflow, too."""
 BACKTRACK = 0.95
 """A step is retried, shorter, where the gradient at its end allows less than this share of it."""
 ATTEMPTS = 3

@@ -110,18 +110,20 @@ class FullEvaluator:
         netlist, channel = self.flat.netlist, self._design.own_straps
         dense = self._dense(placement, middle, report, stopped)
         annealed, seconds = (None, 0.0) if stopped and stopped() else self._annealed(placement)
-        starts: list[tuple[CellPlacement | None, PlacerSettings]] = [(dense[0], self._warm), (None, self._settings)]
+        slower = dataclasses.replace(self._settings, growth=1 + (self._settings.growth - 1) / 2)
+        starts: list[tuple[CellPlacement | None, list[PlacerSettings]]]
+        starts = [(dense[0], [self._warm, slower]), (None, [self._settings])]
         if annealed is not None:
             # Strong enough to hold the cells in their clusters, and slow, for them to find their order.
-            slow = dataclasses.replace(self._settings, growth=1.01, balance=0.1)
-            starts.insert(1, (dense[0]._replace(placement=annealed), slow))
+            held = dataclasses.replace(self._settings, growth=1.01, balance=0.1)
+            starts.insert(1, (dense[0]._replace(placement=annealed), [held, slower]))
         attempts = [
             functools.partial(
                 spread_cells, netlist, dense[0].placement, self._core,
-                channel=channel, dense=start, settings=self._settings, warm=warm,
+                channel=channel, attempts=settings, dense=start,
                 report=_numbered(report, number), stopped=stopped,
             )
-            for number, (start, warm) in enumerate(starts, start=2)
+            for number, (start, settings) in enumerate(starts, start=2)
         ]  # fmt: skip
         found = _successes(attempts, most=len(attempts))
         # From the middle nothing else holds the cells to `dense`.
@@ -142,7 +144,7 @@ class FullEvaluator:
         """The cells at `DENSITY`, without PDN channels, from the middle of the core; arguments as of `evaluate`."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         return spread_cells(
-            self.flat.netlist, macros, self._core, channel=0.0, settings=self._settings, stopped=stopped
+            self.flat.netlist, macros, self._core, channel=0.0, attempts=[self._settings], stopped=stopped
         )
 
     def _dense(
@@ -152,7 +154,7 @@ class FullEvaluator:
         report: Callable[[int, Progress], None] | None,
         stopped: Callable[[], bool] | None,
     ) -> list[CellPlacement]:
-        """Dense cells from the clusters, if there are any; from the middle if asked for, or if nothing else succeeded."""
+        """Dense cells from the clusters, if there are any; from the middle if requested, or if nothing else works."""
         macros = macros_on_flat(self.flat, self._design.netlist, placement)
         clusters, seconds = self._in_clusters(placement, spread_clusters)
         starts = [(None, self._settings)] if clusters is None else [(clusters, self._warm), (None, self._settings)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -112,9 +112,8 @@ def spread_cells(
     core: Core,
     *,
     channel: float,
+    attempts: Sequence[PlacerSettings],
     dense: CellPlacement | None = None,
-    settings: PlacerSettings | None = None,
-    warm: PlacerSettings | None = None,
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> CellPlacement:
@@ -126,29 +125,23 @@ def spread_cells(
 
     Where the cells do not fit so, the density rises; where they still do not, the channels shrink, as little as
     possible, and by half where the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of
-    `dense`, or do not converge are placed once more, from the middle, with half the growth of the density's weight.
-    Where they scatter again the result has not converged: no flow could leave them so.
+    `dense`, or do not converge are placed once more. Where they scatter in the last attempt the result has not
+    converged: no flow could leave them so.
 
     Args:
         netlist: the flat one.
         placement: macros, ports and fixed cells.
         core: where cells may be placed, with halos of its own; the larger one counts.
         channel: µm around each macro that the power network takes.
-        dense: the cells as `place_cells` placed them, their first positions. None: the middle of the core, and one
-            attempt, whatever its result.
-        settings: of the placer; its density is not read.
-        warm: of the placer from `dense`. None: `settings` with `WARM_BALANCE`.
+        attempts: settings of the placer, their densities not read: the first from `dense`, if there is one, all others
+            from the middle of the core.
+        dense: the cells as `place_cells` placed them.
         report: is called with the progress after every ten iterations.
         stopped: is called as often.
 
     Raises:
         DesignError: as `place_cells`, in the last of these cores.
     """
-    settings = settings or PlacerSettings()
-    attempts = [settings]
-    if dense is not None:
-        slower = dataclasses.replace(settings, growth=1 + (settings.growth - 1) / 2)
-        attempts = [warm or dataclasses.replace(settings, balance=WARM_BALANCE), slower]
     failed: DesignError | None = None
     for within, density in _cores(netlist, placement, core, channel):
         try:
@@ -182,16 +175,15 @@ def _spread(
         return bool(dense and wirelength > SCATTERED * dense.wirelength) or bool(stopped and stopped())
 
     found: list[CellPlacement] = []
-    for settings, start in zip(attempts, (dense and dense.placement, None), strict=False):
+    for number, settings in enumerate(attempts):
+        start = dense.placement if dense and number == 0 else None
         found.append(place_cells(netlist, placement, core, settings=settings, start=start, report=show, stopped=ends))
         if found[-1].converged or (stopped and stopped()):
             break
     return found[-1]._replace(seconds=sum(one.seconds for one in found))
 
 
-def _cores(
-    netlist: Netlist, placement: Placement, core: Core, channel: float
-) -> Iterator[tuple[Core, float]]:
+def _cores(netlist: Netlist, placement: Placement, core: Core, channel: float) -> Iterator[tuple[Core, float]]:
     """Cores with halos up to `channel` µm, and densities, the first choice first; all but the last hold the cells."""
     whitespace = _Whitespace(netlist, placement, core)
     widest = whitespace.widest(channel)

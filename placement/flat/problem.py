@@ -174,7 +174,7 @@ def inflated(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatPro
 
 
 def counted_nets(netlist: Netlist) -> np.ndarray:
-    """bool [nets]: the nets of 2 to `MOST_PINS` pins."""
+    """Bool [nets]: the nets of 2 to `MOST_PINS` pins."""
     degree = np.diff(netlist.net_start)
     return (degree >= 2) & (degree <= MOST_PINS)
 

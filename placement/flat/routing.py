@@ -84,9 +84,7 @@ class RoutingEstimate(NamedTuple):
     seconds: float
 
 
-def route_estimate(
-    netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources
-) -> RoutingEstimate:
+def route_estimate(netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources) -> RoutingEstimate:
     """Routes the counted nets on gcells.
 
     Args:

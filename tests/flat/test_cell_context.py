@@ -11,9 +11,9 @@ import pytest
 
 from placement.engine.costs import CostWeights, proxy_cost
 from placement.evaluation.mixed_size import wire_beyond_tracks
-from placement.flat.among_cells import GCELL, among_cells, macros_of
-from placement.flat.from_clusters import macros_on_flat
-from placement.flat.wirelength import half_perimeter
+from placement.flat.cell_context import GCELL, cell_context, macros_of
+from placement.flat.correspondence import macros_on_flat
+from placement.flat.problem import half_perimeter
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Region
@@ -70,7 +70,7 @@ def with_cells() -> Placement:
 
 def test_it_prices_every_net_of_the_flat_netlist() -> None:
     flat, design, _ = made()
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     costs = proxy_cost(among, among.initial, weights=CHIP)
     assert costs.wirelength == pytest.approx(half_perimeter(flat.netlist, with_cells()), rel=1e-12)
     assert among.canvas.cell_width <= GCELL and among.canvas.cell_height <= GCELL
@@ -87,7 +87,7 @@ def test_wire_beyond_tracks_is_what_all_tracks_do_not_hold(monkeypatch: pytest.M
     )
     design = dataclasses.replace(design, canvas=few)
     found = SimpleNamespace(flat=flat, placement=with_cells())
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     monkeypatch.setattr(chip_oracle, "USABLE", 1.0)
     expected = chip_oracle.wire_excess(among, among.initial)
     assert expected > 0
@@ -96,7 +96,7 @@ def test_wire_beyond_tracks_is_what_all_tracks_do_not_hold(monkeypatch: pytest.M
 
 def test_constraints_and_fixed_macros_are_carried_over_by_name() -> None:
     flat, design, _ = made()
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     names = {design.netlist.names[node]: int(node) for node in design.netlist.hard}
     for node in among.netlist.hard:
         there = names[among.netlist.names[node]]
@@ -112,7 +112,7 @@ def test_constraints_and_fixed_macros_are_carried_over_by_name() -> None:
 
 def test_a_search_moves_macros_only_and_gives_them_back() -> None:
     flat, design, placement = made()
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     found = search(
         among,
         [Start("given", among.initial)],
