@@ -111,14 +111,12 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         DesignError: a file cannot be used, or something stands where the folder is to be.
         OSError: the folder cannot be written.
     """
-    # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
+    # late: Matplotlib takes a second to import, and a wrong setting should not wait for it
     from placement.flat.global_placement import place_before_clustering
     from placement.report import floorplan_plot, style
     from placement.report.imported import import_table, notice_lines
-    from placement.training.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
-    keep_compilations()
     phases = Phases(console)
     with phases("reading"):
         flat, canvas, kept = _read(config)

@@ -160,14 +160,11 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
-    # late: JAX takes seconds to import
-    from placement.flat.global_placement import place_before_clustering
-    from placement.training.compilation import keep_compilations
+    from placement.flat.global_placement import place_before_clustering  # late: SciPy takes a second to import
 
     check_design_folder(config.out, force=config.force)
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
-    keep_compilations()
     imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_before_clustering)
     write_design(config.out, imported)
     for notice in imported.notices:

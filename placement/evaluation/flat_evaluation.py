@@ -22,7 +22,6 @@ from placement.netlist.load import find
 from placement.netlist.user_placement import read_imported_flat
 from placement.report.metrics import FlatMetrics
 from placement.search.settle import settle_for_check
-from placement.training.compilation import keep_compilations
 
 SETTINGS = PlacerSettings()
 
@@ -101,7 +100,6 @@ class FlatJudge:
     """
 
     def __init__(self, name: str, design: Design) -> None:
-        keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
         self._evaluator = FullEvaluator(flat, cluster, design, anneal=settle_for_check, settings=SETTINGS)

@@ -20,7 +20,6 @@ from placement.netlist.user_placement import read_imported_flat
 from placement.search.config import AnnealConfig
 from placement.search.flips import flip_macros
 from placement.search.starts import Start, legal
-from placement.training.compilation import keep_compilations
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
@@ -50,7 +49,6 @@ def mixed_size_start(
         DesignError: there is no flat netlist, or the macros cannot be placed or made legal.
         KeyboardInterrupt: `stopped` said True, or Ctrl-C.
     """
-    keep_compilations()
     design = ready(design)
     flat = read_imported_flat(find(name).parent)
     core = core_of(flat, design)
