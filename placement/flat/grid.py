@@ -115,7 +115,8 @@ class Charges:
     def force(self, at: np.ndarray, across: np.ndarray, up: np.ndarray) -> np.ndarray:
         """float32 [2, M]: a field's (float32 [X, Y] each) mean under each rectangle times its charge."""
         found = np.empty((2, len(self.charge)), np.float32)
-        _native.gather(*at, *self._drawn, self.charge, across, up, *found)
+        (x, y), (half_x, half_y) = at, self._drawn
+        _native.gather(x, y, half_x, half_y, self.charge, across, up, found[0], found[1])
         return found
 
 
