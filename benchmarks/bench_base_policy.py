@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from placement.annealing.finishing import anneal_for_full_evaluation
-from placement.flat.full_check import FlatChecker
+from placement.flat.flat_evaluator import FlatEvaluator
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load, read_clusters
@@ -82,7 +82,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
-    found = FlatChecker(flat, cluster, design, anneal=anneal_for_full_evaluation).check(placement)
+    found = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation).evaluate(placement)
     return found.dense.wirelength, found.route.routed_wirelength, found.route.overflow
 
 

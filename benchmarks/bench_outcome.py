@@ -27,9 +27,8 @@ from scipy.stats import kendalltau
 
 from placement.evaluation.full_evaluation import FullEvaluator, read_flat_of
 from placement.evaluation.placements import load_placements
-from placement.flat.core import Core
-from placement.flat.from_clusters import core_of, macros_on_flat
-from placement.flat.problem import counted_nets, pin_offsets
+from placement.flat.correspondence import core_of, macros_on_flat
+from placement.flat.problem import Core, counted_nets, pin_offsets
 from placement.netlist.design import Canvas, Netlist, Orientation, Placement
 from placement.netlist.load import load
 

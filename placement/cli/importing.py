@@ -171,17 +171,15 @@ def import_chip(config: ImportConfig, console: Console) -> None:
         OSError: the folder cannot be written.
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
-    from placement.flat.before_clustering import place_together
+    from placement.flat.global_placement import place_before_clustering
     from placement.report import style
     from placement.report.imported import import_table, notice_lines, plot_floorplan
-    from placement.utils.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
-    keep_compilations()
     phases = Phases(console)
     with phases("reading"):
         chip = read_chip(config.files, name=config.name, free_macros=config.free_macros)
-    imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_together, phase=phases)
+    imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_before_clustering, phase=phases)
     with phases("picture"):
         picture = style.png_bytes(plot_floorplan(imported))
     with phases("writing"):

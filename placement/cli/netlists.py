@@ -171,15 +171,13 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
     # late: JAX takes seconds to import
-    from placement.flat.before_clustering import place_together
-    from placement.utils.compilation import keep_compilations
+    from placement.flat.global_placement import place_before_clustering
 
     check_design_folder(config.out, force=config.force)
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
-    keep_compilations()
     settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
-    imported = import_flat(flat, settings, place=place_together)
+    imported = import_flat(flat, settings, place=place_before_clustering)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)

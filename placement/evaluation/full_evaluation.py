@@ -17,9 +17,9 @@ import numpy as np
 from rich.console import Console
 
 from placement.annealing.finishing import anneal_for_full_evaluation
-from placement.flat.check import FlatResult
-from placement.flat.full_check import BEGINNINGS, SETTINGS, FlatChecker
-from placement.flat.global_placement import Progress
+from placement.flat.electrostatic import PlacerSettings, Progress
+from placement.flat.flat_evaluator import MOST_STARTS, FlatEvaluator
+from placement.flat.global_placement import CellPlacement
 from placement.flat.problem import MOST_PINS
 from placement.flat.routing import RoutingEstimate
 from placement.netlist.design import Design, Placement
@@ -30,8 +30,8 @@ from placement.netlist.load import clusters_or_none, find
 from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
 from placement.report.metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
-from placement.utils.compilation import keep_compilations
 
+SETTINGS = PlacerSettings()
 METRICS_NAME, DRAWN_NAME = "full.json", "cells.npz"
 _UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 """Raised by reading those files if they are missing or damaged."""
@@ -48,7 +48,7 @@ class PlacedCells(NamedTuple):
 
     flat: FlatDesign
     cluster: np.ndarray
-    result: FlatResult
+    result: CellPlacement
 
     @property
     def placement(self) -> Placement:
@@ -97,7 +97,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
     """
     folder = find(design).parent
     flat = read_flat(folder)
-    return flat, clusters_or_none(folder, flat)
+    return flat, clusters_or_none(folder, flat.netlist.num_nodes)
 
 
 class FullEvaluator:
@@ -111,10 +111,9 @@ class FullEvaluator:
     """
 
     def __init__(self, name: str, design: Design) -> None:
-        keep_compilations()
         self._design = design
         flat, cluster = read_flat_of(name)
-        self._checker = FlatChecker(flat, cluster, design, anneal=anneal_for_full_evaluation)
+        self._evaluator = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation, settings=SETTINGS)
         self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
 
     def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
@@ -128,11 +127,11 @@ class FullEvaluator:
             DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
             KeyboardInterrupt: on Ctrl-C.
         """
-        return self._placed(self._checker.dense(placement, settings=SETTINGS, stopped=stopped))
+        return self._placed(self._evaluator.dense(placement, stopped=stopped))
 
     def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
         """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
-        return self._placed(self._checker.spread(placement, settings=SETTINGS, stopped=stopped))
+        return self._placed(self._evaluator.spread(placement, stopped=stopped))
 
     def evaluate(
         self,
@@ -146,7 +145,7 @@ class FullEvaluator:
 
         Args:
             placement: its hard macros are read.
-            middle: as of `FlatChecker.check`.
+            middle: as of `FlatEvaluator.evaluate`.
             report: is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1].
             stopped: is called as often; once it returns True, the result is what was reached.
 
@@ -154,8 +153,8 @@ class FullEvaluator:
             DesignError: as `place`.
             KeyboardInterrupt: on Ctrl-C.
         """
-        found = self._checker.check(
-            placement, settings=SETTINGS, middle=middle, report=_shares(report) if report else None, stopped=stopped
+        found = self._evaluator.evaluate(
+            placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
         )
         dense, spread, route = found.dense, found.spread, found.route
         metrics = FullMetrics(
@@ -170,8 +169,8 @@ class FullEvaluator:
         )
         return FullEvaluation(metrics, self._placed(dense), route)
 
-    def _placed(self, result: FlatResult) -> PlacedCells:
-        return PlacedCells(self._checker.flat, self._checker.cluster, result)
+    def _placed(self, result: CellPlacement) -> PlacedCells:
+        return PlacedCells(self._evaluator.flat, self._evaluator.cluster, result)
 
 
 def evaluate_fully(name: str, design: Design, placement: Placement, console: Console) -> FullEvaluation:
@@ -219,7 +218,7 @@ def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress],
     def show(number: int, progress: Progress) -> None:
         nonlocal most
         done = min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow))
-        most = max(most, (number + done) / BEGINNINGS)
+        most = max(most, (number + done) / MOST_STARTS)
         report(progress.overflow, most)
 
     return show

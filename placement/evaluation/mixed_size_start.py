@@ -17,16 +17,14 @@ from placement.engine import _native
 from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.evaluation.full_evaluation import PlacedCells
-from placement.flat.among_cells import among_cells, macros_of
-from placement.flat.from_clusters import clustered_nodes, core_of, macros_from_flat
-from placement.flat.global_placement import PlacerSettings
-from placement.flat.mixed_size import place_mixed_size
+from placement.flat.cell_context import cell_context, macros_of
+from placement.flat.correspondence import clustered_nodes, core_of, macros_from_flat
+from placement.flat.global_placement import PlacerSettings, place_mixed_size
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
 from placement.netlist.flat_design import read_flat
 from placement.netlist.load import find
 from placement.netlist.pdn_channel import DENSITY
-from placement.utils.compilation import keep_compilations
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
@@ -60,7 +58,6 @@ def mixed_size_start(
         DesignError: there is no flat netlist, or the macros cannot be placed or made legal.
         KeyboardInterrupt: `stopped` returned True, or Ctrl-C.
     """
-    keep_compilations()
     design = ready(design)
     flat = read_flat(find(name).parent)
     core = core_of(flat, design)
@@ -108,7 +105,7 @@ def refine_among_cells(
         OSError: the watch's folder cannot be written.
     """
     given = config.initial_temperature
-    among = among_cells(placed.flat, design, placed.placement)
+    among = cell_context(placed.flat, design, placed.placement)
     annealed = search(
         among,
         [Start(NAME, among.initial)],
@@ -123,13 +120,13 @@ def refine_among_cells(
 
 
 def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
-    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `among_cells`.
+    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`.
 
     Args:
         design: the clustered one.
         placed: a placement of it with all cells.
     """
-    among = among_cells(placed.flat, design, placed.placement)
+    among = cell_context(placed.flat, design, placed.placement)
     names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
     tracks: dict[str, Any] = {name: getattr(among.canvas, name) / _native.USABLE_TRACKS for name in names}
     among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))

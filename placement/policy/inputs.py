@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from placement.flat.electrostatic import place_design
+from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.graph import GraphArrays, graph_arrays

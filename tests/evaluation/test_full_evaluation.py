@@ -12,7 +12,7 @@ from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
 from placement.evaluation import full_evaluation
-from placement.flat.global_placement import PlacerSettings
+from placement.flat.electrostatic import PlacerSettings
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.load import load
 

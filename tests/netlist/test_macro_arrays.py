@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.flat.wirelength import half_perimeter
+from placement.flat.problem import half_perimeter
 from placement.netlist import export
 from placement.netlist.builder import file_indices
 from placement.netlist.constraints import Constraints, SnapGrid

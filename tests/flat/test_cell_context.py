@@ -8,20 +8,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from placement.search.config import Budget
 
 from placement.annealing.config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start, legal
-from placement.engine.costs import CostWeights, compute_costs
+from placement.engine.costs import CostWeights, proxy_cost
 from placement.evaluation.mixed_size_start import wire_beyond_tracks
-from placement.flat.among_cells import GCELL, among_cells, macros_of
-from placement.flat.from_clusters import macros_on_flat
-from placement.flat.wirelength import half_perimeter
+from placement.flat.cell_context import GCELL, cell_context, macros_of
+from placement.flat.correspondence import macros_on_flat
+from placement.flat.problem import half_perimeter
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
-from placement.netlist.importing import import_flat
+from placement.netlist.importing import import_design
 from tests.support import chip_oracle
 
 CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
@@ -30,7 +31,9 @@ CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
 @functools.cache
 def made() -> tuple[FlatDesign, Design, Placement]:
     """A small flat design, its clustered one with constraints and a fixed macro, and a placement of the latter."""
-    imported = import_flat(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
+    imported = import_design(
+        flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3)
+    )
     design, hard = imported.design, imported.design.netlist.hard
     fixed = design.initial.fixed.copy()
     fixed[hard[0]] = True
@@ -67,8 +70,8 @@ def with_cells() -> Placement:
 
 def test_it_prices_every_net_of_the_flat_netlist() -> None:
     flat, design, _ = made()
-    among = among_cells(flat, design, with_cells())
-    costs = compute_costs(among, among.initial, weights=CHIP)
+    among = cell_context(flat, design, with_cells())
+    costs = proxy_cost(among, among.initial, weights=CHIP)
     assert costs.wirelength == pytest.approx(half_perimeter(flat.netlist, with_cells()), rel=1e-12)
     assert among.canvas.cell_width <= GCELL and among.canvas.cell_height <= GCELL
 
@@ -84,7 +87,7 @@ def test_wire_beyond_tracks_is_what_all_tracks_do_not_hold(monkeypatch: pytest.M
     )
     design = dataclasses.replace(design, canvas=few)
     found = SimpleNamespace(flat=flat, placement=with_cells())
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     monkeypatch.setattr(chip_oracle, "USABLE", 1.0)
     expected = chip_oracle.wire_excess(among, among.initial)
     assert expected > 0
@@ -93,7 +96,7 @@ def test_wire_beyond_tracks_is_what_all_tracks_do_not_hold(monkeypatch: pytest.M
 
 def test_constraints_and_fixed_macros_are_carried_over_by_name() -> None:
     flat, design, _ = made()
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     names = {design.netlist.names[node]: int(node) for node in design.netlist.hard}
     for node in among.netlist.hard:
         there = names[among.netlist.names[node]]
@@ -109,19 +112,18 @@ def test_constraints_and_fixed_macros_are_carried_over_by_name() -> None:
 
 def test_a_search_moves_macros_only_and_gives_them_back() -> None:
     flat, design, placement = made()
-    among = among_cells(flat, design, with_cells())
+    among = cell_context(flat, design, with_cells())
     found = search(
         among,
         [Start("given", among.initial)],
-        config=AnnealConfig(initial_temperature=0.04),
-        moves=3000,
-        round_moves=1000,
+        config=AnnealConfig(hot=0.04, round_moves=1000),
+        budget=Budget(moves=3000),
         weights=CHIP,
         seed=0,
     ).placement
     cells = among.netlist.soft
     assert (found.x[cells] == among.initial.x[cells]).all() and (found.y[cells] == among.initial.y[cells]).all()
-    assert compute_costs(among, found, weights=CHIP).total < compute_costs(among, weights=CHIP).total
+    assert proxy_cost(among, found, weights=CHIP).proxy_cost < proxy_cost(among, weights=CHIP).proxy_cost
     moved = macros_of(flat, design, placement, found)
     again = macros_on_flat(flat, design.netlist, moved)
     hard, core = flat.netlist.hard, flat.floorplan.core

@@ -1,19 +1,14 @@
-// The global router for Python; use it through placement.flat.routing.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
+// The router for Python.
 #include <stdexcept>
 #include <vector>
 
-#include "router.hpp"
+#include "../routing/router.hpp"
+#include "bindings.hpp"
 
 namespace nb = nanobind;
-namespace route = placement::route;
 
+namespace placement::flat {
 namespace {
-
-using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::ndarray<nb::numpy, float> owned(const std::vector<float>& values) {
   auto* copy = new std::vector<float>(values);
@@ -27,8 +22,6 @@ nb::dict estimate_of(const route::Estimate& found, const route::Gcells& gcells) 
   result["routed_length"] = found.routed_length;
   result["excess"] = nb::make_tuple(found.excess[0], found.excess[1]);
   result["demand_length"] = nb::make_tuple(found.demand[0], found.demand[1]);
-  result["rounds"] = found.rounds;
-  result["connections"] = found.connections;
   result["demand"] = owned(gcells.demand());
   return result;
 }
@@ -69,9 +62,10 @@ double tree_length(Floats x, Floats y) {
 
 }  // namespace
 
-NB_MODULE(_route, m) {
-  m.doc() = "Global routing estimate. Use it through placement.flat.routing.";
+void bind_routing(nb::module_& m) {
   m.def("route", &route_nets, nb::arg("x"), nb::arg("y"), nb::arg("start"), nb::kw_only(), nb::arg("across"), nb::arg("up"),
         nb::arg("gcell_width"), nb::arg("gcell_height"), nb::arg("capacity"), nb::arg("rounds"));
   m.def("tree_length", &tree_length, nb::arg("x"), nb::arg("y"));
 }
+
+}  // namespace placement::flat
