@@ -40,7 +40,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "legalise",
             "Legalise",
-            "moves hard macros as little as can be, so that no rule is broken",
+            "moves hard macros as little as possible until no rule is broken",
             _legalise,
             f"macro-placement legalise {where} spacing={{spacing}}{priced}",
             (SPACING,),
@@ -48,7 +48,7 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "refine",
             "Refine",
-            "anneals from here on the exact cost; the best found is kept",
+            "anneals the placement on the exact cost and keeps the best found",
             _refine,
             f"macro-placement search {where} time={{time}}{priced}",
             (SECONDS,),
@@ -57,21 +57,21 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         Action(
             "flip",
             "Flip",
-            "mirrors macros in place where that is cheaper",
+            "mirrors macros in place where that lowers the cost",
             _flip,
             f"macro-placement evaluate {where} flips=true{priced}",
         ),
         Action(
             "soft",
             "Place soft macros",
-            "places the soft macros anew around the hard ones",
+            "places the soft macros again around the hard ones",
             _place_soft,
             f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
         ),
         Action(
             "policy",
             "Place the rest",
-            "fixes what is chosen, and has a trained policy place all macros that are not fixed",
+            "fixes the selected macros; a trained policy places all macros that are not fixed",
             lambda task: _place_rest(cost, task),
             f"macro-placement sample checkpoint={{checkpoint}} {named} initial={{file}} samples={{samples}} flips=false"
             f"{priced}",
@@ -84,9 +84,9 @@ def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Ac
         actions.append(
             Action(
                 "flat",
-                "Flat check",
+                "Full evaluation",
                 "places all standard cells around the macros and estimates their routing; changes nothing",
-                lambda task: _flat_check(design, task),
+                lambda task: _evaluate_fully(design, task),
                 f"macro-placement evaluate {where} flat=true{priced}",
             )
         )
@@ -152,7 +152,7 @@ def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     return Outcome(best.placement, f"{best.name}, policy of {run}, iteration {policy.iteration}")
 
 
-def _flat_check(name: str, task: Task) -> Outcome:
+def _evaluate_fully(name: str, task: Task) -> Outcome:
     from placement.evaluation.flat_evaluation import check_placement
 
     checked = check_placement(name, task.design, task.placement, Console(file=io.StringIO()))
@@ -161,4 +161,4 @@ def _flat_check(name: str, task: Task) -> Outcome:
         f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
         f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
     )
-    return Outcome(None, text, Cells.of(checked.placed.flat, checked.placed.placement, "placed by the flat check"))
+    return Outcome(None, text, Cells.of(checked.placed.flat, checked.placed.placement, "placed by the full evaluation"))

@@ -108,7 +108,7 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
 
 
 def shown_cost(config: ViewConfig) -> CostConfig:
-    """The cost that is asked for, or that the run folder or search goes by, or the proxy cost; raises DesignError."""
+    """The cost that is asked for, or that the run folder or search goes by, or the default cost; raises DesignError."""
     run = next((Path(path) for path in config.placement if is_run(path)), None)
     if config.cost.name != TRAINED or run is None:
         trained = CostConfig()
