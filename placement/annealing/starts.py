@@ -17,7 +17,7 @@ from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matri
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
-from placement.engine.state import PlacementState, refusing_unplayable
+from placement.engine.state import PlacementState, naming_unplayable
 from placement.flat.electrostatic import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -233,7 +233,7 @@ def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) ->
 
 
 def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
-    with refusing_unplayable([design]):
+    with naming_unplayable([design]):
         try:
             state = PlacementState(design)
         except _native.GridTooCoarse:
