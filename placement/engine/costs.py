@@ -191,8 +191,8 @@ def checked_placement(design: Design, placement: Placement | None) -> Placement:
 class IncrementalCost:
     """A placement whose macros are moved, and its cost after each move. Not to be used by two threads at once.
 
-    Each move costs microseconds, and the result is the full evaluation's, bit for bit, however many moves and undos came
-    before. Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
+    A move costs microseconds, and the result is the full evaluation's, bit for bit, however many moves came before.
+    Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
     cells stay. Nothing keeps macros from overlapping or leaving the canvas: `legality` counts that.
 
     Example:
