@@ -13,7 +13,7 @@ from placement.engine import _native
 
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """The names of the moves; docs/explanation/search.md says what each does."""
-STARTS = ("packed", "electrostatic", "spiral", "initial")
+STARTS = ("packed", "electrostatic", "initial")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
 """By cost: most of the proxy cost is there whatever one does, nothing of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
