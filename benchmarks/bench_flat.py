@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from placement.netlist.pdn_channel import pdn_channel
 from scipy.stats import kendalltau
 
 from placement.flat.electrostatic import PlacerSettings
@@ -36,6 +35,7 @@ from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
 from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.pdn_channel import pdn_channel
 
 _UNITS = 100  # coloquinte's length units per µm
 _ROW = 1.4  # µm, a row of NanGate45

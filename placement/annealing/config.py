@@ -13,7 +13,7 @@ from placement.engine import _native
 
 MOVES: tuple[str, ...] = tuple(_native.MOVES)
 """The names of the moves; docs/explanation/search.md says what each does."""
-STARTS = ("packed", "electrostatic", "spiral", "initial")
+STARTS = ("packed", "electrostatic", "initial")
 INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
 """By cost: most of the proxy cost is there whatever one does, nothing of the chip cost is."""
 FINAL_TEMPERATURE = 0.003
@@ -40,7 +40,7 @@ class AnnealConfig(Settings, group="anneal."):
 
     Attributes:
         soft_moves: false: soft macros are placed by the soft placer only
-        starts: of packed, electrostatic, spiral, initial: annealed beside each other until the best is chosen
+        starts: of packed, electrostatic, initial: annealed beside each other until the best is chosen
         schedule: geometric; or adaptive: the temperature follows the share of accepted moves
         initial_temperature: in cost of the start per movable macro; null: 0.1, of the chip cost 0.4, to refine a fifth
         rotate: also try orientations that swap width and height

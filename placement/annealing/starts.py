@@ -17,7 +17,7 @@ from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matri
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
-from placement.engine.state import PlacementState, refusing_unplayable
+from placement.engine.state import PlacementState, naming_unplayable
 from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
@@ -222,10 +222,10 @@ def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) ->
     """A placement of macro after macro on the legal gcell of least score; none at a dead end.
 
     Args:
-        method: "greedy" by added wirelength, "spiral" from the lower left corner around the edge, or "random".
+        method: "greedy" by added wirelength, or "random".
         design: whose macros.
         config: what hard macros keep clear of.
-        seed: of "greedy" and "random".
+        seed: of the noise in the one, of all in the other.
     """
     design = ready(design)
     found = _on_grid(method, design, config, np.random.default_rng(seed))
@@ -233,7 +233,7 @@ def grid_starts(method: str, design: Design, config: AnnealConfig, seed: int) ->
 
 
 def _on_grid(method: str, design: Design, config: AnnealConfig, generator: np.random.Generator) -> Iterator[Start]:
-    with refusing_unplayable([design]):
+    with naming_unplayable([design]):
         try:
             state = PlacementState(design)
         except _native.GridTooCoarse:
@@ -255,21 +255,11 @@ def _greedy(state: PlacementState, generator: np.random.Generator) -> np.ndarray
     return (wire + 1e-9) * (1 + NOISE * generator.random(wire.shape))
 
 
-def _spiral(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
-    """The number of each gcell on a spiral from the lower left corner around the edge and inwards; [R, C]."""
-    rows, columns = state.design.action_canvas.rows, state.design.action_canvas.columns
-    row, column = np.mgrid[:rows, :columns]
-    ring = np.minimum.reduce([row, column, rows - 1 - row, columns - 1 - column])
-    along = np.arctan2(row - (rows - 1) / 2, column - (columns - 1) / 2)
-    return ring * 10.0 + (along + 0.75 * np.pi) % (2 * np.pi)
-
-
 def _random(state: PlacementState, generator: np.random.Generator) -> np.ndarray:
     return generator.random((state.design.action_canvas.rows, state.design.action_canvas.columns))
 
 
 _SCORES: dict[str, Callable[[PlacementState, np.random.Generator], np.ndarray]] = {
     "greedy": _greedy,
-    "spiral": _spiral,
     "random": _random,
 }

@@ -82,7 +82,7 @@ class Violations(NamedTuple):
         halos: pairs of hard macros that are closer than their halos let them, without overlapping.
         blockages: hard macros on a placement blockage.
         regions: hard macros that are not wholly inside their region, or are in another one's exclusive region.
-        orientations: hard macros turned as they may not be.
+        orientations: hard macros in an orientation that is not allowed.
         grid: hard macros whose lower left corner is not on the snapping grid.
         port_keepout: hard macros too near to a port.
     """
@@ -162,13 +162,13 @@ def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
 
 
 def legality(design: Design, placement: Placement | None = None) -> Legality:
-    """How many hard macros overlap or stand outside (the design's own placement when None); raises DesignError."""
+    """How many hard macros overlap or are outside (None: in the design's own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
 
 
 def violations(design: Design, placement: Placement | None = None) -> Violations:
-    """How often the design's constraints are broken (by the design's own placement when None); raises DesignError."""
+    """How often the design's constraints are broken (None: by its own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Violations(
         *_native.check_constraints(native_design(design), placement.x, placement.y, placement.orientation)
@@ -191,9 +191,9 @@ def checked_placement(design: Design, placement: Placement | None) -> Placement:
 class IncrementalCost:
     """A placement whose macros are moved, and its cost after each move. Not to be used by two threads at once.
 
+    A move costs microseconds, and the result is the full evaluation's, bit for bit, however many moves came before.
     Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
-    cells stay where they are. Nothing keeps macros from overlapping or leaving the canvas: the cost is defined all
-    the same, and `placement.engine.costs.legality` tells.
+    cells stay. Nothing keeps macros from overlapping or leaving the canvas: `legality` counts that.
 
     Example:
         >>> design = placement.load("toy6")
@@ -215,24 +215,24 @@ class IncrementalCost:
         )
         movable = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~start.fixed
         self._movable: list[bool] = movable.tolist()
-        # What undo brings back: for each move since the last commit, where its nodes stood.
+        # For each move since the last commit, where its nodes were.
         self._history: list[tuple[tuple[int, float, float, int], ...]] = []
 
     @property
     def costs(self) -> Costs:
-        """The cost of the placement as it stands."""
+        """The cost of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def placement(self) -> Placement:
-        """A copy of the placement as it stands."""
+        """A copy of the current placement."""
         x, y = np.empty_like(self._start.x), np.empty_like(self._start.y)
         orientation = np.empty_like(self._start.orientation)
         self._native.write_placement(x, y, orientation)
         return dataclasses.replace(self._start, x=x, y=y, orientation=orientation)
 
     def orientation(self, node: int) -> int:
-        """A macro's, as it stands; raises DesignError for a node that cannot move."""
+        """A macro's orientation now; raises DesignError for a node that cannot move."""
         self._check(node)
         return int(self._native.at(node)[3])
 
@@ -274,7 +274,7 @@ class IncrementalCost:
         if not self._history:
             raise IndexError("nothing to undo: no move since the last commit")
         before = self._history.pop()
-        if self._native.pending:  # the very last move: its old state is still at hand
+        if self._native.pending:  # the last move: the engine still has its old state
             self._native.undo()
         elif len(before) == 1:
             self._native.move(*before[0])

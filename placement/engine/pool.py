@@ -22,7 +22,7 @@ from placement.engine.cost_terms import load_cost_term, load_reward
 from placement.engine.costs import Costs
 from placement.engine.native_design import native_design
 from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
-from placement.engine.state import IllegalAction, explain, refusing_unplayable
+from placement.engine.state import IllegalAction, explain, naming_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import turned_design
@@ -80,7 +80,7 @@ class EnvironmentPool:
     **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
     `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
     info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
-    (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
+    (wirelength in µm; wirelength, density and congestion cost; total: where all macros were placed with this step, else
     NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
     engine's own memory, not a copy. The engine does not write to them while the program holds one of them.
 
@@ -108,7 +108,7 @@ class EnvironmentPool:
         turned = map(turned_design, designs)
         self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
         self._reward = load_reward(env.reward)
-        with refusing_unplayable(self.designs):
+        with naming_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
                 design_of_env=list(config.design_of_env),
@@ -334,13 +334,13 @@ class EnvironmentPool:
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the engine and says in words what it refuses."""
+        """Calls the engine and explains what it rejects."""
         try:
             return method(*arguments)
         except _native.IllegalActionError as error:
-            action, refusal = error.args
-            env, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+            action, rejection = error.args
+            env, step, design = rejection[:3]
+            reason = explain(self.designs[design], step, action, self.spec.columns, rejection)
             raise IllegalAction(f"environment {env}: {reason}") from None
         except _native.WorkerFailure as error:
             raise WorkerError(*error.args) from None

@@ -1,5 +1,4 @@
-"""A partial placement whose macros are placed one by one, episodes replayed from their actions, and why an action is
-not legal.
+"""A partial placement: macros placed one by one, episodes replayed from their actions, why an action is not legal.
 
 An action is row · columns + column over the grid of the observation (the largest of the designs in a pool). Axis
 legend: B episodes, R grid rows, C grid columns, T macros to place. Lengths are in µm.
@@ -18,15 +17,15 @@ from placement.engine.observation import Integers, Observation, int32_array, poo
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 
-Refusal = tuple[int, int, int, "_native.Verdict", int]
-"""index of the environment or episode, macros placed, index of the design, the verdict, the node in the way."""
+Rejection = tuple[int, int, int, "_native.Verdict", int]
+"""Index of the environment or episode, macros placed, index of the design, the verdict, the node that is met."""
 
 
 class IllegalAction(ValueError):
     """An action that may not be taken; the message says whose, the macro, the gcell and why."""
 
 
-def explain(design: Design, step: int, action: int, columns: int, refusal: Refusal) -> str:
+def explain(design: Design, step: int, action: int, columns: int, rejection: Rejection) -> str:
     """One sentence on why `action` may not be taken in `design` after `step` macros.
 
     Args:
@@ -34,9 +33,9 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
         step: macros placed so far.
         action: row · columns + column.
         columns: of the observation's grid.
-        refusal: what the engine said.
+        rejection: as the engine reported it.
     """
-    verdict, obstacle = refusal[3], refusal[4]
+    verdict, obstacle = rejection[3], rejection[4]
     canvas, names, order = design.action_canvas, design.netlist.names, design.placing_order
     if verdict == _native.Verdict.all_placed:
         return f"action {action}: all {len(order)} macros of {design.name!r} are placed"
@@ -52,15 +51,15 @@ def explain(design: Design, step: int, action: int, columns: int, refusal: Refus
 
 
 def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int) -> str:
-    """Why a macro may not stand on a gcell inside the canvas."""
+    """Why a macro may not be on a gcell inside the canvas."""
     names, constraints = design.netlist.names, design.constraints
     if verdict == _native.Verdict.off_lines:
         grid = constraints.grid
         return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no place there that is free"
     if verdict == _native.Verdict.on_blockage:
-        return "it would stand on a placement blockage"
+        return "it would lie on a placement blockage"
     if verdict == _native.Verdict.near_port:
-        return f"it would stand less than the keep-out of {constraints.port_keepout:g} µm from a port"
+        return f"it would be less than the keep-out of {constraints.port_keepout:g} µm from a port"
     if verdict == _native.Verdict.off_region:
         own = [region.name for region in constraints.regions if macro in region.nodes]
         others = [region.name for region in constraints.regions if region.is_exclusive and macro not in region.nodes]
@@ -71,9 +70,9 @@ def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int)
         across, up = constraints.sides(design.initial.orientation)
         nodes = [macro, obstacle]
         if not (across[nodes].any() or up[nodes].any()):
-            return f"it would stand too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
+            return f"it would be too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
         return (
-            f"it would stand too close to macro {names[obstacle]!r}: their halos are {across[macro]:g} and "
+            f"it would be too close to macro {names[obstacle]!r}: their halos are {across[macro]:g} and "
             f"{across[obstacle]:g} µm in x, {up[macro]:g} and {up[obstacle]:g} µm in y"
         )
     return (
@@ -113,8 +112,8 @@ class PlacementState:
         verdict, obstacle = self._native.place(row, column)
         if verdict != _native.Verdict.legal:
             columns = self.design.action_canvas.columns
-            refusal = (0, self.step, 0, verdict, obstacle)
-            raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, refusal))
+            rejection = (0, self.step, 0, verdict, obstacle)
+            raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, rejection))
 
     def undo(self) -> None:
         """Takes the last macro back; everything is bit for bit as before. Raises ValueError where none is placed."""
@@ -146,7 +145,7 @@ class PlacementState:
 
 
 class EpisodeRenderer:
-    """Plays episodes of the given designs again; holds no environment and no thread.
+    """Replays episodes of the given designs; holds no environment and no thread.
 
     Attributes:
         designs: that `design_index` counts.
@@ -156,14 +155,14 @@ class EpisodeRenderer:
     def __init__(self, designs: Sequence[Design]) -> None:
         """Raises DesignError where a design cannot be played."""
         self.designs = tuple(designs)
-        with refusing_unplayable(self.designs):
+        with naming_unplayable(self.designs):
             self._native = _native.EpisodeRenderer([native_design(design) for design in self.designs])
         self.spec = pool_spec(self.designs, self._native.shape)
 
     def render(
         self, design_index: Integers, actions: Integers, lengths: Integers, *, out: Observation | None = None
     ) -> Observation:
-        """Plays episodes again and returns what was seen before each action: axes [B, T] before those of a step.
+        """Replays episodes and returns what was observed before each action: axes [B, T] before those of a step.
 
         B is any number of episodes here and T the length of the `actions` axis; past an episode's length everything is
         zero. No soft macro is placed and no cost is computed. Several threads may call this at once if each gives its
@@ -190,10 +189,10 @@ class EpisodeRenderer:
         out = self.arrays(episodes, steps) if out is None else out
         compact = out.maps.dtype.itemsize == np.dtype(np.uint16).itemsize
         into = out._replace(maps=out.maps.view(np.uint16)) if compact else out
-        refusal = self._native.render(design_index, actions, lengths, **into._asdict())
-        if refusal is not None:
-            episode, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, int(actions[episode, step]), self.spec.columns, refusal)
+        rejection = self._native.render(design_index, actions, lengths, **into._asdict())
+        if rejection is not None:
+            episode, step, design = rejection[:3]
+            reason = explain(self.designs[design], step, int(actions[episode, step]), self.spec.columns, rejection)
             raise IllegalAction(f"episode {episode}: {reason}")
         return out
 
@@ -204,8 +203,8 @@ class EpisodeRenderer:
 
 
 @contextlib.contextmanager
-def refusing_unplayable(designs: Sequence[Design]) -> Iterator[None]:
-    """Turns the engine's refusal of a design into a DesignError that names the design and the node."""
+def naming_unplayable(designs: Sequence[Design]) -> Iterator[None]:
+    """Turns the engine's rejection of a design into a DesignError that names the design and the node."""
     try:
         yield
     except _native.UnplayableDesign as error:
