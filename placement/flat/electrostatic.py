@@ -270,6 +270,7 @@ class _Model:
         self.charges = Charges(
             np.concatenate([problem.width, fillers]), np.concatenate([problem.height, fillers]), grid
         )
+        self._charge = self.charges.charge[: self.movable].sum()
         self._free, self._fixed = free.astype(np.float32), fixed.astype(np.float32)
         self._nets, self._poisson = problem.nets, Poisson(grid)
         weight = np.repeat(problem.nets.weight, np.diff(problem.nets.start))
@@ -279,24 +280,25 @@ class _Model:
     def forces(self, at: np.ndarray, per_gamma: float) -> _Forces:
         """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
         movable, charges = slice(self.movable), self.charges
-        wirelength, gradient = np.zeros_like(at), np.empty((2, self.movable), np.float32)
+        wirelength = np.zeros_like(at)
         x, y = (np.append(one[movable], np.float32(0)) for one in at)  # fixed pins are relative to the origin
-        length = _native.weighted_average(x, y, *self._nets, per_gamma, *gradient)
-        wirelength[:, movable] = gradient
+        length = _native.weighted_average(x, y, *self._nets, per_gamma, *wirelength[:, movable])
         there = charges.in_bins(at)
         used = np.zeros_like(self._free)
         charges.add(there, used, movable)
-        overflow = float(np.maximum(used - self._free, 0).sum() / charges.charge[movable].sum())
+        overflow = float(np.maximum(used - self._free, 0).sum() / self._charge)
         used += self._fixed
         charges.add(there, used, slice(self.movable, None))
-        density = -charges.force(there, *self._poisson.field(used)) * np.float32(self.grid.bin_area)
+        density = charges.force(there, *self._poisson.field(used))
+        density *= np.float32(-self.grid.bin_area)
         return _Forces(wirelength, density, length, overflow)
 
     def preconditioned(self, forces: _Forces, weight: float) -> np.ndarray:
         """The gradient over an estimate of the Hessian's diagonal (ePlace, section 5.3); float32 [2, M+J]."""
         push = np.float32(weight)
-        diagonal = np.maximum(self._pins + push * self.charges.area, 1.0)
-        found: np.ndarray = (forces.wirelength + push * forces.density) / diagonal
+        found = push * forces.density
+        found += forces.wirelength
+        found /= np.maximum(self._pins + push * self.charges.area, 1.0)
         return found
 
 
@@ -311,22 +313,19 @@ class Poisson:
         v = np.pi * np.arange(grid.up)[None, :] / grid.height
         square = u**2 + v**2
         square[0, 0] = 1.0  # the mean has no field
-        self._across, self._up = (u / square).astype(np.float32), (v / square).astype(np.float32)
+        # Sine series begin with k = 1; SciPy's transforms lack the factor 1 / 2N.
+        self._across = (u / square / (2 * grid.across)).astype(np.float32)[1:]
+        self._up = (v / square / (2 * grid.up)).astype(np.float32)[:, 1:]
 
     def field(self, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The field −∇ψ of a density (float32 [X, Y]), across and up; float32 [X, Y] each, density · µm."""
-        coefficients = scipy.fft.dctn(density, type=2)
-        across = _sines(scipy.fft.idct(coefficients * self._across, type=2, axis=1), 0)
-        up = _sines(scipy.fft.idct(coefficients * self._up, type=2, axis=0), 1)
+        cosines = scipy.fft.dctn(density, type=2)
+        across, up = np.zeros_like(cosines), np.zeros_like(cosines)
+        np.multiply(cosines[1:], self._across, out=across[:-1])
+        np.multiply(cosines[:, 1:], self._up, out=up[:, :-1])
+        across = scipy.fft.dst(scipy.fft.idct(across, axis=1, overwrite_x=True), type=3, axis=0, overwrite_x=True)
+        up = scipy.fft.dst(scipy.fft.idct(up, axis=0, overwrite_x=True), type=3, axis=1, overwrite_x=True)
         return across, up
-
-
-def _sines(coefficients: np.ndarray, axis: int) -> np.ndarray:
-    """Σ over k of c_k sin(πk(2n+1)/2N) / N along an axis; float32 [X, Y]."""
-    moved = np.roll(coefficients, -1, axis)  # the transform begins with k = 1
-    np.moveaxis(moved, axis, 0)[-1] = 0
-    found: np.ndarray = scipy.fft.dst(moved, type=3, axis=axis) / np.float32(2 * coefficients.shape[axis])
-    return np.ascontiguousarray(found, np.float32)
 
 
 class _Descent:
@@ -362,7 +361,8 @@ class _Descent:
         step = self._step
         for _ in range(3):
             major = model.charges.within(self.reference - np.float32(step) * gradient)
-            reference = model.charges.within(major + carry * (major - self.major))
+            moved = major - self.major
+            reference = model.charges.within(major + carry * moved)
             found = model.forces(reference, smoothing)
             change = float(np.linalg.norm(model.preconditioned(found, self.weight) - gradient))
             allowed = float(np.linalg.norm(reference - self.reference)) / max(change, 1e-30)
@@ -373,7 +373,7 @@ class _Descent:
             return False
         # Momentum that runs uphill is dropped: nodes that macros hold back would swing ever wider (O'Donoghue, Candès
         # 2015). They may be too few to turn the sum around; then wirelength and overflow rise together.
-        uphill = float((gradient * (major - self.major)).sum()) > 0
+        uphill = float((gradient * moved).sum()) > 0
         uphill |= found.length > (1 + DRIFT) * before.length and found.overflow > before.overflow
         rise = (found.length - before.length) / (RISE * max(found.length, 1e-30))
         self.weight *= max(SLOWEST, self._growth ** min(1.0, 1 - rise))
