@@ -47,6 +47,9 @@ class AnnealConfig(Settings, group="anneal."):
         spacing: µm that hard macros keep from each other and from blockages
         blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
         grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
+
+    Example:
+        >>> found = placement.search("toy6", moves=2000, config=placement.AnnealConfig(spacing=1.0))
     """
 
     soft_moves: bool = True

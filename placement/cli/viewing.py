@@ -338,7 +338,7 @@ def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
     if not evaluations:
         return Outcome(None, "stopped")
-    best = cheapest(policy_results(evaluations), policy.design)
+    best = cheapest(policy_results(evaluations, policy.design, cost.weights()), policy.design)
     return Outcome(best.placement, f"{best.name}, policy of {run}, iteration {policy.iteration}")
 
 

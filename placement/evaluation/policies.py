@@ -107,13 +107,8 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     source = f"{run.name}, iteration {iteration}"
-    results = policy_results(evaluations)
-    if annealed := finished(evaluations)[: config.settled]:
-        results.append(_settled(annealed, design, weights))
+    results = policy_results(evaluations, design, weights, settled=config.settled, flips=config.flips)
     best = cheapest(results, design)
-    if config.flips:
-        results.append(_flipped(results, design, weights))
-        best = cheapest(results, design)
     console.print(results_table(results, f"{design.name}: policy of {source}", weights.name))
     assert best.placement is not None
     metrics = measure(design, best.placement, weights=weights)
@@ -151,18 +146,38 @@ class PolicyResult(NamedTuple):
     flipped: int = 0
 
 
-def policy_results(evaluations: Sequence[Evaluation]) -> list[PolicyResult]:
-    """The greedy placement, and the best and the mean of the samples."""
+def policy_results(
+    evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, settled: int = 0, flips: bool = False
+) -> list[PolicyResult]:
+    """The greedy placement, and the best and the mean of the samples.
+
+    Args:
+        evaluations: of the policy.
+        design: that was placed.
+        weights: of the cost.
+        settled: of so many of the cheapest placements the soft macros are also annealed; the best is a result.
+        flips: whether the macros of every result are also mirrored in place where that is cheaper; the best is a
+            result.
+
+    Raises:
+        DesignError: no episode placed every macro.
+    """
     greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
     samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
     costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
     mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
     deviation = float(np.std([one.total for one in costs])) if costs else None
-    return [
+    results = [
         _best("greedy", "greedy", greedy),
         _best(f"best of {len(samples)}", "sampled", samples),
         PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation),
     ]
+    cheapest(results, design)  # raises if there is none
+    if annealed := finished(evaluations)[:settled]:
+        results.append(_settled(annealed, design, weights))
+    if flips:
+        results.append(_flipped(results, design, weights))
+    return results
 
 
 def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResult:

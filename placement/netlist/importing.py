@@ -137,6 +137,9 @@ class ImportSettings:
         order_by_places: whether the macros of an array are ordered by where they would be by themselves, in the files
             or as the placer finds it; otherwise by name.
 
+    Example:
+        >>> settings = placement.ImportSettings(columns=32, rows=32, banks=True)
+
     Raises:
         DesignError: a number is out of range.
     """

@@ -43,7 +43,7 @@ def train(
         The run: its folder, its best cost and placements, its policy.
 
     Example:
-        >>> run = placement.train("toy6", run_dir=folder, settings={"ppo.iterations": 2, "policy.node_width": 8})
+        >>> run = placement.train("toy6", run_dir="run", settings={"ppo.iterations": 2, "policy.node_width": 8})
         >>> run.iterations, run.best_cost < placement.cost(placement.load("toy6")).total
         (2, True)
 
