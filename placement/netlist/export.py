@@ -145,9 +145,7 @@ def export_placement(
     """A placement in one of `FORMATS`, or in a format of the user's own.
 
     Args:
-        design: as it was loaded.
-        placement: of its macros.
-        folder: of the design.
+        design, placement, folder: the design as it was loaded from its folder, and a placement of its macros.
         form: the format, as `export_format` takes it.
         name: of the file that will be written, for messages.
 
