@@ -82,7 +82,8 @@ def with_arrays(
     has the largest of its macros' halos, the orientations that all of them may have, and their region.
 
     Args:
-        flat, constraints: the design as it was read, and the constraints of its nodes.
+        flat: the design as it was read.
+        constraints: of its nodes.
         settings: the arrays.
         banks: whether macros of one size, whose names differ only in their last number, become arrays, too.
         places: where the macros would be by themselves. Each macro is then as near to that as its array allows; None:

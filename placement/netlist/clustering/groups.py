@@ -187,12 +187,8 @@ def refine(
     A move gains the nets that it brings entirely into one group, and one for each net that joins a group fewer. Half of
     the cells, drawn at random, may move in a round. No group grows beyond the largest one; some may lose all cells.
 
-    Args:
-        group: int [N], -1 for nodes that are no cells (macros, ports) or on no net; int32 [N] is returned.
-        movable: int [C], the cells that may move.
-        joined, nodes: the nets, and positions, without which distance does not matter.
-        reach: µm, on each axis, from a cell to the centre of a group that it may move to.
-        seed: of the draws.
+    `group` is int [N], -1 for nodes that are no cells (macros, ports) or on no net; `movable`, int [C], the cells that
+    may move, to groups whose centre is within `reach` µm on each axis. Returns int32 [N], the new groups.
     """
     result = group.astype(np.int32)
     if not len(movable) or result.max(initial=-1) < 1:

@@ -41,12 +41,9 @@ def partition(
 
     The parts are of about the same weight, and hyperedges join few of them. It runs on all processors.
 
-    Args:
-        edge, vertex: int64 [M], the pins' hyperedges, rising from 0, and their vertices.
-        edge_weight, vertex_weight: int64, one per hyperedge; int64 [V], above 0.
-        fixed: int32 [V], the part that a vertex must be in, -1: any.
-        parts, seed: the number of parts; repeats the result exactly.
-        imbalance: by which a part may be heavier than the mean.
+    `edge` and `vertex` are int64 [M], the pins' hyperedges, rising from 0, and vertices; `edge_weight` int64, one per
+    hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the part that a vertex must be in, -1: any. A part
+    may be heavier than the mean by `imbalance`. The same `seed` gives the same parts.
 
     Raises:
         DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.
