@@ -61,15 +61,7 @@ class NetlistBuilder:
 
 
 def file_indices(kind: np.ndarray, pin_node: np.ndarray) -> np.ndarray:
-    """The nodes' indices in `.plc` files, in which each macro is followed by its pins.
-
-    Args:
-        kind: int8 [N], `NodeKind` values.
-        pin_node: int32 [P], the node of each pin.
-
-    Returns:
-        int32 [N].
-    """
+    """int32 [N]: the nodes' indices in `.plc` files, in which each macro is followed by its pins."""
     pins = np.bincount(pin_node, minlength=len(kind))
     taken = 1 + np.where((kind == NodeKind.HARD) | (kind == NodeKind.SOFT), pins, 0)
     return (np.cumsum(taken) - taken).astype(np.int32)

@@ -157,7 +157,7 @@ def _grid(design: FlatDesign, movable: np.ndarray, rule: GridRule, constraints: 
     """The rule's grid for the movable macros with their halos; without halos if these cannot be packed."""
     core, turned = design.floorplan.core, design.placement.orientation
     if constraints is not None:
-        turned = np.where(constraints.lying(turned), Orientation.E, Orientation.N)
+        turned = np.where(constraints.swapped_as_allowed(turned), Orientation.E, Orientation.N)
     width, height = (side[movable] for side in design.netlist.sides(turned))
     if constraints is not None:
         across, up = (2 * halo[movable] for halo in constraints.sides(turned))
@@ -170,14 +170,7 @@ def _grid(design: FlatDesign, movable: np.ndarray, rule: GridRule, constraints: 
 def choose_grid(
     width: float, height: float, macro_width: np.ndarray, macro_height: np.ndarray, *, rule: GridRule | None = None
 ) -> GridRating:
-    """The grid for a canvas of `width` × `height` µm and its movable hard macros.
-
-    Args:
-        width: µm, of the canvas.
-        height: µm, of the canvas.
-        macro_width: float64 [H], µm, in file order.
-        macro_height: float64 [H], µm.
-        rule: bounds and tolerances; default: the published ones.
+    """The grid for a canvas of `width` × `height` µm and its movable hard macros (float64 [H], µm, in file order).
 
     Raises:
         DesignError: the macros can be packed into none of the grids.
@@ -222,11 +215,8 @@ def waste(sides: np.ndarray, step: float) -> float:
     """The share of the gcells they span that macros side by side leave unused.
 
     The centre of each macro is the centre of a gcell, so that it spans an odd number of them; it shares its first gcell
-    with the macro before it if both of their ends fit into one.
-
-    Args:
-        sides: float64 [H], µm, above 0.
-        step: µm, a gcell's side.
+    with the macro before it if both of their ends fit into one. `sides` are float64 [H], µm, above 0; `step` is a
+    gcell's side.
     """
     if not len(sides):
         return 0.0

@@ -148,7 +148,7 @@ class Constraints:
         """Whether a node may have an orientation."""
         return bool(self.orientations[node] >> orientation & 1)
 
-    def lying(self, orientation: np.ndarray) -> np.ndarray:
+    def swapped_as_allowed(self, orientation: np.ndarray) -> np.ndarray:
         """Bool [N]: whether nodes with these orientations (int [N]) have swapped sides once rotated as allowed.
 
         A node keeps its sides if one of its allowed orientations does (`turned_as_allowed`).

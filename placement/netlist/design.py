@@ -427,7 +427,7 @@ class Design:
     def _as_allowed(self) -> np.ndarray:
         """Int [N]: E for a node whose sides are swapped, else N, once movable nodes are rotated as allowed."""
         turned = self.initial.orientation
-        swapped = np.where(self.initial.fixed, turned >= Orientation.E, self.constraints.lying(turned))
+        swapped = np.where(self.initial.fixed, turned >= Orientation.E, self.constraints.swapped_as_allowed(turned))
         return np.where(swapped, Orientation.E, Orientation.N)
 
     @functools.cached_property

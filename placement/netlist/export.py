@@ -142,14 +142,9 @@ def export_format(name: str) -> ExportFormat:
 def export_placement(
     design: Design, placement: Placement, folder: str | os.PathLike[str], *, form: str, name: str = ""
 ) -> Exported:
-    """A placement in one of `FORMATS`, or in a format of the user's own.
+    """A placement of a design, as it was loaded from its folder, in a format of `FORMATS` or of the user's own.
 
-    Args:
-        design: as it was loaded.
-        placement: of its macros.
-        folder: of the design.
-        form: the format, as `export_format` takes it.
-        name: of the file that will be written, for messages.
+    `form` is the format, as `export_format` takes it; `name`, of the file that will be written, is for messages.
 
     Raises:
         DesignError: the format is unknown, the design was not imported, or not from files of this format.

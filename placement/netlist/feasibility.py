@@ -303,7 +303,7 @@ def _too_close(design: Design) -> list[str]:
         return []
     one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
     more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
-    return [f"fixed macros {one!r} and {other!r} stand closer than their halos{more}"]
+    return [f"fixed macros {one!r} and {other!r} are closer than their halos{more}"]
 
 
 def _violated_by_fixed(design: Design) -> list[str]:
@@ -319,13 +319,13 @@ def _violated_by_fixed(design: Design) -> list[str]:
         items = kept.of(node)
         boxes = kept.rectangles[items]
         meets = (np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
-        found += [f"fixed macro {name!r} stands {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
+        found += [f"fixed macro {name!r} is {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
         if not constraints.allows(node, int(initial.orientation[node])):
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
             turned = Orientation(int(initial.orientation[node])).name
-            found.append(f"fixed macro {name!r} stands in {turned}; allowed: {allowed}")
+            found.append(f"fixed macro {name!r} has orientation {turned}; allowed: {allowed}")
         if not _on_grid(low, constraints.grid):
-            found.append(f"fixed macro {name!r} stands off the snapping grid")
+            found.append(f"fixed macro {name!r} is off the snapping grid")
     return found
 
 

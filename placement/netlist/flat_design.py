@@ -152,7 +152,7 @@ class FlatDesign:
             raise DesignError(f"port {self.netlist.names[ports[~self.placement.placed[ports]][0]]!r} has no position")
         wrong = {array.node for array in self.arrays} - set(self.netlist.hard.tolist())
         if wrong:
-            raise DesignError(f"node number {min(wrong)} stands for an array and is no hard macro")
+            raise DesignError(f"node number {min(wrong)} represents an array but is no hard macro")
 
     @functools.cached_property
     def cells(self) -> np.ndarray:

@@ -186,17 +186,9 @@ def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
 def place_missing(
     x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle, what: str = "ports"
 ) -> list[str]:
-    """Places every port without a position on the box's edges, in order.
+    """Places every port without a position on the box's edges, in order; a notice if there are any.
 
-    Args:
-        x: float64 [D], µm, changed in place.
-        y: float64 [D], µm, changed in place.
-        placed: bool [D], which ports have a position; changed in place.
-        box: whose edges they are placed on.
-        what: what the notice calls them.
-
-    Returns:
-        A notice if any port had no position.
+    `x`, `y` (float64 [D], µm) and `placed` (bool [D]) are changed in place; the notice calls the ports `what`.
     """
     missing = np.flatnonzero(~placed)
     if not len(missing):

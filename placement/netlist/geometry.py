@@ -1,4 +1,4 @@
-"""Upright rectangles: one, or a set of which one asks what it covers and what it leaves free.
+"""Upright rectangles, one or a set of them, and the areas that a set covers and leaves free.
 
 Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), float64 [K, 4], µm; P points; X, Y intervals between
 the coordinates at which any rectangle begins or ends.
@@ -149,11 +149,8 @@ def is_slanted(points: np.ndarray) -> bool:
 def polygon_rectangles(points: np.ndarray) -> np.ndarray:
     """float64 [K, 4]: disjoint rectangles that make up a rectilinear polygon; of a slanted one, the box around it.
 
-    The polygon is cut into horizontal slabs at its corners' heights; a slab is filled between every second crossing
-    (even-odd rule).
-
-    Args:
-        points: float64 [P, 2], the corners in order, the last joined to the first.
+    The polygon (float64 [P, 2], corners in order) is cut into horizontal slabs at its corners' heights; a slab is
+    filled between every second crossing (even-odd rule).
     """
     following = np.roll(points, -1, axis=0)
     if len(points) < 4 or is_slanted(points):

@@ -1,4 +1,4 @@
-"""A design as the graph that the policy gets, as arrays and as a networkx graph.
+"""A design as the graph that the policy gets, as arrays.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that holds
 ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import networkx
 import numpy as np
 
 from placement.netlist.design import Design, NodeKind
@@ -96,23 +95,3 @@ def vertex_name(design: Design, graph: GraphArrays, vertex: int) -> str:
         return design.netlist.names[graph.node[vertex]]
     row, column = divmod(int(graph.gcell[vertex]), design.canvas.columns)
     return f"ports at gcell ({column}, {row})"
-
-
-def to_networkx(design: Design) -> networkx.Graph:
-    """The same graph for networkx, nodes being their numbers in `graph_arrays`.
-
-    Node attributes: `name`, `kind` (`hard`, `soft`, `port`), `width`, `height` (µm). Edge attribute: `weight`.
-    """
-    arrays, netlist = graph_arrays(design), design.netlist
-    graph = networkx.Graph(name=design.name)
-    for vertex, node in enumerate(arrays.node.tolist()):
-        graph.add_node(
-            vertex,
-            name=vertex_name(design, arrays, vertex),
-            kind=NodeKind(arrays.kind[vertex]).name.lower(),
-            width=float(netlist.width[node]) if node >= 0 else 0.0,
-            height=float(netlist.height[node]) if node >= 0 else 0.0,
-        )
-    edges = zip(*arrays.edges.T.tolist(), arrays.weight.tolist(), strict=True)
-    graph.add_weighted_edges_from(edges)
-    return graph

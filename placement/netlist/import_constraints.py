@@ -184,7 +184,7 @@ def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
         macros = region.nodes[flat.netlist.kind[region.nodes] == 0]
         rectangles = _on_canvas(region.rectangles, flat.floorplan.core)
         if region.is_guide:
-            notices.append(f"region {region.name!r} is left out: a guide is a wish")
+            notices.append(f"region {region.name!r} is left out: a guide is not binding")
         elif not len(macros) and not region.is_exclusive:
             notices.append(f"region {region.name!r} is left out: no macro belongs to it")
         elif len(rectangles):
@@ -226,16 +226,15 @@ def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[
     if unknown:
         named = sorted(unknown - {""})  # Bookshelf designs have no masters
         which = f" of {len(named)} masters (first: {named[0]!r})" if named else ""
-        notices.append(f"no LEF file says how macros{which} may be turned: any way is allowed")
+        notices.append(f"no LEF file gives the SYMMETRY of macros{which}: any orientation is allowed")
     if stiff:
         notices.append(
-            f"{len(stiff)} masters of macros (first: {min(stiff)!r}) have no SYMMETRY in LEF: they stand in N alone, "
-            "unless --any-orientation lets them turn"
+            f"{len(stiff)} masters of macros (first: {min(stiff)!r}) have no SYMMETRY in LEF: they keep orientation N, "
+            "unless --any-orientation is given"
         )
     if turns:
         notices.append(
-            f"{turns} macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true "
-            "only"
+            f"{turns} macros may be rotated by 90° (SYMMETRY R90): a search does so only with anneal.rotate=true"
         )
     return allowed
 

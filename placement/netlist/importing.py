@@ -393,14 +393,8 @@ def write_design(
 ) -> None:
     """Writes the design folder, whole or not at all, in place of an existing design (`design_folder`).
 
-    Nodes without a place are located at the canvas's centre in the first placement.
-
-    Args:
-        folder: created if it does not exist, with its parents.
-        imported: the design.
-        def_data: the unpacked bytes of the user's DEF file, which an export changes.
-        positions_data: those of the `.pl` file of a Bookshelf design.
-        extra: further files, name → bytes.
+    Nodes without a place are located at the canvas's centre in the first placement. The unpacked bytes of the user's
+    DEF or `.pl` file (`Chip`) are kept for exports; `extra` are further files, name → bytes.
 
     Raises:
         DesignError: the netlist has a form that the format cannot express.

@@ -174,12 +174,7 @@ def clusters_or_none(folder: Path, nodes: int) -> np.ndarray:
 
 
 def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raises DesignError if a design must not or cannot be written to the folder `out`.
-
-    Args:
-        folder: of the design; it need not exist yet.
-        force: whether it may contain a design already.
-    """
+    """Raises DesignError if a design cannot be written to the folder `out`, or must not (`force`) since it exists."""
     check_output_folder("out", folder)
     path = Path(folder)
     if not force and path.is_dir() and any(path.iterdir()):
@@ -194,9 +189,6 @@ def design_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder to write a design's files in, which then gets the name `folder`: whole or not at all.
 
     An existing folder keeps its other files; those of the design in it are replaced or removed.
-
-    Args:
-        folder: created if it does not exist, with its parents.
 
     Raises:
         OSError: the folder cannot be made or written.

@@ -1,6 +1,6 @@
 """How far standard cells keep from hard macros: the channel that the power distribution network (PDN) needs.
 
-Lengths in µm. The engine's chip cost uses the same constants; `native/chip_constants.hpp` holds them for both.
+Lengths in µm. The engine's chip cost uses the same constants; `native/chip_constants.hpp` defines them for both.
 """
 
 from __future__ import annotations
@@ -24,13 +24,8 @@ def pdn_channel(width: np.ndarray, height: np.ndarray, *, core: float, cells: fl
     """µm of channel around each macro: `PDN_CHANNEL`, half of it, or none if the design is too full.
 
     It depends on the design alone, so that placements compare: the area that is left if all macros are placed side by
-    side, a channel apart, has to hold the cells at `DENSITY`.
-
-    Args:
-        width: float64 [H], of the hard macros, µm.
-        height: float64 [H], µm.
-        core: area for macros and cells, µm².
-        cells: area of the standard cells, µm².
+    side, a channel apart, must suffice for the cells at `DENSITY`. `width` and `height` (float64 [H], µm) are the hard
+    macros', `core` the area for macros and cells, `cells` the area of the standard cells (µm²).
     """
     need = cells / (_ROOMY * DENSITY)
     for channel in (PDN_CHANNEL, PDN_CHANNEL / 2):

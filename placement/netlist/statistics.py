@@ -11,13 +11,12 @@ import dataclasses
 from collections import Counter
 from typing import NamedTuple
 
-import networkx
 import numpy as np
 import scipy.sparse
-import scipy.sparse.csgraph
+from scipy.sparse.csgraph import connected_components
 
 from placement.netlist.design import Design, NodeKind
-from placement.netlist.graph import GraphArrays, graph_arrays, net_members, to_networkx, vertex_name
+from placement.netlist.graph import GraphArrays, graph_arrays, net_members, vertex_name
 
 MOST_NODES = 2500
 """Of a design whose Rent exponent is estimated; more would take minutes, since the eigenvectors are dense."""
@@ -92,6 +91,7 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
     degrees = np.diff(netlist.net_start)
     neighbours = np.bincount(graph.edges.ravel(), minlength=len(graph.kind))
     strength = np.bincount(graph.edges.ravel(), np.repeat(graph.weight, 2), len(graph.kind))
+    links = scipy.sparse.coo_array((graph.weight, tuple(graph.edges.T)), shape=(len(graph.kind), len(graph.kind)))
     macros = (NodeKind.HARD, NodeKind.SOFT)
     largest = np.argsort(-degrees, kind="stable")[:listed]
     drivers = netlist.pin_node[netlist.net_pins[netlist.net_start[:-1]]]
@@ -111,7 +111,7 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
         fixed=int(design.initial.fixed[netlist.hard].sum()),
         graph_nodes=len(graph.kind),
         graph_edges=len(graph.edges),
-        components=sorted(map(len, networkx.connected_components(to_networkx(design))), reverse=True),
+        components=sorted(np.bincount(connected_components(links, directed=False)[1]).tolist(), reverse=True),
         mean_neighbours={
             kind.name.lower(): float(neighbours[graph.kind == kind].mean()) for kind in macros if kind in graph.kind
         },
@@ -156,7 +156,7 @@ def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarr
     inside = (ends >= 0).all(axis=1)
     first, second = ends[inside].T
     links = scipy.sparse.coo_array((graph.weight[inside], (first, second)), shape=(len(block), len(block))).tocsr()
-    count, component = scipy.sparse.csgraph.connected_components(links, directed=False)
+    count, component = connected_components(links, directed=False)
     # Largest first, so that the cut goes through one component at most.
     by_size = sorted(range(count), key=lambda index: -int((component == index).sum()))
     order = np.concatenate([_in_fiedler_order(links, np.flatnonzero(component == index)) for index in by_size])

@@ -23,14 +23,7 @@ def is_def(path: str | os.PathLike[str]) -> bool:
 
 
 def canvas_note(path: str | os.PathLike[str], canvas: Canvas, used: Canvas, *, done: str) -> str | None:
-    """A note for the user if a placement was made for another canvas.
-
-    Args:
-        path: the placement's file.
-        canvas: the file's.
-        used: the design's.
-        done: what happens to the placement, as in "evaluated".
-    """
+    """A note if the placement in a file, which is now `done` ("evaluated") on `used`, was made for another canvas."""
     if canvas == used:
         return None
     return f"note: {path} was made for {_described(canvas)}; {done} on {_described(used)}"
@@ -46,12 +39,7 @@ def _described(canvas: Canvas) -> str:
 def read_clustered_def(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], design: Design
 ) -> tuple[Placement, bool]:
-    """The macros and soft macros of an imported design as a DEF file places them.
-
-    Args:
-        path: the DEF file; its components are found by their unescaped names.
-        folder: of the design.
-        design: as it was loaded from there.
+    """The macros and soft macros of an imported design, loaded from `folder`, as a DEF file places them.
 
     Returns:
         The placement, µm from the core's lower left corner, and whether the file places the standard cells: soft
@@ -88,14 +76,10 @@ def read_clustered_def(
 
 
 def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Placement:
-    """A DEF file's component positions as a placement of a flat design's nodes.
+    """A DEF file's components, found by their unescaped names, as a placement of a flat design's nodes.
 
-    Nodes that the file lacks, or leaves unplaced, are not placed; ports keep the design's positions. An array is
+    Nodes that are not in the file, or not placed in it, are not placed; ports keep the design's positions. An array is
     located where its macros are.
-
-    Args:
-        path: the DEF file; its components are found by their unescaped names.
-        design: whose nodes are placed.
 
     Raises:
         DesignError: as `read_def`; the file has components that the design does not have, a hard macro of the design is
@@ -170,6 +154,6 @@ def _joined(path: str | os.PathLike[str], design: FlatDesign, own: np.ndarray, a
         else:
             x[array.node], y[array.node], orientation[array.node] = found
             placed[array.node] = True
-    what = "arrays whose macros do not stand as the import joined them"
+    what = "arrays whose macros are not arranged as the import joined them"
     reject(path, [(what, len(scattered), scattered[:SHOWN])] if scattered else [])
     return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=design.placement.fixed)

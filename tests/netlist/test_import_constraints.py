@@ -159,8 +159,8 @@ def test_macros_without_symmetry_are_said(tmp_path: Path) -> None:
     design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
     found, notices = constraints_of(design)
     assert [orientation_names(int(found.orientations[node])) for node in design.netlist.hard] == [["N"], ["N"]]
-    said = "1 masters of macros (first: 'RAM') have no SYMMETRY in LEF: they stand in N alone, "
-    assert said + "unless --any-orientation lets them turn" in notices
+    said = "1 masters of macros (first: 'RAM') have no SYMMETRY in LEF: they keep orientation N, "
+    assert said + "unless --any-orientation is given" in notices
     assert not any(
         "SYMMETRY" in notice for notice in constraints_of(design, ConstraintSettings(any_orientation=True))[1]
     )
@@ -170,7 +170,7 @@ def test_macros_that_may_be_turned_are_said(tmp_path: Path) -> None:
     (tmp_path / "chip.lef").write_text(LEF.replace("SYMMETRY X Y ;\n", "SYMMETRY X Y R90 ;\n"))
     (tmp_path / "chip.def").write_text(DEF)
     design = read_lef_def([tmp_path / "chip.lef"], tmp_path / "chip.def")[0]
-    said = "macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true only"
+    said = "macros may be rotated by 90° (SYMMETRY R90): a search does so only with anneal.rotate=true"
     assert f"2 {said}" in constraints_of(design)[1]
     fixed = design.placement.fixed.copy()
     fixed[design.netlist.hard[0]] = True

@@ -239,7 +239,7 @@ def test_the_file_keeps_them(flat: FlatDesign, tmp_path: Path) -> None:
     for one, other in zip(again.arrays, design.arrays, strict=True):
         for field in dataclasses.fields(MacroArray):
             assert np.array_equal(getattr(one, field.name), getattr(other, field.name))
-    with pytest.raises(DesignError, match="node number 3 stands for an array and is no hard macro"):
+    with pytest.raises(DesignError, match="node number 3 represents an array but is no hard macro"):
         dataclasses.replace(design, arrays=(dataclasses.replace(design.arrays[0], node=3),))
 
 
@@ -275,7 +275,7 @@ def test_a_def_whose_macros_stand_otherwise_is_refused(tmp_path: Path) -> None:
     design, _ = joined(array_flat(tmp_path), banks=True)
     places = {name: f"PLACED ( {10000 * number} 8000 ) N" for number, name in enumerate(MEMORIES)}
     (tmp_path / "other.def").write_text(array_def(places))
-    with pytest.raises(DesignError, match=r"2 arrays whose macros do not stand as the import joined them: bank"):
+    with pytest.raises(DesignError, match=r"2 arrays whose macros are not arranged as the import joined them: bank"):
         read_def_placement(tmp_path / "other.def", design)
     # Unplaced macros are no fault here: the array has no place.
     (tmp_path / "none.def").write_text(array_def())

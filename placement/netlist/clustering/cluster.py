@@ -239,13 +239,8 @@ def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.nda
 def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
     """The modules of the hierarchy that are no larger than two parts, each as a hyperedge of its cells.
 
-    Args:
-        names: of all nodes, `/` between levels.
-        cells: int64 [·], the nodes that count.
-        parts: of the partition to come.
-
-    Returns:
-        int64 [M] each: modules, numbered from 0, and the nodes in them, by module.
+    int64 [M] each: modules, numbered from 0, and the nodes in them; from the names of all nodes (`/` between levels)
+    and the cells that count (int64 [·]).
     """
     most = max(2, 2 * len(cells) // max(parts, 1))
     members: dict[str, list[int]] = {}

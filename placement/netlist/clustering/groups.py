@@ -79,14 +79,9 @@ class Nodes:
 def centroids(
     group: np.ndarray, count: int, *, x: np.ndarray, y: np.ndarray, area: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """µm, float64 [G] each: the groups' centres of area; 0 for a group without area.
+    """µm, float64 [G] each: the centres of area of `count` groups; 0 for a group without area.
 
-    Args:
-        group: int [N], -1: none.
-        count: G.
-        x: float64 [N], µm.
-        y: float64 [N], µm.
-        area: float64 [N], µm²; 0 for nodes that do not count.
+    `group` is int [N], -1: none; `x`, `y` (µm) and `area` (µm²; 0 for nodes that do not count) are float64 [N].
     """
     inside = group >= 0
     weight = np.bincount(group[inside], area[inside], count)
@@ -101,10 +96,8 @@ def break_up(
 ) -> tuple[np.ndarray, int]:
     """Cuts groups that are wider or higher than `reach` µm into squares of that side around their centre of area.
 
-    Arguments as of `centroids`. The square in the middle keeps the group's number; the others get new ones.
-
-    Returns:
-        int32 [N], the new groups, and their number.
+    Arguments as of `centroids`. Returns int32 [N], the new groups, of which the middle square keeps the group's number,
+    and their number.
     """
     inside = np.flatnonzero(group >= 0)
     mine = group[inside]
@@ -131,16 +124,8 @@ def merge_small(
 ) -> np.ndarray:
     """Merges groups of at most `most_nodes` nodes into the group with most common nets, until none is left.
 
-    Args:
-        group: int [N], -1: none.
-        count: G.
-        joined: the nets.
-        nodes: positions and sizes.
-        most_nodes: a group of no more nodes is small.
-        reach: µm, the largest distance (across plus up) between the centres of groups that are merged.
-
-    Returns:
-        int32 [N], the new groups, numbered as before.
+    `group` is int [N], -1: none; `reach` is the largest distance (across plus up, µm) between the centres of groups
+    that are merged. Returns int32 [N], the new groups, numbered as before.
     """
     result = group.astype(np.int32)
     # Every round but the last merges at least one group, so there are no more rounds than groups.
@@ -202,16 +187,8 @@ def refine(
     A move gains the nets that it brings entirely into one group, and one for each net that joins a group fewer. Half of
     the cells, drawn at random, may move in a round. No group grows beyond the largest one; some may lose all cells.
 
-    Args:
-        group: int [N], -1 for nodes that are no cells (macros, ports) or on no net.
-        movable: int [C], the cells that may move.
-        joined: the nets.
-        nodes: positions; without them distance does not matter.
-        reach: µm, on each axis, from a cell to the centre of a group that it may move to.
-        seed: of the draws.
-
-    Returns:
-        int32 [N], the new groups.
+    `group` is int [N], -1 for nodes that are no cells (macros, ports) or on no net; `movable`, int [C], the cells that
+    may move, to groups whose centre is within `reach` µm on each axis. Returns int32 [N], the new groups.
     """
     result = group.astype(np.int32)
     if not len(movable) or result.max(initial=-1) < 1:

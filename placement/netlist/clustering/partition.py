@@ -37,20 +37,13 @@ def partition(
     imbalance: float,
     seed: int,
 ) -> tuple[np.ndarray, int]:
-    """Splits vertices into parts of about the same weight so that hyperedges join few parts, on all processors.
+    """The part of each vertex, int32 [V], and the connectivity (sum of weight × (parts joined - 1)).
 
-    Args:
-        edge: int64 [M], hyperedges of the pins, rising from 0.
-        vertex: int64 [M].
-        edge_weight: int64, one per hyperedge.
-        vertex_weight: int64 [V], above 0.
-        fixed: int32 [V], the part that a vertex must be in, -1: any.
-        parts: the number of parts.
-        imbalance: by which a part may be heavier than the mean.
-        seed: repeats the result exactly.
+    The parts are of about the same weight, and hyperedges join few of them. It runs on all processors.
 
-    Returns:
-        int32 [V], each vertex's part; and the connectivity (sum of weight × (parts joined - 1)).
+    `edge` and `vertex` are int64 [M], the pins' hyperedges, rising from 0, and vertices; `edge_weight` int64, one per
+    hyperedge; `vertex_weight` int64 [V], above 0; `fixed` int32 [V], the part that a vertex must be in, -1: any. A part
+    may be heavier than the mean by `imbalance`. The same `seed` gives the same parts.
 
     Raises:
         DesignError: Mt-KaHyPar is not installed, finds no such partition, or takes longer than `DEADLINE`.

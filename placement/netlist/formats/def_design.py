@@ -219,16 +219,10 @@ class _Nets:
 
 
 def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:
-    """The signal nets of a file that connect two pins or more.
+    """The signal nets of a file that connect two pins or more; raises DesignError for pins that masters do not have.
 
-    Args:
-        file: the file.
-        masters: the master of each entry of `file.components.masters`.
-        ports: int64 [·], the design pins that are nodes, in the order of the nodes.
-        is_point: bool [M], components whose pins are all in their centre.
-
-    Raises:
-        DesignError: nets connect pins that their masters do not have; the first ten are named with file and line.
+    `masters` are those of `file.components.masters`, `ports` (int64 [·]) the design pins that are nodes, in the order
+    of the nodes; `is_point` (bool [M]) marks components whose pins are all in their centre.
     """
     nets = file.nets
     offset_x, offset_y, drives = _connections(file, masters)

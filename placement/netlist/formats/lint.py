@@ -119,6 +119,6 @@ def _without_rows(design: FlatDesign) -> str:
     if share >= COVERED:
         return ""
     return (
-        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may stand "
-        "on the rest, too, unless --blockage keeps them off"
+        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may be "
+        "placed on the rest, too, unless --blockage keeps them off"
     )

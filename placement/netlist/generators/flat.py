@@ -297,16 +297,7 @@ def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def flat_on_floorplan(name: str, options: FlatOptions | None = None, *, seed: int = 0) -> FlatDesign:
-    """A design of `flat_draft` on rows and layers of NanGate45; its macros may move, its ports may not.
-
-    Args:
-        name: of the design.
-        options: its properties.
-        seed: of all draws.
-
-    Raises:
-        DesignError: the macros do not fit.
-    """
+    """A design of `flat_draft` on rows and layers of NanGate45; its macros may move, its ports may not."""
     draft = flat_draft(options, seed=seed)
     rows = math.ceil(draft.height / ROW_HEIGHT)
     core = Rectangle(0.0, 0.0, math.ceil(draft.width / SITE_WIDTH) * SITE_WIDTH, rows * ROW_HEIGHT)

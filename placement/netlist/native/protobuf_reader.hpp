@@ -22,7 +22,7 @@ struct ProtobufContents {
   std::vector<std::string_view> masters;
   std::vector<std::int32_t> start;  // node n drives sinks [start[n], start[n+1])
   std::vector<std::int32_t> sinks;  // node indices
-  std::vector<std::int64_t> begin;  // where each node stands in the text
+  std::vector<std::int64_t> begin;  // where each node begins in the text
   std::vector<Findings> findings;
 };
 

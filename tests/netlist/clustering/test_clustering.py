@@ -232,6 +232,6 @@ def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) 
         settings = ClusteringSettings(parts=1)
         constraints = ConstraintSettings(blockages=(blockage,))
         imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
-        said = [notice for notice in imported.notices if "stands on a placement blockage" in notice]
+        said = [notice for notice in imported.notices if "is on a placement blockage" in notice]
         assert len(said) == told
         assert list(check_constraints(imported.design)) == said

@@ -193,4 +193,6 @@ def test_nets_that_join_the_same_pads_are_counted(tmp_path: Path) -> None:
         <= ports
     ]
     assert len(between) == 2
-    assert any(notice == "no LEF file says how macros may be turned: any way is allowed" for notice in imported.notices)
+    assert any(
+        notice == "no LEF file gives the SYMMETRY of macros: any orientation is allowed" for notice in imported.notices
+    )
