@@ -39,7 +39,7 @@ from placement.engine.soft import place_soft_macros
 from placement.engine.state import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.netlist.formats.plc import write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.load import load
 from tests.support.dense import strewn

@@ -36,7 +36,18 @@ _Corners = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class AnnealConfig(Settings, group="anneal."):
-    """How a placement is annealed; configs/anneal/default.yaml says what each setting means."""
+    """How a placement is annealed.
+
+    Attributes:
+        soft_moves: false: soft macros are placed by the soft placer only
+        starts: of packed, electrostatic, initial: annealed beside each other until the best is chosen
+        schedule: geometric; or adaptive: the temperature follows the share of accepted moves
+        initial_temperature: in cost of the start per movable macro; null: 0.1, of the chip cost 0.4, to refine a fifth
+        rotate: also try orientations that swap width and height
+        spacing: µm that hard macros keep from each other and from blockages
+        blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
+        grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
+    """
 
     soft_moves: bool = True
     starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed", "electrostatic")

@@ -11,7 +11,7 @@ from placement.annealing.search import search
 from placement.annealing.starts import Start
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost, compute_costs
 from placement.engine.soft import place_soft_macros
-from placement.flat.from_clusters import clusters_clear_of_straps
+from placement.flat.clusters import spread_clusters
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
@@ -124,7 +124,7 @@ def anneal_soft_macros(
     held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
     starts = [Start("analytic", held)]
     with contextlib.suppress(DesignError):  # no space clear of the macros
-        starts.append(Start("spread", clusters_clear_of_straps(design, held)))
+        starts.append(Start("spread", spread_clusters(design, held)))
     found = search(
         dataclasses.replace(design, initial=held),
         starts,
@@ -138,7 +138,7 @@ def anneal_soft_macros(
 
 
 def anneal_for_full_evaluation(design: Design, placement: Placement) -> Placement:
-    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatChecker`'s `anneal`).
+    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatEvaluator`'s `anneal`).
 
     Raises:
         DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.

@@ -18,9 +18,8 @@ from placement.engine.native_design import native_design
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.feasibility import turned_as_allowed
-from placement.netlist.keep_outs import port_surroundings
-from placement.netlist.rectangles import clipped, complement
+from placement.netlist.feasibility import port_surroundings, turned_as_allowed
+from placement.netlist.geometry import clipped, complement
 
 ATTEMPTS = 600
 """At putting some macros back in another order."""

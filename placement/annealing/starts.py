@@ -18,7 +18,7 @@ from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, compute_costs
 from placement.engine.soft import place_soft_macros
 from placement.engine.state import PlacementState, naming_unplayable
-from placement.flat.electrostatic import place_design
+from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready

@@ -1,8 +1,8 @@
 """Many environments stepped by the engine: `make_pool`.
 
-The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which is
-both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T
-macros to place, each of the largest design in the pool; N nodes.
+The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which does
+both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T macros to place, each of the
+largest design in the pool; N nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.cost_terms import load_cost_term
+from placement.engine.cost_terms import load_cost_term, load_reward
+from placement.engine.costs import Costs
 from placement.engine.native_design import native_design
 from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
 from placement.engine.state import IllegalAction, explain, naming_unplayable
@@ -106,6 +107,7 @@ class EnvironmentPool:
         env = config.env
         turned = map(turned_design, designs)
         self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
+        self._reward = load_reward(env.reward)
         with naming_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
@@ -276,10 +278,12 @@ class EnvironmentPool:
         """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
 
         Raises:
-            ValueError: the pool's maps are compact.
+            ValueError: the pool's maps are compact, or its reward is a Python function and `callback` is not True.
         """
         if self.config.compact_maps:
             raise ValueError("xla: not for a pool with compact_maps=True; make it without")
+        if self._reward is not None and not callback:
+            raise ValueError(f"xla: needs callback=True with env.reward={self.config.env.reward}, a Python function")
         return pool_functions(self, callback=callback, timeout=timeout)
 
     def close(self) -> None:
@@ -303,10 +307,26 @@ class EnvironmentPool:
         return self._all if env_id is None else int32_array("env_id", env_id, (None,))
 
     def _shown(self, result: Result) -> Result:
-        """The engine's result with compact maps as what they are; it knows only their bits."""
+        """The engine's result with the user's own reward, and compact maps in their type; it knows only their bits."""
         if self.config.compact_maps:
             result[0]["maps"] = result[0]["maps"].view(self.spec.observation["maps"].dtype)
+        if self._reward is not None:
+            _, reward, terminated, _, info = result
+            for row in np.flatnonzero(terminated & ~info["dead_end"]):
+                env, costs = int(info["env_id"][row]), Costs(*info["costs"][row].tolist())
+                design = self.designs[self.config.design_of_env[env]]
+                reward[row] = self._own_reward(costs, design, self.placement(env))
         return result
+
+    def _own_reward(self, costs: Costs, design: Design, placement: Placement) -> float:
+        """What the user's function pays; raises ValueError where that is not finite."""
+        assert self._reward is not None
+        paid = float(self._reward(costs, design, placement))
+        if not np.isfinite(paid):
+            raise ValueError(
+                f"env.reward={self.config.env.reward}: returned {paid} for {design.name!r}: must be finite"
+            )
+        return paid
 
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:
@@ -397,7 +417,13 @@ def _space(spec: ArraySpec) -> spaces.Space:
     if not spec.shape:
         return spaces.Discrete(int(spec.high) + 1, dtype=spec.dtype.type)
     low, high = (np.full(spec.shape, bound, spec.dtype) for bound in (spec.low, spec.high))
-    return spaces.Box(low, high, dtype=spec.dtype.type)
+    return with_short_bounds(spaces.Box(low, high, dtype=spec.dtype.type))
+
+
+def with_short_bounds(space: spaces.Box) -> spaces.Box:
+    """The same space, whose `repr` shows its least and its greatest bound instead of whole arrays."""
+    space.low_repr, space.high_repr = str(space.low.min()), str(space.high.max())
+    return space
 
 
 def _actions(actions: Integers, count: int) -> np.ndarray:

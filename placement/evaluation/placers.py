@@ -20,19 +20,19 @@ from placement.netlist.errors import DesignError
 SAMPLING_SHARE = 0.1
 """Of the time of `policy+refine`, for drawing placements from the policy."""
 REFINED = 4
-"""Drawn placements that `policy+refine` races against each other."""
+"""Drawn placements that enter the successive halving of `policy+refine`."""
 SEEDS = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What a placer is to do.
+    """The work of a placer.
 
     Attributes:
         design: to be placed.
         config: time, threads, weights and the search's settings; for policies, the checkpoint.
         seed: of everything random.
-        watch: where a search keeps its state, whether somebody wants to stop, and what is told of progress.
+        watch: keeps a search's state, says whether to stop, and is shown the progress.
     """
 
     design: Design
@@ -52,7 +52,7 @@ class PlacerOutcome(NamedTuple):
     Attributes:
         placement: the best.
         start: what it came from.
-        curve: CPU seconds of all threads, and the best proxy cost so far.
+        curve: CPU seconds of all threads, and the best cost so far.
     """
 
     placement: Placement
@@ -65,7 +65,7 @@ def _best_of(
 ) -> tuple[PlacerOutcome, list[Placement]]:
     """The best of all placements that come within the CPU time since `begin`, and the `REFINED` best of them.
 
-    At least one batch is looked at.
+    At least one batch is evaluated.
     """
     kept: list[tuple[float, int, Placement]] = []
     curve: list[tuple[float, float]] = []
@@ -127,11 +127,10 @@ def _anneal(job: Job) -> PlacerOutcome:
 
 
 def _mixed_size(job: Job) -> PlacerOutcome:
-    """Cells and macros placed together, once; in the time that is left the macros are annealed among the cells."""
+    """Places cells and macros together, once; in the time left, anneals the macros among the cells."""
     # late: JAX takes seconds to import
-    from placement.evaluation.flat_evaluation import FlatJudge
-    from placement.evaluation.mixed_size import refine_among_cells
-    from placement.evaluation.mixed_size_start import mixed_size_start
+    from placement.evaluation.full_evaluation import FullEvaluator
+    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
 
     begin, config = time.process_time(), job.config
     assert config.design is not None
@@ -141,7 +140,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
     curve = [_point(job, start.placement, begin)]
     placement = start.placement
     if 2 * curve[0][0] < job.seconds:  # the cells are placed in less time than cells and macros were
-        found = FlatJudge(config.design, job.design).place(placement, stopped=job.watch.stopped)
+        found = FullEvaluator(config.design, job.design).place(placement, stopped=job.watch.stopped)
         left = begin + job.seconds - time.process_time()
         if left > 0:
             placement, _ = refine_among_cells(
@@ -152,7 +151,7 @@ def _mixed_size(job: Job) -> PlacerOutcome:
 
 
 def _point(job: Job, placement: Placement, begin: float) -> tuple[float, float]:
-    """CPU seconds since `begin`, and what the placement costs."""
+    """CPU seconds since `begin`, and the placement's cost."""
     cost = compute_costs(job.design, placement, weights=job.config.weights).total
     return time.process_time() - begin, cost
 
@@ -161,7 +160,7 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
     begin = time.process_time()
     # late: JAX takes seconds to import
-    from placement.evaluation.policy_evaluation import load_policy
+    from placement.evaluation.policies import load_policy
 
     policy = load_policy(job.config)
     policy.evaluate(0)  # compiles

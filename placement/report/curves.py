@@ -1,130 +1,75 @@
-"""Training curves of one run from its `metrics.csv`.
+"""Plots of costs over time: the training curves of a run, and placers compared.
 
-Axis legend: I iterations (rows of the file).
+Axis legend: I iterations (rows of `metrics.csv`).
 """
 
 from __future__ import annotations
 
-import csv
 import math
-import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from placement.report import style
+from placement.engine.costs import DEFAULT_WEIGHTS
+from placement.netlist.design import Design, Placement
+from placement.report import drawing, style
+from placement.report.run_folder import Columns, best_so_far
 
-PARTS = {
+Curve = Sequence[tuple[float, float]]  # CPU seconds and the best cost so far
+
+_PANELS = {
     "cost_mean": "{} cost",
     "wirelength_cost_mean": "wirelength cost",
     "density_cost_mean": "density cost",
     "congestion_cost_mean": "congestion cost",
 }
-LEFT = 0.8  # inches
-REQUIRED = ("episodes", "cost_mean", "cost_best")
-
-Columns = dict[str, np.ndarray]
-
-
-class CurvesError(ValueError):
-    """A metrics file cannot be drawn; the message names the file and what is wrong."""
-
-
-def read_metrics(path: str | os.PathLike[str]) -> Columns:
-    """The columns of a `metrics.csv`, each float64 [I]; empty fields are NaN.
-
-    Raises:
-        CurvesError: no such file, no rows, a missing column, or a field that is no number, with its line.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise CurvesError(f"{path}: cannot be read: {error.strerror or error}") from None
-    reader = csv.DictReader(text.splitlines())
-    names = reader.fieldnames or []
-    missing = [name for name in REQUIRED if name not in names]
-    if missing:
-        raise CurvesError(f"{path}:1: the columns {', '.join(missing)} are missing")
-    rows = [[_number(row[name], path, reader.line_num, name) for name in names] for row in reader]
-    if not rows:
-        raise CurvesError(f"{path}: holds no iteration yet")
-    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def _number(text: str | None, path: object, line: int, name: str) -> float:
-    if not text:
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        raise CurvesError(f"{path}:{line}: {name} is {text!r}; must be a number") from None
-
-
-def best_so_far(columns: Columns) -> np.ndarray:
-    """float64 [I]: the lowest proxy cost found up to each iteration; NaN before the first."""
-    return np.fmin.accumulate(columns["cost_best"])
+_LEFT = 0.8  # inches
+_POINTS = 200  # of an averaged curve
+_PANEL, _HEAD = 3.6, 0.85  # inches, of placements side by side
 
 
 def plot_training(
-    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = "proxy"
+    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Mean, spread and best of the cost, and each cost's part in a panel of its own.
+    """Mean, standard deviation and best of the cost (called `cost`), and each of its components in a panel of its own.
 
-    Args:
-        columns: as `read_metrics` gives them.
-        title: the heading.
-        baselines: costs to draw as named horizontal lines in the first panel.
-        cost: name of the cost that was trained on.
+    `columns` are those of `read_metrics`; `baselines` are costs to draw as named horizontal lines in the first panel.
     """
     figure, panels = _four_panels(title, cost)
-    steps = columns["episodes"]
-    for axes, name in zip(panels, PARTS, strict=True):
+    steps, band = columns["episodes"], "± 1 standard deviation"
+    for axes, name in zip(panels, _PANELS, strict=True):
         if name not in columns:
             continue
-        _spread(axes, steps, columns, name)
-        _line(axes, steps, columns[name], style.BLUE, "mean of the iteration's episodes")
+        mean, deviation = columns[name], columns.get(name.removesuffix("_mean") + "_std")
+        if deviation is not None:
+            low, high = mean - deviation, mean + deviation
+            axes.fill_between(steps, low, high, color=style.BLUE, alpha=0.16, linewidth=0, label=band)
+        _line(axes, steps, mean, style.BLUE, "mean of the iteration's episodes")
     first = panels[0]
     _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
-    _greedy(first, steps, columns)
-    style.head_line(figure, _summary(columns, cost), left=LEFT)
+    greedy = columns.get("greedy_cost", np.full(len(steps), np.nan))
+    if np.isfinite(greedy).any():
+        x, y = steps[np.isfinite(greedy)], greedy[np.isfinite(greedy)]
+        first.plot(x, y, "D", color=style.GREEN, markersize=4.5, label="greedy policy", zorder=4)
+    style.head_line(figure, _summary(columns, cost), left=_LEFT)
     _baselines(first, baselines or {})
     handles, labels = first.get_legend_handles_labels()  # one legend for all panels
-    style.foot_legend(figure, handles, left=LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)
+    style.foot_legend(figure, handles, left=_LEFT, low=0.14, labels=labels, ncols=min(len(labels), 4) or 1)
     return figure
 
 
-def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
-    """The greedy policy's cost at the iterations that it was evaluated after."""
-    values = columns.get("greedy_cost")
-    if values is not None and np.isfinite(values).any():
-        shown = np.isfinite(values)
-        look = {"color": style.GREEN, "marker": "D", "markersize": 4.5, "linestyle": "none"}
-        axes.plot(steps[shown], values[shown], label="greedy policy", zorder=4, **look)  # type: ignore[arg-type]
-
-
-def _summary(columns: Columns, cost: str) -> str:
-    """How long the run was and what came of it, in a line."""
-    mean = columns["cost_mean"]
-    mean = mean[np.isfinite(mean)]
-    change = f"; mean {cost} cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
-    best = best_so_far(columns)[-1]
-    found = f", best {best:.4f}" if math.isfinite(best) else ""
-    return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
-
-
 def _four_panels(title: str, cost: str) -> tuple[Figure, list[Axes]]:
-    """A figure of two by two panels, one for each of `PARTS`."""
+    """A figure of two by two panels, one for each of `_PANELS`."""
     width, height = 9.6, 7.1
     figure = style.new_figure(width, height)
     panel_width, panel_height = 3.85, 2.2
     panels = []
-    for number, name in enumerate(PARTS.values()):
-        column, row = number % 2, number // 2
-        left, bottom = LEFT + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
+    for number, name in enumerate(_PANELS.values()):
+        row, column = divmod(number, 2)
+        left, bottom = _LEFT + column * (panel_width + 0.85), 3.85 - row * (panel_height + 0.75)
         axes = figure.add_axes((left / width, bottom / height, panel_width / width, panel_height / height))
         style.dress(axes, grid=True)
         axes.set_title(name.format(cost), loc="left", size=style.TEXT_SIZE, weight="bold", color=style.INK, pad=6)
@@ -133,39 +78,74 @@ def _four_panels(title: str, cost: str) -> tuple[Figure, list[Axes]]:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         panels.append(axes)
-    style.head(figure, title, left=LEFT)
+    style.head(figure, title, left=_LEFT)
     return figure, panels
 
 
-def _spread(axes: Axes, steps: np.ndarray, columns: Columns, name: str) -> None:
-    """A band of one standard deviation around the mean, where the file gives it."""
-    deviation = columns.get(name.removesuffix("_mean") + "_std")
-    if deviation is not None:
-        mean = columns[name]
-        label = "± 1 standard deviation"
-        axes.fill_between(
-            steps, mean - deviation, mean + deviation, color=style.BLUE, alpha=0.16, linewidth=0, label=label
-        )
-
-
 def _line(axes: Axes, steps: np.ndarray, values: np.ndarray, colour: str, label: str) -> None:
-    """One curve; a single point is marked, for it would not show as a line."""
-    shown = np.isfinite(values)
-    marker = "o" if shown.sum() == 1 else ""
+    """Draws one curve; a single point gets a marker, because a line would not show."""
+    marker = "o" if np.isfinite(values).sum() == 1 else ""
     axes.plot(steps, values, color=colour, linewidth=1.8, label=label, marker=marker, markersize=4, zorder=3)
 
 
+def _summary(columns: Columns, cost: str) -> str:
+    """The length of the run and its result in one line."""
+    mean = columns["cost_mean"]
+    mean = mean[np.isfinite(mean)]
+    change = f"; mean {cost} cost {mean[0]:.4f} → {mean[-1]:.4f}" if len(mean) else ""
+    best = best_so_far(columns)[-1]
+    found = f", best {best:.4f}" if math.isfinite(best) else ""
+    return f"{len(columns['episodes']):,} iterations, {int(columns['episodes'][-1]):,} episodes{change}{found}"
+
+
 def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
-    """Named horizontal lines, the name above the line's right end."""
+    """Draws named horizontal lines, each with its name above the right end."""
     for name, value in baselines.items():
         axes.axhline(value, color=style.MUTED, linewidth=1.1, linestyle=(0, (5, 3)), zorder=2)
-        axes.annotate(
-            f"{name} {value:.4f}",
-            (1, value),
-            xytext=(-2, 3),
-            xycoords=axes.get_yaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            size=style.SMALL_SIZE - 1,
-            color=style.MUTED,
-        )
+        text, place = f"{name} {value:.4f}", axes.get_yaxis_transform()
+        look = {"ha": "right", "va": "bottom", "size": style.SMALL_SIZE - 1, "color": style.MUTED}
+        axes.text(0.995, value, text, transform=place, **look)  # type: ignore[arg-type]
+
+
+def plot_cost_over_time(
+    curves: Mapping[str, Sequence[Curve]], *, title: str, unit: str, cost: str = DEFAULT_WEIGHTS.name
+) -> Figure:
+    """Each placer's mean over its seeds in a band from the best to the worst; `curves` has one per seed of a placer."""
+    figure = style.new_figure(7.4, 4.8)
+    axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
+    for index, (placer, seeds) in enumerate(curves.items()):
+        times = np.linspace(0.0, max(curve[-1][0] for curve in seeds), _POINTS)
+        costs = np.stack([_best_until(curve, times) for curve in seeds])
+        known = np.isfinite(costs).all(axis=0)
+        times, costs, colour = times[known], costs[:, known], style.SERIES[index % len(style.SERIES)]
+        axes.plot(times, costs.mean(axis=0), color=colour, linewidth=1.8, label=placer)
+        axes.fill_between(times, costs.min(axis=0), costs.max(axis=0), color=colour, alpha=0.18)
+    axes.set(xlabel=unit, ylabel=f"best {cost} cost so far")
+    style.dress(axes, grid=True)
+    axes.legend(frameon=False, fontsize=style.SMALL_SIZE)
+    style.head(figure, title, "mean of the seeds; bands from the best to the worst")
+    return figure
+
+
+def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
+    """The cost that a run had reached at each of `times`; infinite before its first."""
+    seconds, costs = np.array(curve, dtype=np.float64).T
+    index = np.searchsorted(seconds, times, side="right") - 1
+    return np.where(index >= 0, np.minimum.accumulate(costs)[np.maximum(index, 0)], np.inf)
+
+
+def plot_side_by_side(
+    design: Design, placements: Mapping[str, tuple[Placement, float]], *, title: str, cost: str = DEFAULT_WEIGHTS.name
+) -> Figure:
+    """The best placement of each placer with its cost (called `cost`), in a row."""
+    width, height = _PANEL * len(placements) + 0.3, _PANEL + _HEAD + 0.35
+    figure = style.new_figure(width, height)
+    for index, (placer, (placement, value)) in enumerate(placements.items()):
+        place = ((0.25 + _PANEL * index) / width, 0.15 / height, (_PANEL - 0.25) / width, (_PANEL - 0.1) / height)
+        axes = figure.add_axes(place)
+        drawing.dress_canvas(axes, design.canvas, drawing.view_of(design, placement))
+        axes.set_axis_off()
+        drawing.draw_placement(axes, design, placement)
+        axes.set_title(f"{placer}: {value:.4f}", fontsize=style.TEXT_SIZE, color=style.INK)
+    style.head(figure, title, f"the best of each placer's seeds, {cost} cost", left=0.25)
+    return figure

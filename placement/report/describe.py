@@ -21,7 +21,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.graph import graph_arrays
 from placement.netlist.statistics import Statistics, statistics
-from placement.report.tables import make_table
+from placement.report.metrics import facts_table, make_table
 
 _HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
 
@@ -35,27 +35,13 @@ def print_description(design: Design, *, console: Console | None = None) -> Stat
     return figures
 
 
-def _constraints(design: Design) -> str:
-    """What the macros must keep to, in short."""
-    kept, hard = design.constraints, design.netlist.hard
-    haloed, held = int(kept.halo[hard].any(axis=1).sum()), int((kept.orientations[hard] != ALL_ORIENTATIONS).sum())
-    said = (
-        (haloed, f"halos of {haloed:,} macros"),
-        (len(kept.blockages), f"placement blockages: {len(kept.blockages):,}"),
-        (len(kept.regions), "regions " + ", ".join(region.name for region in kept.regions)),
-        (held, f"orientations of {held:,} macros"),
-        (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
-        (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
-    )
-    return escape("; ".join(text for count, text in said if count))
-
-
 def _summary(design: Design, figures: Statistics) -> Table:
-    table = Table(title=escape(design.name), show_header=False, title_justify="left")
-    table.add_column(style="bold")
-    table.add_column()
     canvas, nodes, pins = design.canvas, figures.nodes, figures.pins_of
     shapes = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in figures.shapes.items()]
+    components, rent = figures.components, "no estimate for a design of this size"
+    sizes = ", ".join(f"{size:,}" for size in components[:4]) + (" …" if len(components) > 4 else "")
+    if figures.rent is not None:
+        rent = f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
     rows = [
         ("hard macros", f"{nodes['hard']:,} ({pins['hard']:,} pins; {figures.fixed:,} fixed)"),
         ("shapes of hard macros", ", ".join([*shapes[:5], *(["…"] if len(shapes) > 5 else [])]) or "none"),
@@ -67,44 +53,42 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("canvas", f"{canvas.width:g} × {canvas.height:g} µm"),
         ("gcells", f"{canvas.columns} × {canvas.rows} of {canvas.cell_width:.4g} × {canvas.cell_height:.4g} µm"),
         ("utilization", f"hard {figures.utilization['hard']:.1%}, soft {figures.utilization['soft']:.1%}"),
-        ("routing tracks", f"{canvas.routes_horizontal:g} horizontal, {canvas.routes_vertical:g} vertical per µm"),
-        (
-            "blocked by macros",
-            f"{canvas.macro_routes_horizontal:g} horizontal, {canvas.macro_routes_vertical:g} vertical per µm",
-        ),
-        (
-            "graph",
-            f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it",
-        ),
-        ("neighbours", ", ".join(f"{mean:.1f} of a {kind} macro" for kind, mean in figures.mean_neighbours.items())),
-        ("components", _components(figures.components)),
-        ("Rent's rule", _rent(figures)),
+        ("routing tracks", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
+        ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
+        ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it"),
+        ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
+        ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
+        ("Rent's rule", rent),
     ]
     if design.constraints.any:
         rows.append(("constraints", _constraints(design)))
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return facts_table(design.name, rows)
 
 
-def _components(sizes: list[int]) -> str:
-    if len(sizes) == 1:
-        return "1: connected"
-    return f"{len(sizes):,}, of {', '.join(f'{size:,}' for size in sizes[:4])}{' …' if len(sizes) > 4 else ''} nodes"
+def _tracks(horizontal: float, vertical: float) -> str:
+    return f"{horizontal:g} horizontal, {vertical:g} vertical per µm"
 
 
-def _rent(figures: Statistics) -> str:
-    if figures.rent is None:
-        return "no estimate for a design of this size"
-    return f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
+def _constraints(design: Design) -> str:
+    kept, hard = design.constraints, design.netlist.hard
+    haloed, held = int(kept.halo[hard].any(axis=1).sum()), int((kept.orientations[hard] != ALL_ORIENTATIONS).sum())
+    rules = (
+        (haloed, f"halos of {haloed:,} macros"),
+        (len(kept.blockages), f"placement blockages: {len(kept.blockages):,}"),
+        (len(kept.regions), "regions " + ", ".join(region.name for region in kept.regions)),
+        (held, f"orientations of {held:,} macros"),
+        (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
+        (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
+    )
+    return "; ".join(text for applies, text in rules if applies)
 
 
 def _degrees(figures: Statistics) -> Table:
-    shown = [(str(degree), count) for degree, count in figures.net_degree.items() if degree <= 8]
-    more = sum(count for degree, count in figures.net_degree.items() if degree > 8)
+    counts = {str(degree): count for degree, count in figures.net_degree.items() if degree <= 8}
+    more = sum(figures.net_degree.values()) - sum(counts.values())
     if more:
-        shown.append((f"9 to {max(figures.net_degree)}", more))
-    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in shown]
+        counts[f"9 to {max(figures.net_degree)}"] = more
+    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in counts.items()]
     return make_table(("pins", "nets", "share"), rows, title="Nets by pins")
 
 
@@ -121,15 +105,12 @@ def _named(figures: Statistics) -> Table:
     return table
 
 
-def check_plot(path: str | os.PathLike[str]) -> None:
-    """Raises DesignError where the file's suffix names no image format."""
-    known = FigureCanvasAgg.get_supported_filetypes()
-    if _suffix(path) not in known:
+def check_plot(path: str | os.PathLike[str]) -> str:
+    """The image format that the file's suffix names; raises DesignError if it names none."""
+    known, suffix = FigureCanvasAgg.get_supported_filetypes(), Path(path).suffix.removeprefix(".").lower()
+    if suffix not in known:
         raise DesignError(f"plot={path}: must end in one of {', '.join('.' + name for name in sorted(known))}")
-
-
-def _suffix(path: str | os.PathLike[str]) -> str:
-    return Path(path).suffix.removeprefix(".").lower()
+    return suffix
 
 
 def plot(design: Design, path: str | os.PathLike[str]) -> None:
@@ -139,7 +120,7 @@ def plot(design: Design, path: str | os.PathLike[str]) -> None:
         DesignError: the file's suffix names no image format.
         OSError: the folder does not exist or cannot be written.
     """
-    check_plot(path)
+    image_format = check_plot(path)
     figure = Figure(figsize=(13, 4), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(design.name)
@@ -148,7 +129,7 @@ def plot(design: Design, path: str | os.PathLike[str]) -> None:
     _draw_graph_degrees(graph_degrees, design)
     _draw_areas(areas, design)
     content = io.BytesIO()
-    figure.savefig(content, format=_suffix(path), dpi=120)
+    figure.savefig(content, format=image_format, dpi=120)
     write_whole(path, content.getvalue())
 
 
@@ -157,8 +138,7 @@ def _draw_net_degrees(axes: Axes, design: Design) -> None:
     count = np.bincount(degrees)
     axes.bar(np.arange(len(count)), count, color=_NEUTRAL, width=0.85)
     axes.set(title=f"{len(degrees):,} nets", xlabel="pins of a net", ylabel="nets", yscale="log")
-    axes.set_xlim(1.3, len(count) - 0.3)
-    axes.set_ylim(0.7, 2 * max(1, count.max(initial=1)))
+    axes.set(xlim=(1.3, len(count) - 0.3), ylim=(0.7, 2 * max(1, count.max(initial=1))))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -173,13 +153,6 @@ def _draw_graph_degrees(axes: Axes, design: Design) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     axes.set(title=f"{len(graph.kind):,} graph nodes, {len(graph.edges):,} edges", xlabel="neighbours", ylabel="nodes")
-    axes.legend()
-
-
-def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bins: np.ndarray) -> None:
-    """Of groups of values, each with its name and colour."""
-    names, colours = [name for _, name, _ in groups], [colour for _, _, colour in groups]
-    axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
 
 
 def _draw_areas(axes: Axes, design: Design) -> None:
@@ -188,11 +161,15 @@ def _draw_areas(axes: Axes, design: Design) -> None:
     kinds = ((netlist.hard, "hard macros", _HARD), (netlist.soft, "soft macros", _SOFT))
     groups = [(area[nodes], name, colour) for nodes, name, colour in kinds if len(nodes)]
     positive = np.concatenate([values[values > 0] for values, _, _ in groups] or [np.ones(1)])
-    # At least two decades, so that one size makes one bar.
-    bins = np.geomspace(
-        min(positive.min() / 1.1, positive.max() / 30), max(positive.max() * 1.1, positive.min() * 30), 31
-    )
-    _stacked_histogram(axes, groups, bins)
+    # Nearly three decades at least, so that macros of one size make one bar.
+    low, high = min(positive.min() / 1.1, positive.max() / 30), max(positive.max() * 1.1, positive.min() * 30)
+    _stacked_histogram(axes, groups, np.geomspace(low, high, 31))
     axes.set(title="Macro areas", xlabel="area (µm²)", ylabel="macros", xscale="log")
+
+
+def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bins: np.ndarray) -> None:
+    """Stacks the histograms of groups of values, each with its name and colour."""
+    names, colours = [name for _, name, _ in groups], [colour for _, _, colour in groups]
+    axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
     if groups:
         axes.legend()

@@ -1,20 +1,22 @@
-"""The parts that pictures of a placement are made of: shapes of macros, and the canvas that they stand on.
+"""What pictures of a placement are composed of: the shapes of macros and ports, and the canvas below them.
 
-Axis legend: M macros drawn, K corners of one. Lengths are in µm.
+Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
-from placement.netlist.design import TURN, Canvas, Design, Placement
+from placement.netlist.design import TURN, Canvas, Design, Netlist, Placement
 from placement.report import style
 
 
@@ -32,16 +34,17 @@ FIXED = Look("#B9BEC4", "#3C434A")
 SOFT = Look(style.ORANGE, "#A06A00", 0.45)
 PORT_FACE = style.VERMILION
 
-MARK_SHARE = 0.3  # of the macro's shorter side: its orientation mark
-MARK_LIMIT = 0.018  # of the canvas's shorter side: the largest mark
+WIDTH = 7.4  # inches: of a picture of one placement
+MARK_SHARE = 0.3  # size of an orientation mark, as a share of the macro's shorter side
+MARK_LIMIT = 0.018  # its upper limit, as a share of the canvas's shorter side
 
 
-def outlines(design: Design, placement: Placement, nodes: np.ndarray) -> np.ndarray:
-    """float64 [M, 4, 2]: the corners of `nodes` (int [M]) as they stand, beginning with N's lower left one."""
-    half_width, half_height = design.netlist.width[nodes] / 2, design.netlist.height[nodes] / 2
+def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.ndarray:
+    """float64 [M, 4, 2]: the corners of `nodes` (int [M]) as oriented, starting at the lower left corner of N."""
+    half_width, half_height = netlist.width[nodes] / 2, netlist.height[nodes] / 2
     dx = half_width[:, None] * np.array([-1.0, 1.0, 1.0, -1.0])
     dy = half_height[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
-    return _standing(placement, nodes, dx, dy)
+    return _oriented(placement, nodes, dx, dy)
 
 
 def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -> np.ndarray:
@@ -52,11 +55,11 @@ def orientation_marks(design: Design, placement: Placement, nodes: np.ndarray) -
     size = np.minimum(MARK_SHARE * np.minimum(width, height), limit)[:, None]
     dx = -width[:, None] / 2 + size * np.array([0.0, 1.0, 0.0])
     dy = -height[:, None] / 2 + size * np.array([0.0, 0.0, 1.0])
-    return _standing(placement, nodes, dx, dy)
+    return _oriented(placement, nodes, dx, dy)
 
 
-def _standing(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
-    """float64 [M, K, 2]: where the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes` lie on the canvas."""
+def _oriented(placement: Placement, nodes: np.ndarray, dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
+    """float64 [M, K, 2]: positions on the canvas of the offsets `dx`, `dy` ([M, K], in orientation N) of `nodes`."""
     turn = TURN[placement.orientation[nodes]][:, None, :]
     x = placement.x[nodes][:, None] + turn[..., 0] * dx + turn[..., 1] * dy
     y = placement.y[nodes][:, None] + turn[..., 2] * dx + turn[..., 3] * dy
@@ -73,55 +76,51 @@ def hard_bodies(
     design: Design, placement: Placement, nodes: np.ndarray, look: Look = MOVABLE
 ) -> tuple[PolyCollection, PolyCollection]:
     """The bodies of hard macros and their orientation marks."""
-    bodies = PolyCollection(
-        list(outlines(design, placement, nodes)),
-        facecolors=look.face,
-        edgecolors=look.edge,
-        linewidths=0.8,
-        alpha=look.alpha,
-        zorder=3,
+    corners, marks = outlines(design.netlist, placement, nodes), orientation_marks(design, placement, nodes)
+    colours: dict[str, Any] = {"facecolors": look.face, "edgecolors": look.edge}
+    return (
+        PolyCollection(list(corners), **colours, linewidths=0.8, alpha=look.alpha, zorder=3),
+        PolyCollection(list(marks), facecolors=look.edge, linewidths=0, zorder=4),
     )
-    marks = PolyCollection(
-        list(orientation_marks(design, placement, nodes)), facecolors=look.edge, linewidths=0, zorder=4
-    )
-    return bodies, marks
 
 
 def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> PolyCollection:
-    """The bodies of soft macros: translucent and above the hard ones, so that whatever overlaps is seen."""
-    return PolyCollection(
-        list(outlines(design, placement, nodes)),
-        facecolors=SOFT.face,
-        edgecolors=SOFT.edge,
-        linewidths=0.3 if len(nodes) > 100 else 0.8,
-        alpha=SOFT.alpha,
-        zorder=4.2,
-    )
+    """The bodies of soft macros: translucent and above the hard ones, so that overlaps are visible."""
+    corners, width = list(outlines(design.netlist, placement, nodes)), 0.3 if len(nodes) > 100 else 0.8
+    look: dict[str, Any] = {"facecolors": SOFT.face, "edgecolors": SOFT.edge, "alpha": SOFT.alpha}
+    return PolyCollection(corners, **look, linewidths=width, zorder=4.2)
 
 
 def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
-    """All macros and ports."""
+    """Draws all macros and ports."""
     axes.add_collection(soft_bodies(design, placement, design.netlist.soft))
     for nodes, look in zip(split_hard(design, placement), (MOVABLE, FIXED), strict=True):
         for bodies in hard_bodies(design, placement, nodes, look):
             axes.add_collection(bodies)
-    draw_ports(axes, design, placement)
-
-
-def draw_ports(axes: Axes, design: Design, placement: Placement) -> None:
-    """Ports as small squares at their places."""
     ports = design.netlist.ports
-    axes.plot(
-        placement.x[ports],
-        placement.y[ports],
-        linestyle="none",
-        marker="s",
-        markersize=2.6 if len(ports) > 100 else 4.5,
-        markerfacecolor=PORT_FACE,
-        markeredgewidth=0,
-        zorder=5,
-        clip_on=False,
-    )
+    draw_ports(axes, placement.x[ports], placement.y[ports])
+
+
+def draw_ports(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Draws ports as small squares at their positions."""
+    size = 2.6 if len(x) > 100 else 4.5
+    look: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": size, "markeredgewidth": 0}
+    axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5, clip_on=False)
+
+
+def macro_keys(kinds: Iterable[tuple[int, Look, str]]) -> list[Artist]:
+    """Legend entries for kinds of macros: their number, look and name; absent kinds are left out."""
+    return [
+        Patch(facecolor=look.face, edgecolor=look.edge, alpha=look.alpha, label=f"{name} ({count:,})", linewidth=0.8)
+        for count, look, name in kinds
+        if count
+    ]
+
+
+def marker_key(label: str, face: Any, marker: Any, size: float = 5) -> Artist:
+    """A legend entry that shows a marker."""
+    look: dict[str, Any] = {"marker": marker, "markersize": size, "markerfacecolor": face, "markeredgewidth": 0}
+    return Line2D([], [], linestyle="none", label=label, **look)
 
 
 class View(NamedTuple):
@@ -139,30 +138,25 @@ class View(NamedTuple):
 
 
 def view_of(design: Design, placement: Placement) -> View:
-    """The canvas with a thin margin, widened (at most by a fifth) to show hard macros and ports that stand outside."""
-    width, height = design.canvas.width, design.canvas.height
-    corners = outlines(design, placement, design.netlist.hard).reshape(-1, 2)
-    ports = design.netlist.ports
+    """The canvas with a thin margin, widened (by a fifth at most) to show hard macros and ports outside of it."""
+    size, ports = np.array([design.canvas.width, design.canvas.height]), design.netlist.ports
+    corners = outlines(design.netlist, placement, design.netlist.hard).reshape(-1, 2)
     points = np.stack([placement.x[ports], placement.y[ports]], axis=1)
-    corners = np.concatenate([corners, points, [[0.0, 0.0], [width, height]]])
-    margin = 0.012 * max(width, height)
-    low = np.maximum(corners.min(axis=0), [-0.2 * width, -0.2 * height]) - margin
-    high = np.minimum(corners.max(axis=0), [1.2 * width, 1.2 * height]) + margin
-    return View(left=float(low[0]), right=float(high[0]), bottom=float(low[1]), top=float(high[1]))
+    shown = np.concatenate([corners, points, [[0.0, 0.0], size]])
+    margin = 0.012 * size.max()
+    left, bottom = (np.maximum(shown.min(axis=0), -0.2 * size) - margin).tolist()
+    right, top = (np.minimum(shown.max(axis=0), 1.2 * size) + margin).tolist()
+    return View(left, right, bottom, top)
 
 
 def union_view(views: Sequence[View]) -> View:
-    """The smallest view that shows all of `views`, at least one."""
-    return View(
-        left=min(view.left for view in views),
-        right=max(view.right for view in views),
-        bottom=min(view.bottom for view in views),
-        top=max(view.top for view in views),
-    )
+    """The smallest view that shows all of `views`, of which there must be one."""
+    left, right, bottom, top = zip(*views, strict=True)
+    return View(min(left), max(right), min(bottom), max(top))
 
 
 def view_figure(view: View, width: float) -> tuple[Figure, Axes]:
-    """A figure `width` inches wide with one axes of the view's shape, room for a heading and a legend around it."""
+    """A figure `width` inches wide with one axes of the view's shape, and space for a heading and a legend."""
     plot_width = width - style.MARGIN - 0.2
     plot_height = min(max(plot_width * view.aspect, 1.5), 1.2 * plot_width)
     plot_width = min(plot_width, plot_height / view.aspect)
@@ -173,20 +167,17 @@ def view_figure(view: View, width: float) -> tuple[Figure, Axes]:
 
 
 def dress_view(axes: Axes, view: View) -> None:
-    """Shows `view` in `axes` and labels the sides in µm."""
+    """Limits `axes` to `view` and labels the sides in µm."""
     style.dress(axes)
-    axes.set_xlim(view.left, view.right)
-    axes.set_ylim(view.bottom, view.top)
+    axes.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top), xlabel="x (µm)", ylabel="y (µm)")
     axes.set_aspect("equal")
-    axes.set_xlabel("x (µm)")
-    axes.set_ylabel("y (µm)")
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
-    """Shows `view` in `axes`, draws the canvas's area and edge and labels the sides in µm."""
+    """As `dress_view`, and draws the canvas's area and edge."""
     dress_view(axes, view)
-    corner, edge = (0, 0), {"edgecolor": style.MUTED, "linewidth": 1.0}
-    axes.add_patch(Rectangle(corner, canvas.width, canvas.height, facecolor=style.CANVAS, zorder=0, **edge))  # type: ignore[arg-type]
-    axes.add_patch(Rectangle(corner, canvas.width, canvas.height, fill=False, zorder=4.5, **edge))  # type: ignore[arg-type]
+    looks: tuple[dict[str, Any], ...] = ({"facecolor": style.CANVAS, "zorder": 0}, {"fill": False, "zorder": 4.5})
+    for look in looks:
+        box = Rectangle((0, 0), canvas.width, canvas.height, edgecolor=style.MUTED, linewidth=1.0, **look)
+        axes.add_patch(box)

@@ -1,4 +1,4 @@
-"""What is said of a placement in numbers: the table for people and the JSON object for programs.
+"""The figures of a placement: a table for people, a JSON object and a CSV file of its macros for programs.
 
 Lengths are in µm.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 from placement.engine.costs import (
@@ -23,43 +26,38 @@ from placement.engine.costs import (
     legality,
     violations,
 )
-from placement.flat.problem import FULLEST
-from placement.netlist.design import Canvas, Design, NodeKind, Placement
-from placement.netlist.straps import DENSITY
+from placement.flat.problem import MOST_UTILIZATION
+from placement.netlist.design import Design, NodeKind, Orientation, Placement
+from placement.netlist.files import csv_text, write_whole
+from placement.netlist.pdn_channel import DENSITY
 
-VIOLATION_KEYS = {
-    "halo_violations": "halos",
-    "blockage_violations": "blockages",
-    "region_violations": "regions",
-    "orientation_violations": "orientations",
-    "grid_violations": "grid",
-    "port_keepout_violations": "port_keepout",
-}
-"""What programs read where a design has constraints → the field of `placement.engine.costs.Violations`."""
+# Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
-    "halos": "pairs of hard macros closer than their halos",
-    "blockages": "hard macros on blockages",
-    "regions": "hard macros off their region, or in another's",
-    "orientations": "hard macros turned as they may not be",
-    "grid": "hard macros off the snapping grid",
-    "port_keepout": "hard macros too near to a port",
+    "halos": ("halo_violations", "pairs of hard macros closer than their halos"),
+    "blockages": ("blockage_violations", "hard macros on blockages"),
+    "regions": ("region_violations", "hard macros outside their region, or in another's"),
+    "orientations": ("orientation_violations", "hard macros in an orientation that is not allowed"),
+    "grid": ("grid_violations", "hard macros off the snapping grid"),
+    "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
 }
+VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # in the JSON object of a design with constraints
+_ALARM = "bold red"
 
 
-class FlatMetrics(NamedTuple):
-    """What a placement is worth with all standard cells placed (`placement.flat`).
+class FullMetrics(NamedTuple):
+    """The full evaluation of a placement: all standard cells placed and their routing estimated (`placement.flat`).
 
     Attributes:
         flat_wirelength: µm, half perimeters of the nets of 2 to 3,000 pins.
-        density_overflow: share of the cells' area in bins beyond their free area.
+        density_overflow: share of the cells' area that exceeds the free area of its bins.
         routed_wirelength: µm, estimated, detours included.
         overflow: share of the routing demand beyond capacity.
         hot_spots: gcells with more demand than capacity in either direction.
-        flat_seconds: CPU seconds of the check.
-        flat_converged: whether the cells spread as far as they should; the other figures count for less where not.
-        cell_utilization: cells' area over the room that macros, halos and straps leave (`cell_utilization`); a flow
-            wants `DENSITY` at most, more takes straps or room for buffers from the routing estimate. 0 in results of
-            earlier versions.
+        flat_seconds: CPU seconds of the evaluation.
+        flat_converged: whether the cells spread to the target density; the other figures are less reliable if not.
+        cell_utilization: the cells' area over the whitespace outside macros, halos and PDN channels. A flow needs
+            `DENSITY` at most; above that, the routing estimate uses the space of PDN channels or buffers. 0 in results
+            of earlier versions.
     """
 
     flat_wirelength: float
@@ -74,129 +72,150 @@ class FlatMetrics(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
-    """A placement's costs, its legality and how full its canvas is.
+    """A placement's exact costs under `weights`, its overlaps and macros outside the canvas, and violated constraints.
 
-    Attributes:
-        costs: the exact costs under `weights`.
-        weights: of the proxy cost's parts.
-        legality: overlapping pairs of hard macros, and hard macros beyond the canvas edge.
-        violations: how often the design's constraints are broken.
-        is_constrained: whether the design has any constraints.
-        canvas: that the placement was measured on.
-        hard, soft, ports: how many nodes of each kind.
-        hard_utilization: area of the hard macros over the canvas's.
-        utilization: area of hard and soft macros and standard cells over the canvas's.
-        flat: what the flat check found, where it was asked for.
+    `full` is the full evaluation, if it was requested.
     """
 
+    design: Design
     costs: Costs
     weights: CostWeights
     legality: Legality
     violations: Violations
-    is_constrained: bool
-    canvas: Canvas
-    hard: int
-    soft: int
-    ports: int
-    hard_utilization: float
-    utilization: float
-    flat: FlatMetrics | None = None
+    full: FullMetrics | None = None
 
 
 def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
-    """The metrics of `placement` (the design's own placement when None); raises DesignError if it is not whole."""
-    netlist, canvas = design.netlist, design.canvas
-    area = netlist.width * netlist.height
-    hard_area = float(area[netlist.hard].sum())
-    return Metrics(
-        costs=compute_costs(design, placement, weights=weights),
-        weights=weights,
-        legality=legality(design, placement),
-        violations=violations(design, placement),
-        is_constrained=design.constraints.any,
-        canvas=canvas,
-        hard=len(netlist.hard),
-        soft=len(netlist.soft),
-        ports=len(netlist.ports),
-        hard_utilization=hard_area / (canvas.width * canvas.height),
-        utilization=float(np.sum(area[netlist.kind != NodeKind.PORT])) / (canvas.width * canvas.height),
-    )
+    """The metrics of `placement` (None: the design's own); raises DesignError if a node has no position."""
+    costs = compute_costs(design, placement, weights=weights)
+    return Metrics(design, costs, weights, legality(design, placement), violations(design, placement))
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
     """What programs read: the cost's name, the cost, wirelength (µm), the cost's components, overlaps, outside.
 
-    Where the design has constraints, how often each kind is broken, too; what the flat check found, where it was run.
+    The counts of violated constraints follow if the design has any, and the full evaluation if there is one.
     """
-    broken = metrics.violations._asdict()
-    keys = VIOLATION_KEYS if metrics.is_constrained else {}
-    flat = {} if metrics.flat is None else metrics.flat._asdict()
+    broken = metrics.violations._asdict() if metrics.design.constraints.any else {}
     return {
         **costs_object(metrics.costs, metrics.weights),
         **metrics.legality._asdict(),
-        **{key: broken[field] for key, field in keys.items()},
-        **flat,
+        **{_RULES[field][0]: count for field, count in broken.items()},
+        **({} if metrics.full is None else metrics.full._asdict()),
     }
 
 
 def json_line(metrics: Metrics) -> str:
-    """`json_object` on one line; floats are written so that they read back equal."""
+    """`json_object` on one line; floats read back equal."""
     return json.dumps(json_object(metrics), allow_nan=False)
 
 
 def metrics_table(metrics: Metrics, title: str) -> Table:
     """The metrics as a table of name, value and explanation, for a rich console."""
-    costs, canvas = metrics.costs, metrics.canvas
+    costs, weights, netlist, canvas = metrics.costs, metrics.weights, metrics.design.netlist, metrics.design.canvas
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("metric")
     table.add_column("value", justify="right")
     table.add_column("", style="dim")
     table.add_row("wirelength", f"{costs.wirelength:,.1f}", "µm, weighted half-perimeters")
-    table.add_row("wirelength cost", f"{costs.wirelength_cost:.6f}", f"weight {metrics.weights.wirelength:g}")
-    table.add_row("density cost", f"{costs.density_cost:.6f}", f"weight {metrics.weights.density:g}")
-    table.add_row("congestion cost", f"{costs.congestion_cost:.6f}", f"weight {metrics.weights.congestion:g}")
-    table.add_row(
-        f"{metrics.weights.name} cost", f"{costs.total:.6f}", "their weighted sum", style="bold", end_section=True
-    )
-    table.add_row("overlaps", str(metrics.legality.overlaps), "pairs of hard macros", style=_alarm(metrics, "overlaps"))
-    table.add_row("outside", str(metrics.legality.outside), "hard macros off canvas", style=_alarm(metrics, "outside"))
-    if metrics.is_constrained:
-        for field, meaning in _RULES.items():
-            count = getattr(metrics.violations, field)
-            table.add_row(field.replace("_", " "), str(count), meaning, style="bold red" if count else "")
+    for name in ("wirelength", "density", "congestion"):
+        table.add_row(f"{name} cost", f"{getattr(costs, f'{name}_cost'):.6f}", f"weight {getattr(weights, name):g}")
+    table.add_row(f"{weights.name} cost", f"{costs.total:.6f}", "their weighted sum", style="bold", end_section=True)
+    counts = [
+        ("overlaps", metrics.legality.overlaps, "pairs of hard macros"),
+        ("outside", metrics.legality.outside, "hard macros off canvas"),
+    ]
+    if metrics.design.constraints.any:
+        broken = metrics.violations._asdict()
+        counts += [(field.replace("_", " "), broken[field], meaning) for field, (_, meaning) in _RULES.items()]
+    for name, count, meaning in counts:
+        table.add_row(name, str(count), meaning, style=_ALARM if count else "")
     table.add_section()
-    if metrics.flat is not None:
-        _add_flat(table, metrics.flat)
+    if metrics.full is not None:
+        _add_full(table, metrics.full)
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
-    table.add_row("macros", f"{metrics.hard} + {metrics.soft}", f"hard + soft; {metrics.ports} ports")
+    hard, soft, ports = len(netlist.hard), len(netlist.soft), len(netlist.ports)
+    table.add_row("macros", f"{hard} + {soft}", f"hard + soft; {ports} ports")
+    share = netlist.width * netlist.height / (canvas.width * canvas.height)
     table.add_row(
         "utilization",
-        f"{metrics.utilization:.1%}",
-        f"of the canvas, soft macros as large as drawn; hard macros {metrics.hard_utilization:.1%}",
+        f"{share[netlist.kind != NodeKind.PORT].sum():.1%}",
+        f"of the canvas, soft macros as large as drawn; hard macros {share[netlist.hard].sum():.1%}",
     )
     return table
 
 
-def _add_flat(table: Table, flat: FlatMetrics) -> None:
-    table.add_row("flat wirelength", f"{flat.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed")
-    spread = "of the cells' area beyond its bins' room"
-    if flat.flat_converged:
-        table.add_row("density overflow", f"{flat.density_overflow:.1%}", spread)
-    else:
-        table.add_row("density overflow", f"{flat.density_overflow:.1%}", f"{spread}; not converged", style="bold red")
+def _add_full(table: Table, full: FullMetrics) -> None:
+    table.add_row("flat wirelength", f"{full.flat_wirelength:,.0f}", "µm, half-perimeters with all cells placed")
+    table.add_row(
+        "density overflow",
+        f"{full.density_overflow:.1%}",
+        "of the cells' area beyond its bins' capacity" + ("" if full.flat_converged else "; not converged"),
+        style="" if full.flat_converged else _ALARM,
+    )
     table.add_row(
         "cell utilization",
-        f"{flat.cell_utilization:.1%}",
-        f"of the room clear of macros and straps; a flow wants {DENSITY:.0%} at most",
-        style="bold red" if flat.cell_utilization > FULLEST else "",
+        f"{full.cell_utilization:.1%}",
+        f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most",
+        style=_ALARM if full.cell_utilization > MOST_UTILIZATION else "",
     )
-    table.add_row("routed wirelength", f"{flat.routed_wirelength:,.0f}", "µm, estimated, detours included")
-    table.add_row("overflow", f"{flat.overflow:.3%}", "of the routing demand, beyond capacity")
-    table.add_row("hot spots", str(flat.hot_spots), "gcells with more demand than capacity")
-    table.add_row("flat check", f"{flat.flat_seconds:.1f}", "CPU seconds", end_section=True)
+    table.add_row("routed wirelength", f"{full.routed_wirelength:,.0f}", "µm, estimated, detours included")
+    table.add_row("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity")
+    table.add_row("hot spots", str(full.hot_spots), "gcells with more demand than capacity")
+    table.add_row("full evaluation", f"{full.flat_seconds:.1f}", "CPU seconds", end_section=True)
 
 
-def _alarm(metrics: Metrics, what: str) -> str:
-    """Red for a count that should be 0 and is not."""
-    return "bold red" if getattr(metrics.legality, what) else ""
+def facts_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """A table of names and texts, for a rich console."""
+    table = Table(title=escape(title), show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, escape(text))
+    return table
+
+
+def make_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+    left: Sequence[str] = (),
+    **look: Any,
+) -> Table:
+    """A table for a rich console with its numbers on the right.
+
+    The columns named in `left` are left-aligned as the first one is, and may be folded; `look` is `rich.table.Table`'s.
+    """
+    table = Table(
+        title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left", **look
+    )
+    for number, name in enumerate(columns):
+        text = number == 0 or name in left
+        table.add_column(name, justify="left" if text else "right", no_wrap=not left, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def write_macros(path: str | os.PathLike[str], design: Design, placement: Placement) -> Path:
+    """Writes the hard macros as a CSV file, one per row, for scripts of other tools; returns the path.
+
+    x and y are the centre, left and bottom the lower left corner, width and height those of the oriented macro, all in
+    µm; orientation is LEF/DEF's; fixed is 0 or 1. Macros without a position are left out.
+
+    Raises:
+        OSError: the file cannot be written; it is then unchanged.
+    """
+    netlist = design.netlist
+    rows: list[Sequence[object]] = [("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")]
+    sides = netlist.sides(placement.orientation)
+    for node in netlist.hard[placement.placed[netlist.hard]].tolist():
+        x, y, width, height = (float(values[node]) for values in (placement.x, placement.y, *sides))
+        place = (x, y, x - width / 2, y - height / 2, width, height)
+        orientation = Orientation(placement.orientation[node]).name
+        rows.append([netlist.names[node], *place, orientation, int(placement.fixed[node])])
+    write_whole(path, csv_text(rows))
+    return Path(path)

@@ -1,203 +1,270 @@
-"""Pictures of one placement: where everything stands, and the maps that its costs come from.
+"""Pictures of a placement: its macros, the maps behind its costs, and its full evaluation.
 
-Axis legend: R grid rows, C grid columns. Lengths are in µm, figures in inches.
+Axis legend: R grid rows, C grid columns (of maps: [R, C], the lowest row first), M standard cells, K macros in arrays.
+Lengths are in µm from the canvas's lower left corner, figure sizes in inches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
-from matplotlib.patches import Patch
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
-from placement.report.metrics import Metrics, measure
+from placement.report.metrics import FullMetrics, Metrics, measure
 
 MAP_COLOURS = "viridis"
+
+MapPanel = tuple[str, np.ndarray, float, str]
+"""A map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
+
+_CLUSTER_COLOURS = 20  # in Matplotlib's tab20
+_NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
+_ROUTING_LIMIT = 1.5  # end of the colour scale of demand over capacity, the same in all pictures
+_MOST_BESIDE = 6  # placements in one row
+_LONGEST_NAME = 36  # characters
+_PANEL, _GAP, _LABEL, _HEAD, _FOOT = 3.4, 0.25, 0.75, 0.8, 0.6  # inches, side by side
+_SINGLE = 6.35  # inches: the width of the canvas in a picture of one placement
+_SIDE_BY_SIDE = "above: standard cells in their clusters' colours; below: routing, with the macros' outlines"
+
+
+class DrawnCells(NamedTuple):
+    """The standard cells that are drawn: centres x, y (float64 [M], µm) and clusters (int [M], -1 for none).
+
+    `members` (float64 [K, 4, 2], µm) are the corners of the macros that arrays consist of.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    cluster: np.ndarray
+    members: np.ndarray = np.zeros((0, 4, 2))
+
+
+class FullPanel(NamedTuple):
+    """A named placement of the clustered design with its full evaluation.
+
+    `horizontal` and `vertical` are routing demand over capacity, float [C, R].
+    """
+
+    name: str
+    placement: Placement
+    full: FullMetrics
+    cells: DrawnCells
+    horizontal: np.ndarray
+    vertical: np.ndarray
 
 
 def plot_placement(
     design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS, title: str = ""
 ) -> Figure:
-    """The canvas with hard macros, soft macros and ports, and the costs in the title.
+    """The canvas with hard macros, soft macros and ports below a title (the design's name when empty) and the costs.
 
-    Args:
-        design: the netlist and the canvas.
-        placement: all nodes placed; the design's own when None.
-        weights: of the proxy cost in the title.
-        title: the first line; the design's name when empty.
-
-    Raises:
-        DesignError: a node has no place.
+    All nodes of the placement (None: the design's own) must be placed; raises DesignError otherwise.
     """
     placement = design.initial if placement is None else placement
     metrics = measure(design, placement, weights=weights)
     figure, axes = canvas_figure(design, placement)
-    movable, fixed = drawing.split_hard(design, placement)
     drawing.draw_placement(axes, design, placement)
-    style.head(figure, title or design.name, costs_line(metrics))
-    _mark_faults(figure, metrics)
-    placement_legend(figure, movable=len(movable), fixed=len(fixed), soft=metrics.soft, ports=metrics.ports)
+    style.head(figure, title or design.name, _costs_line(metrics))
+    _report_violations(figure, metrics)
+    placement_legend(figure, design, placement)
     return figure
 
 
-def canvas_figure(design: Design, placement: Placement, *, width: float = 7.4) -> tuple[Figure, Axes]:
-    """A figure `width` inches wide with one axes that shows the canvas, room for a heading and a legend around it."""
+def canvas_figure(design: Design, placement: Placement, *, width: float = drawing.WIDTH) -> tuple[Figure, Axes]:
+    """A figure `width` inches wide with one axes that shows the canvas, and space for a heading and a legend."""
     view = drawing.view_of(design, placement)
     figure, axes = drawing.view_figure(view, width)
     drawing.dress_canvas(axes, design.canvas, view)
     return figure, axes
 
 
-def costs_line(metrics: Metrics) -> str:
-    """The proxy cost and its parts in one line under a title."""
+def _costs_line(metrics: Metrics) -> str:
+    """The cost and its weighted components in one line."""
     costs, weights = metrics.costs, metrics.weights
-    parts = (
-        f"{weights.wirelength:g} · {costs.wirelength_cost:.4f} wirelength",
-        f"{weights.density:g} · {costs.density_cost:.4f} density",
-        f"{weights.congestion:g} · {costs.congestion_cost:.4f} congestion",
+    return (
+        f"{weights.name} cost {costs.total:.4f} = {weights.wirelength:g} · {costs.wirelength_cost:.4f} wirelength + "
+        f"{weights.density:g} · {costs.density_cost:.4f} density + "
+        f"{weights.congestion:g} · {costs.congestion_cost:.4f} congestion"
     )
-    return f"{weights.name} cost {costs.total:.4f} = {' + '.join(parts)}"
 
 
-def _mark_faults(figure: Figure, metrics: Metrics) -> None:
-    """Says at the top right how many hard macros overlap, stand outside or break constraints, if any do."""
+def _report_violations(figure: Figure, metrics: Metrics) -> None:
+    """Writes at the top right how many hard macros overlap, are outside or break constraints."""
     overlaps, outside = metrics.legality
-    faults = [f"{overlaps} overlapping"] * bool(overlaps) + [f"{outside} outside"] * bool(outside)
-    broken = sum(metrics.violations)
-    faults += [f"{broken} constraints broken"] * bool(broken)
+    counts = ((overlaps, "overlapping"), (outside, "outside"), (sum(metrics.violations), "constraints broken"))
+    text = ", ".join(f"{count} {what}" for count, what in counts if count)
     width, height = figure.get_size_inches()
-    figure.text(
-        1 - 0.2 / width,
-        1 - 0.22 / height,
-        ", ".join(faults),
-        size=style.TEXT_SIZE,
-        weight="bold",
-        color=style.VERMILION,
-        va="top",
-        ha="right",
-    )
+    look: dict[str, Any] = {"size": style.TEXT_SIZE, "weight": "bold", "color": style.VERMILION}
+    figure.text(1 - 0.2 / width, 1 - 0.22 / height, text, ha="right", va="top", **look)
 
 
-def placement_legend(figure: Figure, *, movable: int, fixed: int, soft: int, ports: int, marks: bool = True) -> None:
-    """The legend at the foot of the figure, with how many there are of each kind; absent kinds are left out."""
-    entries: list[Patch | Line2D] = []
-    for count, look, name in (
-        (movable, drawing.MOVABLE, "hard macros"),
-        (fixed, drawing.FIXED, "fixed macros"),
-        (soft, drawing.SOFT, "soft macros"),
-    ):
-        if count:
-            label = f"{name} ({count})"
-            patch = Patch(facecolor=look.face, edgecolor=look.edge, alpha=look.alpha, label=label, linewidth=0.8)
-            entries.append(patch)
-    if ports:
-        entries.append(_key(f"ports ({ports})", drawing.PORT_FACE, MarkerStyle("s"), 5))
-    if marks and (movable or fixed):
-        entries.append(_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
+def placement_legend(figure: Figure, design: Design, placement: Placement, *, marks: bool = True) -> None:
+    """Adds the legend at the foot of the figure, with the number of nodes of each kind that is present."""
+    movable, fixed = drawing.split_hard(design, placement)
+    soft, ports = design.netlist.soft, design.netlist.ports
+    counts, names = (len(movable), len(fixed), len(soft)), ("hard macros", "fixed macros", "soft macros")
+    looks = (drawing.MOVABLE, drawing.FIXED, drawing.SOFT)
+    entries = drawing.macro_keys(zip(counts, looks, names, strict=True))
+    if len(ports):
+        entries.append(drawing.marker_key(f"ports ({len(ports):,})", drawing.PORT_FACE, "s"))
+    if marks and len(design.netlist.hard):
+        entries.append(drawing.marker_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
     columns = len(entries) if len(entries) <= 4 else 3
     style.foot_legend(figure, entries, ncols=columns, handlelength=1.4, columnspacing=1.6)
 
 
-def _key(label: str, face: str, marker: MarkerStyle, size: float) -> Line2D:
-    """A legend entry that shows a marker."""
-    return Line2D(
-        [], [], linestyle="none", marker=marker, markersize=size, markerfacecolor=face, markeredgewidth=0, label=label
-    )
-
-
-class MapPanel(NamedTuple):
-    """One map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
-
-    name: str
-    values: np.ndarray
-    limit: float
-    unit: str
-
-
 def plot_maps(design: Design, placement: Placement | None = None, *, title: str = "") -> Figure:
-    """Density and both congestion maps side by side, each with its colour bar and the hard macros' outlines.
-
-    Args:
-        design: the netlist and the canvas.
-        placement: all nodes placed; the design's own when None.
-        title: the heading; the design's name when empty.
-
-    Raises:
-        DesignError: a node has no place.
-    """
+    """Density and both congestion maps side by side, with the hard macros' outlines; arguments as `plot_placement`."""
     placement = design.initial if placement is None else placement
     maps = cost_maps(design, placement)
     busiest = float(max(maps.horizontal.max(), maps.vertical.max()))
     panels = (
-        MapPanel("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
-        MapPanel("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
-        MapPanel("vertical congestion", maps.vertical, busiest, "demand / capacity"),
+        ("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
+        ("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
+        ("vertical congestion", maps.vertical, busiest, "demand / capacity"),
     )
-    return plot_panels(design, placement, panels, title=title)
+    return _plot_panels(design, placement, panels, title)
 
 
-def plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], *, title: str = "") -> Figure:
-    """Maps of the canvas side by side, each with its colour bar and the hard macros' outlines; `title` as plot_maps."""
+def plot_routing(
+    design: Design, placement: Placement, horizontal: np.ndarray, vertical: np.ndarray, *, title: str = ""
+) -> Figure:
+    """Routing demand over capacity (float64 [C, R] each) with the hard macros' outlines; `title` as above."""
+    panels = [
+        (f"{name} routing", values.T, _ROUTING_LIMIT, "demand / capacity")
+        for name, values in (("horizontal", horizontal), ("vertical", vertical))
+    ]
+    return _plot_panels(design, placement, panels, title)
+
+
+def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel], title: str) -> Figure:
+    """Maps side by side, each with its colour bar and the hard macros' outlines."""
     plot_width, left, gap = 3.3, style.MARGIN, 0.42
     plot_height = min(max(plot_width * design.canvas.height / design.canvas.width, 1.2), 2 * plot_width)
     width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.1
     figure = style.new_figure(width, height)
-    for number, panel in enumerate(panels):
+    for number, (name, values, limit, unit) in enumerate(panels):
         start, share = (left + number * (plot_width + gap)) / width, plot_width / width
         axes = figure.add_axes((start, 1.35 / height, share, plot_height / height))
-        image = draw_map(axes, design, panel.values, panel.limit)
-        heading = f"{panel.name}, highest {panel.values.max():.2f}"
+        image = _draw_map(axes, design, placement, values, limit)
+        heading = f"{name}, highest {values.max():.2f}"
         axes.set_title(heading, loc="left", size=style.TEXT_SIZE, color=style.INK, pad=6)
         axes.set_xlabel("x (µm)")
-        for edges in map_outlines(design, placement):
-            axes.add_collection(edges, autolim=False)
         if number == 0:
             axes.set_ylabel("y (µm)")
         else:
             axes.tick_params(labelleft=False)
-        colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, panel.unit)
+        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
     style.head(figure, title or design.name, left=left)
     return figure
 
 
-def draw_map(axes: Axes, design: Design, values: np.ndarray, limit: float) -> AxesImage:
-    """Colours the gcells by a map's values (float [R, C]); the colours end at `limit`."""
-    canvas = design.canvas
+def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarray, limit: float) -> AxesImage:
+    """Colours the gcells by a map's values up to `limit`, and draws the hard macros' edges over them."""
     style.dress(axes)
-    return axes.imshow(
-        values,
-        origin="lower",
-        extent=(0, canvas.width, 0, canvas.height),
-        cmap=MAP_COLOURS,
-        vmin=0,
-        vmax=limit or 1.0,
-        interpolation="nearest",
-    )
+    extent = (0, design.canvas.width, 0, design.canvas.height)
+    scale: dict[str, Any] = {"cmap": MAP_COLOURS, "vmin": 0, "vmax": limit or 1.0}
+    image = axes.imshow(values, origin="lower", extent=extent, interpolation="nearest", **scale)
+    corners = list(drawing.outlines(design.netlist, placement, design.netlist.hard))
+    # White with a dark rim is visible on light and on dark colours.
+    for colour, width, alpha in (("black", 1.5, 0.3), ("white", 0.7, 0.9)):
+        edges = PolyCollection(corners, facecolors="none", edgecolors=colour, linewidths=width, alpha=alpha)
+        axes.add_collection(edges, autolim=False)
+    return image
 
 
-def map_outlines(design: Design, placement: Placement) -> list[PolyCollection]:
-    """The hard macros' edges to lie over a map: white with a dark rim, seen on light and on dark colours."""
-    corners = list(drawing.outlines(design, placement, design.netlist.hard))
-    rim = PolyCollection(corners, facecolors="none", edgecolors="black", linewidths=1.5, alpha=0.3)
-    line = PolyCollection(corners, facecolors="none", edgecolors="white", linewidths=0.7, alpha=0.9)
-    return [rim, line]
-
-
-def colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
-    """A horizontal colour bar for `image` in `axes`."""
+def _colour_bar(axes: Axes, image: AxesImage, unit: str) -> None:
     figure = axes.figure
     assert isinstance(figure, Figure)
     bar = figure.colorbar(image, cax=axes, orientation="horizontal")
     bar.outline.set_visible(False)
     bar.set_label(unit, size=style.SMALL_SIZE, color=style.INK)
     axes.tick_params(labelsize=style.SMALL_SIZE, labelcolor=style.INK, color=style.MUTED)
+
+
+def plot_cells(design: Design, placement: Placement, cells: DrawnCells, *, title: str = "") -> Figure:
+    """The hard macros of a placement of the clustered design, and all cells in their clusters' colours."""
+    figure, axes = canvas_figure(design, placement)
+    _draw_cells(axes, design, placement, cells)
+    style.head(figure, title or design.name, f"{len(cells.x):,} standard cells in their clusters' colours")
+    return figure
+
+
+def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: DrawnCells, *, scale: float = 1.0) -> None:
+    """Draws the cells as dots, `scale` times as large as in a single picture, and the hard macros above them."""
+    palette = np.array([colormaps["tab20"](number) for number in range(_CLUSTER_COLOURS)])
+    order = np.random.default_rng(0).permutation(max(1, int(cells.cluster.max(initial=0)) + 1))
+    colours = palette[order[np.maximum(cells.cluster, 0)] % _CLUSTER_COLOURS]
+    colours = np.where((cells.cluster >= 0)[:, None], colours, _NO_CLUSTER)
+    size = scale * float(np.clip(3e4 / max(1, len(cells.x)), 0.2, 6.0))
+    axes.scatter(cells.x, cells.y, s=size, c=colours, linewidths=0, rasterized=True)
+    for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
+        for corners in drawing.outlines(design.netlist, placement, nodes):
+            axes.fill(*corners.T, facecolor=look.face, edgecolor=look.edge, linewidth=0.6)
+    for corners in cells.members:
+        axes.fill(*corners.T, fill=False, edgecolor=drawing.MOVABLE.edge, linewidth=0.3)
+
+
+def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title: str = "") -> Figure:
+    """For each placement (at least one) its cells in their clusters' colours, and below them its routing.
+
+    All pictures show the same part of the plane on the same colour scale. A gcell's colour is that of its busier
+    direction. Each row holds `_MOST_BESIDE` placements at most.
+    """
+    view = drawing.union_view([drawing.view_of(design, panel.placement) for panel in panels])
+    beside = min(len(panels), _MOST_BESIDE)
+    bands = -(-len(panels) // beside)
+    tall = min(max(_PANEL * view.aspect, 0.4 * _PANEL), 2.0 * _PANEL)
+    band = 2 * (tall + _GAP) + _LABEL
+    width, height = max(beside * (_PANEL + _GAP) + _GAP, 6.6), _HEAD + bands * band + _FOOT
+    figure = style.new_figure(width, height)
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, beside)
+        left, top = _GAP + column * (_PANEL + _GAP), height - _HEAD - row * band - _LABEL
+        above, below = (
+            figure.add_axes((left / width, bottom / height, _PANEL / width, tall / height))
+            for bottom in (top - tall, top - 2 * tall - _GAP)
+        )
+        image = _draw_full(above, below, design, panel, view)
+    bar = figure.add_axes((_GAP / width, 0.5 / height, _PANEL / width, 0.11 / height))
+    _colour_bar(bar, image, "routing demand / capacity")
+    style.head(figure, title or design.name, _SIDE_BY_SIDE, left=_GAP)
+    return figure
+
+
+def _draw_full(above: Axes, below: Axes, design: Design, panel: FullPanel, view: drawing.View) -> AxesImage:
+    """Draws the cells above and the routing map below; returns the map."""
+    drawing.dress_canvas(above, design.canvas, view)
+    _draw_cells(above, design, panel.placement, panel.cells, scale=(_PANEL / _SINGLE) ** 2)
+    above.set_title(_heading(panel), size=style.TEXT_SIZE, color=style.INK, loc="left", linespacing=1.4)
+    busier = np.maximum(panel.horizontal, panel.vertical).T
+    image = _draw_map(below, design, panel.placement, busier, _ROUTING_LIMIT)
+    below.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
+    for axes in (above, below):
+        axes.set_axis_off()
+    return image
+
+
+def _heading(panel: FullPanel) -> str:
+    full = panel.full
+    name = panel.name if len(panel.name) <= _LONGEST_NAME else f"…{panel.name[-_LONGEST_NAME:]}"
+    converged = "" if full.flat_converged else "; not converged"
+    return (
+        f"{name}\nflat {_length(full.flat_wirelength)}, overflow {full.overflow:.2%}\n"
+        f"routed {_length(full.routed_wirelength)}{converged}"
+    )
+
+
+def _length(value: float) -> str:
+    """A length in µm as text: in m if it is long, in mm otherwise."""
+    return f"{value / 1e6:.3f} m" if value >= 1e5 else f"{value / 1e3:.2f} mm"

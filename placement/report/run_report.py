@@ -1,17 +1,19 @@
-"""Pictures and an HTML report of a training run, from what its folder holds.
+"""Pictures and an HTML report of a training run, from the files in its folder.
 
-Read are `metrics.csv`, `best.json` with the placement files that it names, `config.yaml` and `versions.json`; each
-may be missing. Written are `plots/*.png`, `plots/*.gif` and `report.html`.
+It reads `metrics.csv`, `best.json` with the placement files that it names, `config.yaml` and `versions.json`, each of
+which may be missing, and writes `plots/*.png`, `plots/*.gif` and `report.html`. The page is self-contained: pictures
+are embedded and styles are inline; scripts are only in the window on a placement.
 """
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +21,13 @@ from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights
 from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
-from placement.report import animation, curves, html, plots, style
+from placement.report import animation, curves, plots, style
+from placement.report.run_folder import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
+from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
-from placement.report.view.static_page import framed, static_page
 
-SUMMARY = {
+DRAWN = 8  # designs whose best placements are drawn; an animation of each takes a second or two
+_SUMMARY = {
     "iteration": "iterations",
     "episodes": "episodes",
     "steps": "steps",
@@ -36,9 +40,29 @@ SUMMARY = {
     "dead_ends": "dead ends",
     "steps_per_second": "steps per second",
 }
-DRAWN = 8
-"""Designs whose best placements are drawn; a film of each takes a second or two, and a page of dozens nobody reads."""
-COSTS = ("cost", "wirelength_cost", "density_cost", "congestion_cost")
+_COSTS = ("cost", "wirelength_cost", "density_cost", "congestion_cost")
+_MEDIA_TYPES = {".png": "image/png", ".gif": "image/gif"}
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
+:root {{ color-scheme: light; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; color: #22262b; background: #fff; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }}
+h1 {{ font-size: 1.5rem; margin-bottom: 0; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
+p.line {{ color: #667079; margin-top: 0.2rem; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: right; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid #d9dde1; }}
+th:first-child, td:first-child {{ text-align: left; }} th {{ font-weight: 600; }}
+.wide {{ overflow-x: auto; }} img {{ max-width: 100%; height: auto; }}
+figure {{ margin: 1rem 0; }} figcaption {{ color: #667079; font-size: 0.9rem; }}
+summary {{ cursor: pointer; }} pre {{ background: #f7f8f9; padding: 0.8rem; overflow-x: auto; font-size: 0.85rem; }}
+</style></head><body>
+<h1>{title}</h1>
+<p class="line">{line}</p>
+{body}
+</body></html>
+"""
 
 
 def write_report(
@@ -48,29 +72,22 @@ def write_report(
     weights: CostWeights = DEFAULT_WEIGHTS,
     animated: bool = True,
 ) -> Path:
-    """Draws the training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
+    """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
-    Args:
-        folder: the run folder.
-        designs: that the run trained on.
-        weights: of the cost that was trained on.
-        animated: whether the best placement's episode is drawn as a GIF.
-
-    Returns:
-        The page's path.
+    `weights` are those of the cost that was trained on; `animated`: the best placements' episodes are drawn as GIFs.
 
     Raises:
-        DesignError: a placement file cannot be read.
-        CurvesError: `metrics.csv` is damaged.
+        DesignError: a placement file or `metrics.csv` cannot be read.
         OSError: a file cannot be written.
     """
     folder = Path(folder)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
-    best = _json(folder / "best.json")
+    index = folder / INDEX_NAME
+    best = json.loads(index.read_text(encoding="utf-8")) if index.exists() else {}
     title = f"{' and '.join(design.name for design in designs)}, {folder.name}"
-    found = html.table(
+    found = _table(
         ("design", weights.name, "wirelength", "density", "congestion", "file"),
-        [(name, *(f"{entry[cost]:.6f}" for cost in COSTS), entry["file"]) for name, entry in best.items()],
+        [(name, *(f"{entry[cost]:.6f}" for cost in _COSTS), entry["file"]) for name, entry in best.items()],
     )
     sections = [("Training", _draw_training(folder, title, weights.name)), ("Best placements", [found] if best else [])]
     shown = [design for design in designs if design.name in best]
@@ -79,59 +96,77 @@ def write_report(
         file = best[design.name]["file"]
         sections.append((design.name, _draw_best(folder, design, file, suffix, weights, animated)))
     if len(shown) > DRAWN:
-        words = f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
-        how = "macro-placement evaluate design=NAME placement=FILE plots=true"
-        sections.append(("Other designs", [html.paragraph(words + how)]))
-    settings = [
-        html.folded(name, (folder / name).read_text(encoding="utf-8"))
-        for name in ("config.yaml", "versions.json")
-        if (folder / name).exists()
-    ]
+        text = (
+            f"The placements of the other {len(shown) - DRAWN} designs are in the run folder, not drawn: "
+            "macro-placement evaluate design=NAME placement=FILE plots=true"
+        )
+        sections.append(("Other designs", [f"<p>{html.escape(text)}</p>"]))
+    settings = [_folded(folder / name) for name in (SETTINGS_NAME, "versions.json") if (folder / name).exists()]
+    sections.append(("Settings and versions", settings))
+    body = [f"<h2>{html.escape(heading)}</h2>\n" + "\n".join(content) for heading, content in sections if content]
+    values = {"title": html.escape(title), "line": html.escape(f"run folder {folder.name}"), "body": "\n".join(body)}
     page = folder / "report.html"
-    write_whole(page, html.page(title, f"run folder {folder.name}", [*sections, ("Settings and versions", settings)]))
+    write_whole(page, _PAGE.format(**values))
     return page
 
 
 def _draw_training(folder: Path, title: str, cost: str) -> list[str]:
     """The table and the picture of the run's progress; nothing before its first iteration."""
-    if not (folder / "metrics.csv").exists():
+    if not (folder / METRICS_NAME).exists():
         return []
-    columns = curves.read_metrics(folder / "metrics.csv")
-    known = [(label.format(cost), columns[name]) for name, label in SUMMARY.items() if name in columns]
-    rows = [(label, _text(values[0]), _text(values[-1])) for label, values in known]
-    picture = style.save_figure(
-        curves.plot_training(columns, title=title, cost=cost), folder / "plots" / "training.png"
-    )
+    columns = read_metrics(folder / METRICS_NAME)
+    known = [(label.format(cost), columns[name]) for name, label in _SUMMARY.items() if name in columns]
+    rows = [(label, _number(values[0]), _number(values[-1])) for label, values in known]
+    figure = curves.plot_training(columns, title=title, cost=cost)
+    path = style.save_figure(figure, folder / "plots" / "training.png")
     return [
-        html.table(("", "first iteration", "last iteration"), rows),
-        html.picture(picture, "costs of the sampled episodes, by iteration"),
+        _table(("", "first iteration", "last iteration"), rows),
+        picture(path, "costs of the sampled episodes, by iteration"),
     ]
 
 
 def _draw_best(folder: Path, design: Design, file: str, suffix: str, weights: CostWeights, animated: bool) -> list[str]:
     """The pictures of the best placement of one design, and a window on it."""
     _, placement = read_placement(folder / file, design.netlist, located=design.initial)
-    title = f"{design.name}: best of {folder.name}"
-    place = folder / "plots"
+    title, place = f"{design.name}: best of {folder.name}", folder / "plots"
     figure = plots.plot_placement(design, placement, weights=weights, title=title)
     pictures = [(style.save_figure(figure, place / f"placement{suffix}.png"), f"best placement of {design.name}")]
     figure = plots.plot_maps(design, placement, title=title)
-    pictures.append((style.save_figure(figure, place / f"maps{suffix}.png"), "where its density and congestion are"))
+    pictures.append((style.save_figure(figure, place / f"maps{suffix}.png"), "its density and congestion"))
     if animated:
         path = animation.save_episode(place / f"episode{suffix}.gif", design, placement, weights=weights, title=title)
-        pictures.append((path, "its macros in the order in which they are placed"))
+        pictures.append((path, "its macros in placing order"))
     opened = [Session(design, placement, name=file, weights=weights)]
     if design.initial.placed.all():
         opened.append(Session(design, design.initial, name="initial.plc", weights=weights))
     window = framed(static_page(design, opened, title=title), f"a window on the best placement of {design.name}")
-    return [*(html.picture(path, caption) for path, caption in pictures), window]
+    return [*(picture(path, caption) for path, caption in pictures), window]
 
 
-def _text(value: np.float64) -> str:
+def _number(value: np.float64) -> str:
     if math.isnan(value):
         return "–"
     return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
-def _json(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column is left-aligned."""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    lines = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+
+
+def picture(path: Path, caption: str) -> str:
+    """An embedded PNG or GIF file; raises OSError if it cannot be read, ValueError for another kind of file."""
+    if path.suffix not in _MEDIA_TYPES:
+        raise ValueError(f"{path}: must be one of {', '.join(_MEDIA_TYPES)}")
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    source = f"data:{_MEDIA_TYPES[path.suffix]};base64,{data}"
+    text = html.escape(caption)
+    return f'<figure><img src="{source}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+
+
+def _folded(path: Path) -> str:
+    """A text file that opens on a click."""
+    text = html.escape(path.read_text(encoding="utf-8"))
+    return f"<details><summary>{html.escape(path.name)}</summary><pre>{text}</pre></details>"

@@ -1,7 +1,7 @@
-"""The look of every plot: colours that colour-blind readers tell apart, fonts, and figures without global state.
+"""The look of every plot: colours that colour-blind readers can tell apart, fonts, and figures without global state.
 
-Figures are drawn with matplotlib's object-oriented interface on the Agg canvas: no pyplot, no display, no settings
-changed for anyone else, so that threads may draw at the same time.
+Figures are drawn through Matplotlib's object-oriented interface on the Agg canvas. No pyplot, no display and no global
+settings are involved, so threads may draw at the same time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from matplotlib.text import Text
 
 from placement.netlist.files import write_whole
 
-# Okabe and Ito's palette (2008), which readers with any common colour blindness can tell apart.
+# The palette of Okabe and Ito (2008).
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
 VERMILION = "#D55E00"
-PURPLE = "#CC79A7"
-SKY = "#56B4E9"
-BLACK = "#000000"
-SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+SERIES = (BLUE, VERMILION, GREEN, "#CC79A7", ORANGE, "#56B4E9", "#000000")
 
 INK = "#22262B"
 MUTED = "#667079"
@@ -40,7 +37,7 @@ TITLE_SIZE = 13.0
 TEXT_SIZE = 10.5
 SMALL_SIZE = 9.5
 DOTS_PER_INCH = 150
-MARGIN = 0.85  # inches from a figure's left side to what it shows
+MARGIN = 0.85  # inches between a figure's left edge and its contents
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -60,20 +57,17 @@ def dress(axes: Axes, *, grid: bool = False) -> None:
     axes.xaxis.label.set(size=TEXT_SIZE, color=INK)
     axes.yaxis.label.set(size=TEXT_SIZE, color=INK)
     if grid:
-        axes.spines["top"].set_visible(False)
-        axes.spines["right"].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(False)
         axes.grid(True, color=FAINT, linewidth=0.7)
         axes.set_axisbelow(True)
 
 
 def head(figure: Figure, title: str, line: str = "", *, left: float = MARGIN) -> None:
-    """A bold title at the figure's top, `left` inches from its side, and a muted line of text below it.
-
-    A title that is too long for the figure is set smaller.
-    """
+    """Adds a bold title `left` inches from the figure's left edge, shrunk to fit, and a muted line of text below it."""
     width, height = figure.get_size_inches()
-    place = {"x": left / width, "y": 1 - 0.2 / height, "va": "top"}
-    text = figure.text(s=title, size=TITLE_SIZE, weight="bold", color=INK, **place)
+    text = figure.text(
+        left / width, 1 - 0.2 / height, title, size=TITLE_SIZE, weight="bold", color=INK, verticalalignment="top"
+    )
     excess = text.get_window_extent().width / ((width - left - MARGIN) * figure.dpi)
     if excess > 1:
         text.set_fontsize(TITLE_SIZE / excess)
@@ -82,7 +76,7 @@ def head(figure: Figure, title: str, line: str = "", *, left: float = MARGIN) ->
 
 
 def head_line(figure: Figure, line: str, *, left: float = MARGIN) -> Text:
-    """The muted line of text below a figure's title."""
+    """Adds the muted line of text below a figure's title."""
     width, height = figure.get_size_inches()
     return figure.text(left / width, 1 - 0.48 / height, line, size=SMALL_SIZE, color=MUTED, va="top")
 
@@ -90,20 +84,20 @@ def head_line(figure: Figure, line: str, *, left: float = MARGIN) -> Text:
 def foot_legend(
     figure: Figure, handles: Sequence[Artist], *, left: float = MARGIN, low: float = 0.16, **look: Any
 ) -> None:
-    """A legend without a frame at the figure's foot, inches from its lower left corner; `look` is Matplotlib's."""
+    """Adds a frameless legend `left` and `low` inches from the figure's lower left corner; `look` is Matplotlib's."""
     width, height = figure.get_size_inches()
     place = {"bbox_to_anchor": (left / width, low / height), "borderaxespad": 0, "borderpad": 0, "frameon": False}
     figure.legend(handles=handles, loc="lower left", **place, fontsize=SMALL_SIZE, labelcolor=INK, **look)
 
 
 def png_bytes(figure: Figure) -> bytes:
-    """The figure as a PNG file, the same bytes for the same figure."""
+    """The figure as a PNG file; equal figures give equal bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, facecolor=PAPER, metadata={"Software": None})
     return buffer.getvalue()
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Writes the figure as a PNG, whole or not at all; returns the path. Raises OSError where it cannot."""
+    """Writes the figure atomically as a PNG file and returns its path; raises OSError if it cannot."""
     write_whole(path, png_bytes(figure))
     return Path(path)

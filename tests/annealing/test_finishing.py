@@ -57,7 +57,7 @@ def test_soft_macros_begin_spread_around_the_macros_too(monkeypatch: pytest.Monk
         return np.array([compute_costs(design, one, weights=CHIP).total for one in settled])
 
     both = costs()
-    monkeypatch.setattr("placement.annealing.finishing.clusters_clear_of_straps", no_room)
+    monkeypatch.setattr("placement.annealing.finishing.spread_clusters", no_room)
     alone = costs()
     assert np.all(both < 0.98 * alone)
 

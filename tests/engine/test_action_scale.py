@@ -15,7 +15,7 @@ from placement.engine.state import EpisodeRenderer, PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
-from placement.policy.graph_inputs import graph_inputs
+from placement.policy.inputs import graph_inputs
 from tests.support.designs import random_design
 
 SCALE = 3

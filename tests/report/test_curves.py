@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from placement.netlist.errors import DesignError
 from placement.report import curves, style
+from placement.report.run_folder import best_so_far, read_metrics
 
 HEADER = (
     "iteration,episodes,steps,seconds,cost_mean,cost_best,cost_std,"
@@ -31,11 +33,11 @@ def test_columns_are_read(tmp_path):
     path = tmp_path / "metrics.csv"
     _write(path, 3)
     path.write_text(path.read_text() + "4,32,256,2.0,,,,,,\n")
-    columns = curves.read_metrics(path)
+    columns = read_metrics(path)
     assert columns["episodes"].tolist() == [8, 16, 24, 32]
     assert columns["cost_mean"][1] == 0.5
     assert np.isnan(columns["cost_mean"][3])
-    assert curves.best_so_far(columns).tolist() == pytest.approx([0.9, 0.5, 1 / 3 - 0.1, 1 / 3 - 0.1])
+    assert best_so_far(columns).tolist() == pytest.approx([0.9, 0.5, 1 / 3 - 0.1, 1 / 3 - 0.1])
 
 
 @pytest.mark.parametrize(
@@ -47,24 +49,25 @@ def test_columns_are_read(tmp_path):
         (HEADER + "\n1,8,64,x,1,1,0,1,1,1\n", ":2: seconds is 'x'"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(tmp_path, text, message):
+def test_what_cannot_be_drawn_is_rejected(tmp_path, text, message):
     path = tmp_path / "metrics.csv"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(curves.CurvesError, match=message):
-        curves.read_metrics(path)
+    with pytest.raises(DesignError, match=message):
+        read_metrics(path)
 
 
 def test_training_curves_hold_the_numbers(tmp_path):
-    columns = curves.read_metrics(_write(tmp_path / "metrics.csv", 10))
+    columns = read_metrics(_write(tmp_path / "metrics.csv", 10))
     figure = curves.plot_training(columns, title="run", baselines={"annealer": 0.674})
-    proxy, wirelength, density, congestion = figure.axes
-    lines = {line.get_label(): line for line in proxy.get_lines()}
-    assert np.array_equal(lines["best so far"].get_ydata(), curves.best_so_far(columns))
+    total, wirelength, density, congestion = figure.axes
+    assert total.get_title("left") == "chip cost"
+    lines = {line.get_label(): line for line in total.get_lines()}
+    assert np.array_equal(lines["best so far"].get_ydata(), best_so_far(columns))
     mean = lines["mean of the iteration's episodes"]
     assert np.array_equal(mean.get_xdata(), columns["episodes"])
     assert np.array_equal(mean.get_ydata(), columns["cost_mean"])
-    assert any("annealer 0.6740" in text.get_text() for text in proxy.texts)
+    assert any("annealer 0.6740" in text.get_text() for text in total.texts)
     for axes, name in ((wirelength, "wirelength"), (density, "density"), (congestion, "congestion")):
         assert np.array_equal(axes.get_lines()[0].get_ydata(), columns[f"{name}_cost_mean"])
     pixels = _image(figure)
@@ -77,15 +80,15 @@ def test_greedy_evaluations_are_marked(tmp_path):
     _write(path, 3)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0] + ",greedy_cost", lines[1] + ",", lines[2] + ",0.75", lines[3] + ","]))
-    figure = curves.plot_training(curves.read_metrics(path))
+    figure = curves.plot_training(read_metrics(path))
     greedy = next(line for line in figure.axes[0].get_lines() if line.get_label() == "greedy policy")
     assert (greedy.get_xdata().tolist(), greedy.get_ydata().tolist()) == ([16], [0.75])
-    assert "3 iterations, 24 episodes; mean proxy cost 1.0000 → 0.3333, best 0.2333" in [
+    assert "3 iterations, 24 episodes; mean chip cost 1.0000 → 0.3333, best 0.2333" in [
         text.get_text() for text in figure.texts
     ]
 
 
 def test_one_iteration_is_visible(tmp_path):
-    figure = curves.plot_training(curves.read_metrics(_write(tmp_path / "metrics.csv", 1)))
+    figure = curves.plot_training(read_metrics(_write(tmp_path / "metrics.csv", 1)))
     assert figure.axes[0].get_lines()[0].get_marker() == "o"
     _image(figure)

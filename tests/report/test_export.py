@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import csv
 
-from placement.report.export import write_macros
+from placement.report.metrics import write_macros
 from tests.support.designs import four_macros
 
 
-def test_hard_macros_as_they_stand(tmp_path):
+def test_hard_macros_as_oriented(tmp_path):
     design = four_macros()
     path = write_macros(tmp_path / "macros.csv", design, design.initial)
     with path.open(newline="") as stream:

@@ -9,8 +9,7 @@ import pytest
 
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, costs_object
 from placement.netlist.formats.plc import write_placement
-from placement.report import html as report_html
-from placement.report.run_report import DRAWN, write_report
+from placement.report.run_report import DRAWN, picture, write_report
 from tests.support.designs import four_macros, random_design
 
 
@@ -93,4 +92,4 @@ def test_an_empty_run_folder_makes_an_empty_report(tmp_path):
 def test_only_pictures_are_embedded(tmp_path):
     (tmp_path / "a.txt").write_text("text")
     with pytest.raises(ValueError, match="must be one of"):
-        report_html.picture(tmp_path / "a.txt", "no picture")
+        picture(tmp_path / "a.txt", "no picture")

@@ -13,7 +13,7 @@ import pytest
 from placement.engine.costs import Costs, compute_costs
 from placement.netlist.design import Placement
 from placement.netlist.formats.plc import read_placement
-from placement.report import best_history
+from placement.report.run_folder import MOST_KEPT, best_placements
 from placement.training.best import BestTracker
 from tests.support.designs import random_design, random_placement
 
@@ -104,12 +104,12 @@ def test_what_was_best_over_the_iterations_is_kept_and_thinned(tmp_path: Path) -
     tracker = BestTracker(DESIGNS)
     design, placement = DESIGNS[0], random_placement(DESIGNS[0], 0)
     costs = compute_costs(design, placement)
-    written = best_history.MOST_KEPT + 1
+    written = MOST_KEPT + 1
     for iteration in range(written):
         tracker.report(0, costs._replace(total=100.0 - iteration), placement, origin="test")
         tracker.write(tmp_path, iteration=iteration)
         tracker.write(tmp_path, iteration=iteration + 1000)  # nothing is better: nothing is written
-    kept = best_history.entries(tmp_path, tracker.file_name(0))
+    kept = best_placements(tmp_path, tracker.file_name(0))
     assert [iteration for iteration, _ in kept] == [*range(0, written, 2)]
     assert read_placement(kept[-1][1], design.netlist)[1] == placement
-    assert best_history.entries(tmp_path, tracker.file_name(1)) == []
+    assert best_placements(tmp_path, tracker.file_name(1)) == []

@@ -1,5 +1,5 @@
-"""A window on placements: a local web page that shows them, prices every move exactly and gives them back.
+"""A window on placements: a local web page that shows them, computes the exact cost of each move and saves the result.
 
-`session` is a placement that is being changed, `messages` what the page may ask of it, `application` the server,
-`static/` the page.
+`session` holds a placement that is being changed, `messages` answers the page's requests, `server` serves the page, and
+`static/` is the page itself.
 """

@@ -1,7 +1,7 @@
-"""What the page may ask of a window, each request a function from plain values to plain values.
+"""The page's requests to a window, each a function from plain values to plain values.
 
-A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {…}}` or `{"id": …, "error": "…"}`. What
-changes for everybody goes to every page as `{"event": name, …}`. Lengths are in µm.
+A request is `{"id": …, "do": name, …}`; the answer is `{"id": …, "ok": {…}}` or `{"id": …, "error": "…"}`. What changes
+for everybody is sent to every page as `{"event": name, …}`. Lengths are in µm.
 """
 
 from __future__ import annotations
@@ -11,170 +11,91 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.costs import cost_maps
 from placement.netlist.errors import DesignError
-from placement.report.view import drawing, tools
-from placement.report.view.scene import cost_values, map_values, opened_values
-from placement.report.view.session import Session
-from placement.report.view.steps import Step
+from placement.report.view.edits import constrain, edit
+from placement.report.view.page import map_values
+from placement.report.view.session import Session, Step
 from placement.report.view.window import Window
 
 Values = dict[str, Any]
-Handler = Callable[[Window, str, Mapping[str, Any]], Values]
+Request = Mapping[str, Any]
 
 
-def answer(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    """Does what a page asks; returns the answer.
-
-    Args:
-        window: of the page.
-        page: which of the pages that are open asks.
-        request: what it asks.
-    """
-    number = request.get("id")
-    handler = _HANDLERS.get(str(request.get("do")))
-    if handler is None:
-        return {"id": number, "error": f"{request.get('do')!r}: no such request; there are {', '.join(_HANDLERS)}"}
+def answer(window: Window, page: str, request: Request) -> Values:
+    """Does what one of the open pages requests; returns the answer."""
+    number, name = request.get("id"), str(request.get("do"))
     try:
-        return {"id": number, "ok": handler(window, page, request)}
+        if name in _HANDLERS:
+            return {"id": number, "ok": _HANDLERS[name](window, page, request) or {}}
+        if name not in _CHANGES:
+            raise DesignError(f"{name!r}: no such request; there are {', '.join([*_HANDLERS, *_CHANGES])}")
+        index, session = _session(window, request)
+        window.check_free(page, index)
+        step = _CHANGES[name](session, request)
+        window.release(page)
+        window.changed(index, step, back=name == "undo")
+        return {"id": number, "ok": {}}
     except (DesignError, OSError) as error:
         return {"id": number, "error": str(error)}
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        return {"id": number, "error": f"{request.get('do')}: the request is not understood: {error!r}"}
+        return {"id": number, "error": f"{name}: the request is not understood: {error!r}"}
 
 
-def _session(window: Window, request: Mapping[str, Any]) -> tuple[int, Session]:
+def _session(window: Window, request: Request) -> tuple[int, Session]:
     index = int(request.get("session", 0))
     return index, window.session(index)
 
 
-def _changed(window: Window, index: int, step: Step | None, *, back: bool = False) -> Values:
-    """Tells every page how a session stands now."""
-    window.changed(index, step, back=back)
-    return {}
-
-
-def _scene(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    return window.values()
-
-
-def _drag(window: Window, page: str, request: Mapping[str, Any]) -> Values:
+def _drag(window: Window, page: str, request: Request) -> Values:
     index, session = _session(window, request)
     nodes = [int(node) for node in request["nodes"]]
     window.check_free(page, index)
-    places = dict(zip(nodes, zip(map(float, request["x"]), map(float, request["y"]), strict=True), strict=True))
-    costs = session.drag(places)
+    places = zip(map(float, request["x"]), map(float, request["y"]), strict=True)
+    costs = session.drag(dict(zip(nodes, places, strict=True)))
     window.hold(page, index)
     faults = {str(node): reasons for node, reasons in session.faults().items()}
     window.tell("dragged", {"session": index, "nodes": nodes, "x": request["x"], "y": request["y"]}, but=page)
-    return {"costs": cost_values(costs), "faults": faults}
+    return {"costs": costs._asdict(), "faults": faults}
 
 
-def _drop(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    index, session = _session(window, request)
-    window.check_free(page, index)
-    step = session.drop()
-    window.release(page)
-    return _changed(window, index, step)
-
-
-def _let_go(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    window.release(page)
-    return {}
-
-
-def _undo(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    index, session = _session(window, request)
-    window.check_free(page, index)
-    step = session.undo()
-    window.release(page)
-    return _changed(window, index, step, back=True)
-
-
-def _redo(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    index, session = _session(window, request)
-    window.check_free(page, index)
-    step = session.redo()
-    window.release(page)
-    return _changed(window, index, step)
-
-
-def _edit(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    """Turns, swaps, aligns, distributes, moves, fixes or releases the selected macros, as one step."""
-    index, session = _session(window, request)
-    window.check_free(page, index)
-    nodes, how = [int(node) for node in request["nodes"]], str(request.get("how", ""))
-    design, now = session.design, session.placement
-    what = str(request["what"])
-    if what in ("fix", "release"):
-        step = session.fix(nodes, fixed=what == "fix")
-    else:
-        at = session.movable(nodes)
-        names = design.netlist.names[nodes[0]] if len(nodes) == 1 else f"{len(nodes)} macros"
-        if what == "turn":
-            after = tools.turn(design, now, at, how)
-        elif what == "swap":
-            after = tools.swap(now, at)
-        elif what == "align":
-            after = tools.align(design, now, at, how)
-        elif what == "distribute":
-            after = tools.distribute(design, now, at, how)
-        elif what == "move":
-            after = now.moved(at, np.array(request["x"], dtype=float), np.array(request["y"], dtype=float))
-        else:
-            raise DesignError(f"edit {what!r}: must be turn, swap, align, distribute, move, fix or release")
-        step = session.change(f"{what} {names}{f' ({how})' if how else ''}", after)
-    window.release(page)
-    return _changed(window, index, step)
-
-
-def _constrain(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    """Adds a constraint, or takes one away, as one step."""
-    index, session = _session(window, request)
-    window.check_free(page, index)
-    what, constraints = drawing.changed(session.design, request)
-    step = session.constrain(what, constraints)
-    window.release(page)
-    return _changed(window, index, step)
-
-
-def _maps(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    _, session = _session(window, request)
-    return map_values(cost_maps(session.design, session.shown()))
-
-
-def _places(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    index, session = _session(window, request)
-    return {"session": index, **opened_values(session)}
-
-
-def _start(window: Window, page: str, request: Mapping[str, Any]) -> Values:
+def _start(window: Window, page: str, request: Request) -> None:
     index, _ = _session(window, request)
     window.check_free(page, index)
     window.release(page)
     window.start(index, str(request["name"]), dict(request.get("values", {})))
-    return {}
 
 
-def _stop(window: Window, page: str, request: Mapping[str, Any]) -> Values:
-    window.stop(_session(window, request)[0])
-    return {}
-
-
-_HANDLERS: dict[str, Handler] = {
-    "scene": _scene,
+_HANDLERS: dict[str, Callable[[Window, str, Request], Values | None]] = {
+    "scene": lambda window, page, request: window.values(),
     "drag": _drag,
-    "drop": _drop,
-    "let_go": _let_go,
-    "undo": _undo,
-    "redo": _redo,
-    "edit": _edit,
-    "constrain": _constrain,
-    "maps": _maps,
-    "places": _places,
+    "let_go": lambda window, page, request: window.release(page),
+    "maps": lambda window, page, request: map_values(_session(window, request)[1]),
     "cells": lambda window, page, request: window.cells(),
     "tracks": lambda window, page, request: window.tracks(),
     "start": _start,
-    "stop": _stop,
+    "stop": lambda window, page, request: window.stop(_session(window, request)[0]),
     "save": lambda window, page, request: window.save(request),
+}
+
+
+def _edit(session: Session, request: Request) -> Step | None:
+    """Edits, moves, fixes or releases the selected macros as one step."""
+    nodes, what, how = [int(node) for node in request["nodes"]], str(request["what"]), str(request.get("how", ""))
+    if what in ("fix", "release"):
+        return session.fix(nodes, fixed=what == "fix")
+    design, now, at = session.design, session.placement, session.movable(nodes)
+    if what == "move":
+        after = now.moved(at, np.array(request["x"], dtype=float), np.array(request["y"], dtype=float))
+    else:
+        after = edit(design, now, at, what, how)
+    return session.change(session.phrase(what, nodes) + (f" ({how})" if how else ""), after)
+
+
+# Requests that become a step; no other page may be dragging meanwhile, and no action running.
+_CHANGES: dict[str, Callable[[Session, Request], Step | None]] = {
+    "drop": lambda session, request: session.drop(),
+    "undo": lambda session, request: session.undo(),
+    "redo": lambda session, request: session.redo(),
+    "edit": _edit,
+    "constrain": lambda session, request: session.constrain(*constrain(session.design, request)),
 }

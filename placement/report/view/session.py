@@ -1,79 +1,104 @@
-"""A placement that is being changed by hand: its exact cost, its faults, undo and redo.
+"""A placement that is being changed by hand: its exact cost, its faults, and its steps, undone, saved and recovered.
 
-Axis legend: N nodes, K nodes that one step changes. Lengths are in µm.
+Axis legend: N nodes of the design, K nodes that a step changes. Lengths are in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost
 from placement.netlist.constraints import Constraints
-from placement.netlist.design import LARGEST, Design, NodeKind, Placement
+from placement.netlist.constraints_file import constraints_of, constraints_text
+from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.files import read_text, write_whole
 from placement.report.view.faults import DragFaults, Faults, find_faults
-from placement.report.view.steps import Places, ReadStep, Step, difference
+
+STEPS_VERSION = 1  # format version of the file of steps
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Places:
+    """How K nodes are placed: nodes (int32), centres x, y (float64, µm), orientation (int8), fixed (bool), [K] each."""
+
+    nodes: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    orientation: np.ndarray
+    fixed: np.ndarray
+
+    @classmethod
+    def of(cls, placement: Placement, nodes: Sequence[int] | np.ndarray) -> Places:
+        """Those of `nodes` in a placement."""
+        at = np.asarray(nodes, dtype=np.int32)
+        return cls(at, placement.x[at], placement.y[at], placement.orientation[at], placement.fixed[at])
+
+    def on(self, placement: Placement) -> Placement:
+        """The placement with these nodes placed as here."""
+        changed = {name: getattr(placement, name).copy() for name in ("x", "y", "orientation", "fixed")}
+        for name, values in changed.items():
+            values[self.nodes] = getattr(self, name)
+        return dataclasses.replace(placement, **changed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Step:
+    """One change of a placement, `what` in words: the nodes that it changes before and after it.
+
+    `command` is a command line with the same effect, if there is one; `old` and `new` are the constraints before and
+    after, None if the step changes none.
+    """
+
+    what: str
+    before: Places
+    after: Places
+    command: str | None = None
+    old: Constraints | None = None
+    new: Constraints | None = None
 
 
 class Session:
     """One placement that is being changed. Not to be used by two threads at once.
 
-    Attributes:
-        design: whose placement it is, with the constraints as they are now.
-        name: of the placement, for people.
-        start_costs: as it was opened.
-        costs: as it stands, what is being dragged included.
-        revision: rises with every change that is kept.
+    `start` is the placement as it was opened, `placement` the current one without what is being dragged, `costs` those
+    with it; `design` has the current constraints. `revision` increases with every change that is kept.
     """
 
     def __init__(
         self, design: Design, placement: Placement, *, name: str, weights: CostWeights = DEFAULT_WEIGHTS
     ) -> None:
-        """Starts from `placement`; raises DesignError when it is not a whole one of `design`."""
+        """Starts from `placement`; raises DesignError if it does not place all nodes of `design`."""
         self.design, self.name, self.weights = design, name, weights
         self._macros = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT))
-        # The engine is to move what a person releases, so it is told of no fixed macros.
+        # No macro is fixed for the engine: a person may release it.
         free = dataclasses.replace(placement, fixed=placement.fixed & ~self._macros)
         self._cost = IncrementalCost(design, free, weights=weights)
-        self._start = self._kept = placement
+        self.start = self.placement = placement
         self._dragged: dict[int, tuple[float, float]] = {}
         self._drag_faults: tuple[set[int], DragFaults] | None = None
         self.start_costs = self.costs = self._cost.costs
-        self._own = design.constraints
+        self._own_constraints = design.constraints
         self._steps: list[Step] = []
         self._done = self._saved = 0
         self.revision = 0
 
     @property
-    def start(self) -> Placement:
-        """The placement as it was opened."""
-        return self._start
-
-    @property
-    def placement(self) -> Placement:
-        """The placement as it stands, without what is being dragged."""
-        return self._kept
-
-    @property
-    def is_dragging(self) -> bool:
-        """Whether macros are being dragged."""
-        return bool(self._dragged)
-
-    def design_now(self) -> Design:
-        """The design with the placement as its initial one: what a person has fixed is fixed."""
-        return dataclasses.replace(self.design, initial=self._kept, order=None)
-
-    @property
     def steps(self) -> Sequence[Step]:
-        """What was done, undone steps left out."""
+        """What was done, without undone steps."""
         return self._steps[: self._done]
 
     @property
     def undone(self) -> Sequence[Step]:
-        """What was undone, and can be done again, in the order in which it was done."""
+        """Undone steps that can be redone, in their original order."""
         return self._steps[self._done :]
 
     @property
@@ -81,28 +106,44 @@ class Session:
         """Whether nothing was changed since it was opened or last saved."""
         return self._done == self._saved
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the constraints differ from the design's own."""
+        return self.design.constraints is not self._own_constraints
+
     def mark_saved(self) -> None:
-        """Takes note that the placement as it stands is in a file."""
+        """Notes that the current placement is in a file."""
         self._saved = self._done
 
-    def faults(self) -> Faults:
-        """Which hard macros stand where they may not, and why, what is being dragged included."""
+    def design_now(self) -> Design:
+        """The design with the current placement as its initial one, so that what a person has fixed is fixed."""
+        return dataclasses.replace(self.design, initial=self.placement, order=None)
+
+    def shown(self) -> Placement:
+        """The placement with what is being dragged."""
         if not self._dragged:
-            return find_faults(self.design, self._kept)
+            return self.placement
+        x, y = np.array(list(self._dragged.values())).T
+        return self.placement.moved(np.array(list(self._dragged), dtype=np.int32), x, y)
+
+    def faults(self) -> Faults:
+        """Illegally placed hard macros with the reasons, what is being dragged included."""
+        if not self._dragged:
+            return find_faults(self.design, self.placement)
         if self._drag_faults is None or self._drag_faults[0] != self._dragged.keys():
             nodes = set(self._dragged)
-            self._drag_faults = nodes, DragFaults(self.design, self._kept, nodes)
+            self._drag_faults = nodes, DragFaults(self.design, self.placement, nodes)
         return self._drag_faults[1].find(self.shown())
 
     def drag(self, places: Mapping[int, tuple[float, float]]) -> Costs:
         """Centres macros at (x, y) µm for the time being; `drop` keeps that, `let_go` does not.
 
         Raises:
-            DesignError: a node cannot move, or a place is no number; nothing has moved then.
+            DesignError: a node cannot move, or a position is not a number; nothing has moved then.
         """
         for node, (x, y) in places.items():
             self._check(node)
-            if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also where NaN
+            if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also if NaN
                 raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}) µm")
         for node, (x, y) in places.items():
             self._cost.move(node, x, y)
@@ -112,30 +153,29 @@ class Session:
         return self.costs
 
     def drop(self) -> Step | None:
-        """Keeps what was dragged as one step; None where nothing has moved."""
-        nodes = sorted(self._dragged)
-        after = self.shown()
+        """Keeps what was dragged as one step; None if nothing has moved."""
+        what, after = self.phrase("move", sorted(self._dragged)), self.shown()
         self._dragged.clear()
-        what = self._phrase("move", nodes)
-        return self._keep(difference(what, self._kept, after))
+        return self._keep(_difference(what, self.placement, after))
 
-    def let_go(self) -> None:
-        """Takes back what was dragged."""
-        if self._dragged:
-            nodes = list(self._dragged)
-            self._dragged.clear()
-            self._put(Places.of(self._kept, nodes))
+    def let_go(self) -> bool:
+        """Reverts what was dragged; returns whether anything was."""
+        nodes = list(self._dragged)
+        self._dragged.clear()
+        if nodes:
+            self._put(Places.of(self.placement, nodes))
+        return bool(nodes)
 
     def change(self, what: str, after: Placement, command: str | None = None) -> Step | None:
-        """Makes the placement `after` as one step; None where it is that already.
+        """Changes to the placement `after` as one step; None if it is the current one.
 
         Raises:
             DesignError: `after` has another number of nodes, or moves a port or a cell.
         """
         self.let_go()
-        if len(after.x) != len(self._kept.x):
-            raise DesignError(f"a placement of {len(after.x)} nodes for one of {len(self._kept.x)}")
-        step = difference(what, self._kept, after, command)
+        if len(after.x) != len(self.placement.x):
+            raise DesignError(f"a placement of {len(after.x)} nodes for one of {len(self.placement.x)}")
+        step = _difference(what, self.placement, after, command)
         if step is not None:
             other = step.after.nodes[~self._macros[step.after.nodes]]
             if len(other):
@@ -143,39 +183,29 @@ class Session:
         return self._keep(step)
 
     def fix(self, nodes: Sequence[int], *, fixed: bool) -> Step | None:
-        """Fixes macros, or releases them, as one step; raises DesignError for a node that is no macro."""
+        """Fixes or releases macros as one step; raises DesignError for a node that is not a macro."""
         for node in nodes:
             self._check(node, may_be_fixed=True)
-        flags = self._kept.fixed.copy()
+        flags = self.placement.fixed.copy()
         flags[list(nodes)] = fixed
-        what = self._phrase("fix" if fixed else "release", nodes)
-        return self.change(what, dataclasses.replace(self._kept, fixed=flags))
-
-    @property
-    def constraints(self) -> Constraints:
-        """What the macros must keep to: the design's own, and what was drawn."""
-        return self.design.constraints
-
-    @property
-    def has_drawn(self) -> bool:
-        """Whether the constraints are not those of the design."""
-        return self.design.constraints is not self._own
+        what = self.phrase("fix" if fixed else "release", nodes)
+        return self.change(what, dataclasses.replace(self.placement, fixed=flags))
 
     def constrain(self, what: str, constraints: Constraints) -> Step:
-        """Has the macros keep to other constraints, as one step; raises DesignError for what no design may have."""
+        """Replaces the constraints as one step; raises DesignError if the design cannot have them."""
         self.let_go()
-        dataclasses.replace(self.design, constraints=constraints)  # may be refused
-        nothing = Places.of(self._kept, [])
-        step = self._keep(Step(what, nothing, nothing, old=self.constraints, new=constraints))
+        dataclasses.replace(self.design, constraints=constraints)  # checks them
+        nothing = Places.of(self.placement, [])
+        step = self._keep(Step(what, nothing, nothing, old=self.design.constraints, new=constraints))
         assert step is not None
         return step
 
-    def redo_read(self, step: ReadStep) -> None:
-        """Does a step of a file; raises DesignError."""
-        if step.constraints is not None:
-            self.constrain(step.what, step.constraints)
+    def replay(self, step: Step) -> None:
+        """Repeats what a step did, whatever was before it; raises DesignError."""
+        if step.new is not None:
+            self.constrain(step.what, step.new)
         else:
-            self.change(step.what, step.places.on(self.placement), step.command)
+            self.change(step.what, step.after.on(self.placement), step.command)
 
     def movable(self, nodes: Sequence[int]) -> np.ndarray:
         """The nodes as int32 [K]; raises DesignError for one that cannot move."""
@@ -184,7 +214,7 @@ class Session:
         return np.array(nodes, dtype=np.int32)
 
     def undo(self) -> Step | None:
-        """Takes back the last step; None where there is none."""
+        """Undoes the last step; None if there is none."""
         self.let_go()
         if self._done == 0:
             return None
@@ -193,7 +223,7 @@ class Session:
         return self._show(step, step.before, step.old)
 
     def redo(self) -> Step | None:
-        """Does the last step again that was undone; None where there is none."""
+        """Redoes the step that was undone last; None if there is none."""
         self.let_go()
         if self._done == len(self._steps):
             return None
@@ -202,49 +232,40 @@ class Session:
         return self._show(step, step.after, step.new)
 
     def _keep(self, step: Step | None) -> Step | None:
-        """Adds a step after those that are done; what was undone can no longer be done again."""
+        """Adds a step after those that are done; undone steps can no longer be redone."""
         if step is None:
             self.costs = self._cost.costs
             return None
         if self._saved > self._done:
-            self._saved = -1  # what was saved cannot be reached any more
-        del self._steps[self._done :]
-        self._steps.append(step)
+            self._saved = -1  # the saved state can no longer be reached
+        self._steps[self._done :] = [step]
         self._done += 1
         return self._show(step, step.after, step.new)
 
     def _show(self, step: Step, places: Places, constraints: Constraints | None) -> Step:
         if constraints is not None:
             self.design = dataclasses.replace(self.design, constraints=constraints)
-        self._kept = places.on(self._kept)
+        self.placement = places.on(self.placement)
         self._put(places)
         self.revision += 1
         return step
 
     def _put(self, places: Places) -> None:
-        """Has the engine put nodes where they are to stand."""
+        """Moves nodes in the engine."""
         self._drag_faults = None
-        for node, x, y, orientation in zip(
-            places.nodes.tolist(), places.x.tolist(), places.y.tolist(), places.orientation.tolist(), strict=True
-        ):
+        columns = (values.tolist() for values in (places.nodes, places.x, places.y, places.orientation))
+        for node, x, y, orientation in zip(*columns, strict=True):
             self._cost.move(node, x, y)
             if self.design.netlist.kind[node] == NodeKind.HARD and self._cost.orientation(node) != orientation:
                 self._cost.orient(node, orientation)
         self._cost.commit()
         self.costs = self._cost.costs
 
-    def shown(self) -> Placement:
-        """The placement with what is being dragged."""
-        if not self._dragged:
-            return self._kept
-        nodes = np.array(list(self._dragged), dtype=np.int32)
-        x, y = np.array(list(self._dragged.values())).T
-        return self._kept.moved(nodes, x, y)
-
     def _name(self, node: int) -> str:
         return f"node {self.design.netlist.names[node]!r}"
 
-    def _phrase(self, what: str, nodes: Sequence[int]) -> str:
+    def phrase(self, what: str, nodes: Sequence[int]) -> str:
+        """What is done to macros, in words."""
         names = self.design.netlist.names
         return f"{what} {names[nodes[0]]}" if len(nodes) == 1 else f"{what} {len(nodes)} macros"
 
@@ -254,5 +275,113 @@ class Session:
         if not self._macros[node]:
             kind = NodeKind(int(self.design.netlist.kind[node])).name.lower()
             raise DesignError(f"{self._name(node)}: is a {kind}, which cannot be moved")
-        if self._kept.fixed[node] and not may_be_fixed:
+        if self.placement.fixed[node] and not may_be_fixed:
             raise DesignError(f"{self._name(node)}: is fixed; release it first")
+
+
+def _difference(what: str, before: Placement, after: Placement, command: str | None = None) -> Step | None:
+    """The step from one placement to another; None if they are equal."""
+    changed = (before.x != after.x) | (before.y != after.y)
+    changed |= (before.orientation != after.orientation) | (before.fixed != after.fixed)
+    nodes = np.flatnonzero(changed)
+    return Step(what, Places.of(before, nodes), Places.of(after, nodes), command) if len(nodes) else None
+
+
+def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> str:
+    """The steps as the text of a JSON file; numbers read back equal, bit by bit."""
+    names = design.netlist.names
+    listed = []
+    for step in steps:
+        entry: dict[str, Any] = {"what": step.what}
+        if step.command:
+            entry["command"] = step.command
+        if step.new:
+            entry["constraints"] = json.loads(constraints_text(design.netlist, step.new))
+        columns = (getattr(step.after, field.name).tolist() for field in dataclasses.fields(Places))
+        rows = zip(*columns, strict=True)
+        entry["places"] = [[names[node], x, y, Orientation(turn).name, fixed] for node, x, y, turn, fixed in rows]
+        listed.append(entry)
+    head = {"version": STEPS_VERSION, "design": design.name, "placement": placement_name}
+    lines = ",\n".join(json.dumps(step, ensure_ascii=False) for step in listed)
+    return json.dumps(head, ensure_ascii=False)[:-1] + f', "steps": [\n{lines}\n]}}\n'
+
+
+def read_steps(path: str | Path, design: Design) -> list[Step]:
+    """The steps in a file, for `Session.replay`: a file does not say what was before them.
+
+    Raises:
+        DesignError: the file cannot be read, is not a file of steps, names a node that the design does not have, or has
+            invalid constraints.
+    """
+    try:
+        content = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DesignError.at(path, error.lineno, f"is not a file of steps: {error.msg}") from None
+    known = isinstance(content, dict) and content.get("version") == STEPS_VERSION
+    if not known or not isinstance(content.get("steps"), list):
+        raise DesignError(f"{path}: is not a file of steps of version {STEPS_VERSION}, as the window writes it")
+    node_of = {name: node for node, name in enumerate(design.netlist.names)}
+    return [_read_step(path, number, step, node_of, design) for number, step in enumerate(content["steps"], start=1)]
+
+
+def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int], design: Design) -> Step:
+    try:
+        listed = step["places"]
+        unknown = [name for name, *_ in listed if name not in node_of]
+        if unknown:
+            raise DesignError(f"{path}: step {number} moves {unknown[0]!r}, which is no node of the design")
+        names, x, y, orientations, fixed = zip(*listed, strict=True) if listed else ((),) * 5
+        places = Places(
+            np.array([node_of[name] for name in names], dtype=np.int32),
+            np.array(x, dtype=np.float64),
+            np.array(y, dtype=np.float64),
+            np.array([Orientation[name] for name in orientations], dtype=np.int8),
+            np.array([flag is True for flag in fixed], dtype=np.bool_),
+        )
+        constraints = None
+        if "constraints" in step:
+            constraints = constraints_of(f"{path}: step {number}", json.dumps(step["constraints"]), design.netlist)
+        return Step(str(step["what"]), places, places, step.get("command"), new=constraints)
+    except DesignError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise DesignError(f"{path}: step {number} is not as the window writes it: {error!r}") from None
+
+
+class Recovery:
+    """Unsaved steps on disk, so that they survive a server that was killed.
+
+    They are filed under the placement that they start from: only the same placement of the same design gets them back.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Keeps them in `folder`, by default where the XDG Base Directory Specification wants a program's state."""
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        self.folder = state / "macro-placement" / "view" if folder is None else folder
+
+    def keep(self, session: Session) -> None:
+        """Writes a session's steps, or removes their file if nothing is unsaved; raises OSError."""
+        file = self._file(session)
+        if session.is_saved or not session.steps:
+            file.unlink(missing_ok=True)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(file, steps_text(session.design, session.name, session.steps))
+
+    def bring_back(self, session: Session) -> int:
+        """Replays the kept steps in a session that has just been opened; returns how many.
+
+        Raises:
+            DesignError: the file is damaged.
+        """
+        file = self._file(session)
+        steps = read_steps(file, session.design) if file.is_file() else []
+        for step in steps:
+            session.replay(step)
+        return len(steps)
+
+    def _file(self, session: Session) -> Path:
+        digest = hashlib.sha256(f"{session.design.name}\n{session.name}\n".encode())
+        for array in (session.start.x, session.start.y, session.start.orientation, session.start.fixed):
+            digest.update(array.tobytes())
+        return self.folder / f"{digest.hexdigest()[:32]}.json"

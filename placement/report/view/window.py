@@ -1,50 +1,147 @@
-"""A window: one design, the placements that are open, and the pages that look at them.
+"""A window: one design, its open placements, the pages that show them, and the actions that run on them.
 
-All of it is used from one thread, the server's. Lengths are in µm.
+All of it is used from one thread, the server's; an action runs in a thread of its own. The actions are given to the
+window: nothing here knows of search or of the full evaluation. Lengths are in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from placement.config import ConfigError
+from placement.engine.costs import CostWeights
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, constraints_text
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
-from placement.report.view.actions import Action, Job, Outcome, Task
-from placement.report.view.cells import Cells
-from placement.report.view.recovery import Recovery
-from placement.report.view.run_watch import Curve, News, RunWatch, curve_values
-from placement.report.view.scene import constraint_values, design_values, opened_values, places_values, session_values
-from placement.report.view.session import Session
-from placement.report.view.steps import Step, steps_text
+from placement.report.run_folder import Curve, RunWatch
+from placement.report.view.page import Cells, changed_values, design_values, opened_values, session_values
+from placement.report.view.session import Recovery, Session, Step, steps_text
 
 Send = Callable[[dict[str, Any]], None]
-Export = Callable[[Placement, str], bytes]
-"""Makes a file's bytes of a placement and the file's name."""
-_TOLD = ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
-"""Of an action, to the page."""
-UNSAVED = "SAVED.plc"
-"""Stands in command lines for a placement that is in no file."""
+Export = Callable[[Placement, str], bytes]  # makes the bytes of a file from a placement and the file's name
+UNSAVED = "SAVED.plc"  # the file in command lines while the placement is in none
+JOIN_SECONDS = 30.0  # for a job to stop when the window ends
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """A number from `least` to `most` that an action takes, or a text if the default is one; the title has its unit."""
+
+    name: str
+    title: str
+    default: float | str
+    least: float = 0.0
+    most: float = 0.0
+
+    def checked(self, value: Any) -> float | str:
+        """A valid value; raises DesignError for a number out of range, and for an empty text."""
+        if isinstance(self.default, str):
+            text = str(value).strip()
+            if not text or not text.isprintable():
+                raise DesignError(f"{self.title}: is missing")
+            return text
+        number = float(value)
+        if not self.least <= number <= self.most:
+            raise DesignError(f"{self.title}: {number:g} must be in [{self.least:g}, {self.most:g}]")
+        return number
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What an action works on: the current placement, and the design with it as its initial one.
+
+    `stopped` returns whether to end with what there is; `report` takes the progress in [0, 1] and a text.
+    """
+
+    design: Design
+    placement: Placement
+    weights: CostWeights
+    values: Mapping[str, float | str]
+    stopped: Callable[[], bool]
+    report: Callable[[float, str], None]
+
+    def number(self, name: str) -> float:
+        """A numeric parameter."""
+        return float(self.values[name])
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """The result of an action: a placement (None: unchanged), a text, and the standard cells if it placed any."""
+
+    placement: Placement | None
+    text: str
+    cells: Cells | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """Something that the window can have done to a placement by `run`, which raises DesignError if it cannot.
+
+    `title` is on its button and `hint` explains it. `command` is a command line with the same effect on the file
+    `{file}`, with `{name}` for each parameter. `can_stop`: it heeds `Task.stopped`; `fixes_chosen`: the selected
+    macros are fixed first.
+    """
+
+    name: str
+    title: str
+    hint: str
+    run: Callable[[Task], Outcome]
+    command: str
+    parameters: tuple[Parameter, ...] = ()
+    can_stop: bool = False
+    fixes_chosen: bool = False
+
+    def checked(self, values: Mapping[str, Any]) -> dict[str, float | str]:
+        """The parameters' values; raises DesignError as `Parameter.checked`."""
+        return {one.name: one.checked(values.get(one.name, one.default)) for one in self.parameters}
+
+    def line(self, file: str, values: Mapping[str, float | str]) -> str:
+        """The command line."""
+        shown = {name: value if isinstance(value, str) else f"{value:g}" for name, value in values.items()}
+        return self.command.format(file=file, **shown)
+
+    def described(self) -> dict[str, Any]:
+        """The action as the page takes it."""
+        names = ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
+        parameters = [dataclasses.asdict(one) for one in self.parameters]
+        return {**{name: getattr(self, name) for name in names}, "parameters": parameters}
+
+
+class _Job(NamedTuple):
+    """An action that is running in a thread of its own until it ends or heeds `stop`."""
+
+    action: Action
+    stop: threading.Event
+    thread: threading.Thread
+
+
+def _outcome(action: Action, task: Task) -> Outcome | str:
+    """The outcome of an action, or why it has none."""
+    try:
+        return action.run(task)
+    except (DesignError, ConfigError, OSError) as error:
+        return str(error)
+    except Exception as error:
+        logging.getLogger(__name__).exception("%s failed", action.name)
+        return f"{action.title} failed: {error!r}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """What a window has from other parts of the program.
+    """What a window gets from other packages: what can be done to a placement, and other formats to save it in by name.
 
-    Attributes:
-        actions: what can be done to a placement.
-        exports: other forms than `.plc` that a placement is saved in, by name.
-        watch: the run folder that is looked at, whose best placements are opened as they come.
-        recovery: where unsaved steps are kept; None: nowhere.
-        read_cells: reads the standard cells of the flat netlist; None: there is none.
-        read_tracks: reads the routing tracks of the flat netlist; None: there is none.
-        constraints_path: the file that the commands take the design's constraints from.
+    The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
+    netlist's standard cells and routing tracks are read when they are needed. Commands read the design's constraints
+    from `constraints_path`.
     """
 
     actions: Sequence[Action] = ()
@@ -57,36 +154,22 @@ class Services:
 
 
 class Window:
-    """One design and its open placements.
+    """One design and its open placements, of which there is at least one.
 
-    Attributes:
-        design: what is placed.
-        sessions: the placements, at least one.
-        folder: where files without a folder are saved.
-        title: of the page.
-        services: what it has from other parts of the program.
-        later: has a function called in the thread that the window is used from.
+    Files without a folder are saved in `folder`. `later` calls a function in the thread that the window is used from.
     """
 
     def __init__(
-        self,
-        design: Design,
-        sessions: Sequence[Session],
-        *,
-        folder: Path,
-        title: str = "",
-        services: Services = Services(),
+        self, design: Design, sessions: Sequence[Session], *, folder: Path, services: Services = Services()
     ) -> None:
-        self.design, self.sessions, self.folder = design, list(sessions), folder
-        self.title = title or design.name
+        self.design, self.sessions, self.folder, self.title = design, list(sessions), folder, design.name
         self.services = services
-        self.actions = {action.name: action for action in services.actions}
-        self.exports, self.watch, self.recovery = services.exports, services.watch, services.recovery
+        self._actions = {action.name: action for action in services.actions}
         self.later: Callable[[Callable[[], None]], None] = lambda call: call()
         self._cells: Cells | None = None
         self._curve: Curve | None = None
         self._of_run: list[int] = []
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, _Job] = {}
         self._files: dict[int, str] = {}
         self._pages: dict[str, Send] = {}
         self._dragging: dict[str, int] = {}
@@ -98,32 +181,23 @@ class Window:
         return self.sessions[index]
 
     def values(self) -> dict[str, Any]:
-        """All that a page needs to begin."""
+        """Everything that a page needs to begin."""
         return {
             "title": self.title,
             "design": design_values(self.design),
             "sessions": [opened_values(one) for one in self.sessions],
             "folder": str(self.folder),
-            "exports": list(self.exports),
+            "exports": list(self.services.exports),
             "constraints_path": str(self.services.constraints_path or CONSTRAINTS_NAME),
             "has_cells": self.services.read_cells is not None,
             "run": self._run_values(),
-            "actions": [
-                {
-                    **{
-                        name: getattr(action, name)
-                        for name in ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
-                    },
-                    "parameters": [dataclasses.asdict(one) for one in action.parameters],
-                }
-                for action in self.actions.values()
-            ],
+            "actions": [action.described() for action in self._actions.values()],
             "running": {str(index): job.action.name for index, job in self._jobs.items()},
             "files": {str(index): file for index, file in self._files.items()},
         }
 
     def join(self, page: str, send: Send) -> None:
-        """Tells a page of everything from now on."""
+        """Sends every event to a page from now on."""
         self._pages[page] = send
 
     def leave(self, page: str) -> None:
@@ -132,79 +206,69 @@ class Window:
         self.release(page)
 
     def tell(self, event: str, values: Mapping[str, Any], *, but: str = "") -> None:
-        """Sends an event to every page, or to all but one."""
+        """Sends an event to every page except `but`."""
         for page, send in list(self._pages.items()):
             if page != but:
                 send({"event": event, **values})
 
     def check_free(self, page: str, index: int) -> None:
-        """Raises DesignError if another page is dragging in a placement, or a job is at work on it."""
+        """Raises DesignError if another page is dragging in a placement, or a job is running on it."""
         if index in self._jobs:
-            raise DesignError(f"{self._jobs[index].action.title} is at work on this placement; stop it, or wait")
+            raise DesignError(f"{self._jobs[index].action.title} is running on this placement; stop it, or wait")
         if any(other != page and at == index for other, at in self._dragging.items()):
             raise DesignError("another window is dragging a macro of this placement; wait for it to drop it")
 
     def hold(self, page: str, index: int) -> None:
-        """Takes note that a page is dragging in a placement, until it is released."""
+        """Notes that a page is dragging in a placement, until it is released."""
         self._dragging[page] = index
 
     def release(self, page: str) -> None:
-        """Ends a page's change; what it has not dropped goes back, for all to see."""
+        """Ends a page's drag; what it has not dropped goes back on every page."""
         index = self._dragging.pop(page, None)
         if index is None:
             return
         session = self.sessions[index]
-        if session.is_dragging:
-            session.let_go()
+        if session.let_go():
             self.tell("changed", {"session": index, **opened_values(session)})
 
     def changed(self, index: int, step: Step | None, *, back: bool = False) -> None:
-        """Tells every page how a placement stands now, after a step or `back` before it; keeps its unsaved steps."""
+        """Sends a placement's state after a step, or `back` before it, to every page; keeps its unsaved steps."""
         session = self.sessions[index]
-        values: dict[str, Any] = {"session": index, "state": session_values(session)}
-        if step is not None:
-            values["places"] = places_values(step.before if back else step.after)
-            if step.new is not None:
-                values["constraints"] = constraint_values(session.constraints)
-        self.tell("changed", values)
-        if self.recovery is not None:
+        self.tell("changed", {"session": index, **changed_values(session, step, back=back)})
+        if self.services.recovery is not None:
             try:
-                self.recovery.keep(self.sessions[index])
+                self.services.recovery.keep(session)
             except OSError as error:
                 self.tell("trouble", {"text": f"unsaved steps cannot be kept: {error}"})
 
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Writes a placement, or its steps, to a file: whole or not at all, over a file only where told to.
+        """Writes a placement, its steps or its constraints atomically to a file, over another one only on request.
 
-        Returns:
-            `{"path": …}`, or `{"exists": path}` where there is a file that may not be replaced.
+        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced.
 
         Raises:
-            DesignError: the name is none of a file.
+            DesignError: the name is not that of a file, or the format is unknown.
             OSError: the file cannot be written.
         """
         index = int(request.get("session", 0))
-        session, form = self.session(index), str(request.get("form", "plc"))
+        session, form, exports = self.session(index), str(request.get("form", "plc")), self.services.exports
         name = str(request["path"]).strip()
         path = self.folder / Path(name).expanduser()
         if not name or path.is_dir():
             raise DesignError(f"{name!r}: give the name of a file")
         if path.exists() and request.get("replace") is not True:
             return {"exists": str(path)}
-        text: str | bytes
-        if form == "plc":
-            text = placement_text(path.name, self.design, session.placement)
-        elif form == "steps":
-            text = steps_text(self.design, session.name, session.steps)
-        elif form == "constraints":
-            text = constraints_text(self.design.netlist, session.constraints)
-        elif form in self.exports:
-            text = self.exports[form](session.placement, path.name)
+        writers: dict[str, Callable[[], str | bytes]] = {
+            "plc": lambda: placement_text(path.name, self.design, session.placement),
+            "steps": lambda: steps_text(self.design, session.name, session.steps),
+            "constraints": lambda: constraints_text(self.design.netlist, session.design.constraints),
+        }
+        if form in writers:
+            write_whole(path, writers[form]())
+        elif form in exports:
+            write_whole(path, exports[form](session.placement, path.name))
         else:
-            raise DesignError(
-                f"form {form!r}: must be one of {', '.join(['plc', 'steps', 'constraints', *self.exports])}"
-            )
-        write_whole(path, text)
+            raise DesignError(f"form {form!r}: must be one of {', '.join([*writers, *exports])}")
         if form == "plc":
             session.mark_saved()
             self._files[index] = str(path)
@@ -212,72 +276,70 @@ class Window:
             self.changed(index, None)
         return {"path": str(path)}
 
-    def take_news(self, news: News) -> None:
-        """Takes over what is new in the run folder, and tells every page."""
+    def take_news(self, curve: Curve | None, best: Iterable[tuple[str, Placement]]) -> None:
+        """Takes over what is new in the run folder, as returned by `RunWatch.poll`, and sends it to every page."""
         opened = []
-        self._curve = news.curve or self._curve
-        for name, placement in news.best:
+        self._curve = curve or self._curve
+        for name, placement in best:
             session = Session(self.design, placement, name=name, weights=self.sessions[0].weights)
             self._of_run.append(len(self.sessions))
             self.sessions.append(session)
             opened.append(opened_values(session))
-        if news.curve is not None or opened:
+        if curve is not None or opened:
             self.tell("run", {"run": self._run_values(), "opened": opened})
 
     def _run_values(self) -> dict[str, Any] | None:
-        if self.watch is None:
-            return None
-        return {"folder": str(self.watch.folder), "curve": curve_values(self._curve), "sessions": list(self._of_run)}
+        watch = self.services.watch
+        return watch and {"folder": str(watch.folder), "curve": self._curve, "sessions": list(self._of_run)}
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Starts an action on a placement; its result becomes a step; raises DesignError."""
-        session, action = self.session(index), self.actions.get(name)
+        session, action = self.session(index), self._actions.get(name)
         if action is None:
-            raise DesignError(f"action {name!r}: there are {', '.join(self.actions) or 'none'}")
-        checked = action.checked(values)
-        design = session.design_now()
+            raise DesignError(f"action {name!r}: there are {', '.join(self._actions) or 'none'}")
+        checked, stop = action.checked(values), threading.Event()
         command = action.line(self._files.get(index, UNSAVED), checked)
-
-        def task(stopped: Callable[[], bool], report: Callable[[float, str], None]) -> Task:
-            return Task(design, session.placement, session.weights, checked, stopped, report)
 
         def report(progress: float, text: str) -> None:
             self.later(lambda: self._tell_job(index, action, "running", progress=progress, text=text))
 
+        task = Task(session.design_now(), session.placement, session.weights, checked, stop.is_set, report)
+
+        def work() -> None:
+            result = _outcome(action, task)
+            self.later(lambda: self._finish(index, action, command, result))
+
         self._tell_job(index, action, "running", progress=0.0, text="")
-        self._jobs[index] = Job(
-            action,
-            task,
-            report=report,
-            finished=lambda result: self.later(lambda: self._finish(index, action, command, result)),
-        )
+        self._jobs[index] = _Job(action, stop, threading.Thread(target=work, name=f"window: {name}", daemon=True))
+        self._jobs[index].thread.start()
+
+    def stop(self, index: int) -> None:
+        """Has the job on a placement end with what it has; nothing if there is none."""
+        if index in self._jobs:
+            self._jobs[index].stop.set()
+
+    def end(self) -> None:
+        """Stops all jobs and waits for them, `JOIN_SECONDS` each at most."""
+        for job in list(self._jobs.values()):
+            job.stop.set()
+            job.thread.join(JOIN_SECONDS)
 
     def cells(self) -> dict[str, Any]:
-        """The standard cells as they were placed last; raises DesignError where none are."""
+        """The standard cells as they were placed last; raises DesignError if none are."""
         if self._cells is None and self.services.read_cells is not None:
             self._cells = self.services.read_cells()
         if self._cells is None:
-            raise DesignError(f"{self.design.name}: no standard cells are placed; the flat check places them")
+            raise DesignError(f"{self.design.name}: no standard cells are placed; the full evaluation places them")
         return self._cells.values()
 
     def tracks(self) -> dict[str, float]:
-        """The routing tracks, as a grid; raises DesignError where the design has none."""
+        """The routing tracks as a grid; raises DesignError if the design has none."""
         if self.services.read_tracks is None:
             raise DesignError(f"{self.design.name}: has no routing tracks: it was not imported with a floorplan")
         return dataclasses.asdict(self.services.read_tracks())
 
-    def stop(self, index: int) -> None:
-        """Asks the job that is at work on a placement to end; nothing where there is none."""
-        if index in self._jobs:
-            self._jobs[index].stop()
-
-    def end(self) -> None:
-        """Ends all jobs, and waits for them for a while."""
-        for job in list(self._jobs.values()):
-            job.join()
-
     def _finish(self, index: int, action: Action, command: str, result: Outcome | str) -> None:
-        """Takes over what came of a job."""
+        """Takes over the result of a job."""
         self._jobs.pop(index, None)
         if isinstance(result, str):
             self._tell_job(index, action, "failed", text=result)
@@ -288,8 +350,8 @@ class Window:
         session, before = self.sessions[index], self.sessions[index].costs
         step = None
         if result.placement is not None:
-            fixed = session.placement.fixed  # a job may not know of what a person released
-            after = dataclasses.replace(result.placement, fixed=fixed)
+            # The job knows nothing of what a person released meanwhile.
+            after = dataclasses.replace(result.placement, fixed=session.placement.fixed)
             step = session.change(action.title.lower(), after, command)
         if step is not None:
             self.changed(index, step)

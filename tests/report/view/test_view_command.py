@@ -12,7 +12,7 @@ from placement.cli.main import main
 from placement.config import CostConfig, EnvConfig, TrainConfig
 from placement.engine.costs import compute_costs
 from placement.netlist.load import load
-from placement.training.run_record import write_record
+from placement.training.run_folder import write_record
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -13,11 +13,9 @@ from placement.annealing.legaliser import legalise
 from placement.engine.costs import violations
 from placement.netlist.errors import DesignError
 from placement.netlist.load import data_folder, load
-from placement.report.view.drawing import changed
+from placement.report.view.edits import constrain
 from placement.report.view.messages import answer
-from placement.report.view.recovery import Recovery
-from placement.report.view.session import Session
-from placement.report.view.steps import read_steps, steps_text
+from placement.report.view.session import Recovery, Session, read_steps, steps_text
 from placement.report.view.window import Window
 
 
@@ -44,8 +42,8 @@ def test_a_blockage_is_kept_to_undone_and_done_again(tmp_path: Path) -> None:
     events: list[dict[str, Any]] = []
     window.join("page", events.append)
     assert ask(window, "blockage", rectangle=around(session, node, -1.0)) == {"id": 1, "ok": {}}
-    assert session.faults()[node] == ["stands on a blockage"]
-    assert events[-1]["constraints"]["blockages"] == session.constraints.blockages.tolist()
+    assert session.faults()[node] == ["is on a blockage"]
+    assert events[-1]["constraints"]["blockages"] == session.design.constraints.blockages.tolist()
     assert len(events[-1]["constraints"]["blockages"]) == 1
     after = legalise(session.design_now(), session.placement)
     assert violations(session.design, after).blockages == 0
@@ -61,14 +59,14 @@ def test_a_region_and_a_halo_are_kept_to(tmp_path: Path) -> None:
     window, session = opened(tmp_path)
     first, second = (int(node) for node in session.design.placing_order[:2])
     ask(window, "region", rectangle=around(session, second, 0.5), nodes=[first], name="left", exclusive=True)
-    (region,) = session.constraints.regions
+    (region,) = session.design.constraints.regions
     assert (region.name, region.nodes.tolist(), region.is_exclusive) == ("left", [first], True)
-    assert "stands outside of its region" in session.faults()[first][0]
+    assert "is outside its region" in session.faults()[first][0]
     assert set(session.faults()) >= {first, second}  # it keeps others out
     ask(window, "remove_region", index=0)
     ask(window, "halo", halo=[500.0, 500.0], nodes=[first])
-    assert session.constraints.halo[first].tolist() == [500.0, 500.0]
-    assert "than their halos let it" in session.faults()[first][0]
+    assert session.design.constraints.halo[first].tolist() == [500.0, 500.0]
+    assert "than their halos allow" in session.faults()[first][0]
 
 
 def test_what_is_drawn_is_replayed_recovered_and_saved_for_the_commands(tmp_path: Path) -> None:
@@ -82,32 +80,32 @@ def test_what_is_drawn_is_replayed_recovered_and_saved_for_the_commands(tmp_path
     file.write_text(steps_text(session.design, session.name, session.steps))
     again = Session(load("toy6"), session.start, name="again")
     for step in read_steps(file, again.design):
-        again.redo_read(step)
-    assert again.constraints.as_bytes() == session.constraints.as_bytes() != b""
+        again.replay(step)
+    assert again.design.constraints.as_bytes() == session.design.constraints.as_bytes() != b""
     assert again.placement == session.placement
     recovery = Recovery(tmp_path / "state")
     recovery.keep(session)
     back = Session(load("toy6"), session.start, name="initial.plc")
     assert recovery.bring_back(back) == 2
-    assert back.constraints.as_bytes() == session.constraints.as_bytes()
+    assert back.design.constraints.as_bytes() == session.design.constraints.as_bytes()
     window.save({"path": "toy6/constraints.json", "form": "constraints"})
-    assert np.array_equal(load(tmp_path / "toy6").constraints.blockages, session.constraints.blockages)
+    assert np.array_equal(load(tmp_path / "toy6").constraints.blockages, session.design.constraints.blockages)
 
 
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
         ({"what": "moat"}, "must be one of blockage, region"),
-        ({"what": "blockage", "rectangle": [-9, 0, -1, 5]}, "lies beside the canvas"),
+        ({"what": "blockage", "rectangle": [-9, 0, -1, 5]}, "is outside the canvas"),
         ({"what": "blockage", "rectangle": [1, 1, 1, 5]}, "is empty"),
-        ({"what": "region", "rectangle": [0, 0, 5, 5], "nodes": []}, "choose hard macros first"),
+        ({"what": "region", "rectangle": [0, 0, 5, 5], "nodes": []}, "select hard macros first"),
         ({"what": "remove_blockage", "index": 0}, "blockages 0: there are 0"),
         ({"what": "remove_region", "index": -1}, "regions -1: there are 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(request_: dict[str, Any], message: str) -> None:
     with pytest.raises(DesignError, match=message):
-        changed(load("toy6"), request_)
+        constrain(load("toy6"), request_)
 
 
 def test_a_halo_that_is_no_length_changes_nothing(tmp_path: Path) -> None:

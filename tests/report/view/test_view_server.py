@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from placement.engine.costs import compute_costs
+from placement.netlist.design import Design, NodeKind
 from placement.netlist.formats.plc import read_placement
 from placement.report.view.session import Session
 from placement.report.view.window import Window
@@ -22,7 +25,8 @@ pytest.importorskip("httpx2", reason="Starlette's test client needs httpx2")
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
-from placement.report.view.application import make_application, static_names
+from placement.report.view.page import static_names
+from placement.report.view.server import make_application
 
 TOKEN, HOST = "secret", "127.0.0.1:5000"
 
@@ -73,7 +77,7 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         assert answer.status_code == 200
         assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "")
         assert "https://" not in answer.text
-    assert client.get(f"/{TOKEN}/static/../application.py").status_code == 404
+    assert client.get(f"/{TOKEN}/static/../server.py").status_code == 404
     assert client.get(f"/{TOKEN}/static/none.js").status_code == 404
 
 
@@ -89,7 +93,9 @@ def test_the_page_and_its_files_are_served_and_load_nothing_from_elsewhere(clien
         (f"/{TOKEN}/", {"origin": "http://localhost:5000"}, "origin"),
     ],
 )
-def test_strangers_are_refused(client: TestClient, path: str, headers: dict[str, str], reason: str) -> None:
+def test_unauthenticated_clients_are_rejected(
+    client: TestClient, path: str, headers: dict[str, str], reason: str
+) -> None:
     answer = client.get(path, headers=headers)
     assert answer.status_code == 403
     assert reason in answer.text
@@ -211,3 +217,22 @@ def test_saving_asks_before_it_replaces_a_file(client: TestClient, window: Windo
         assert read_placement(file, window.design.netlist)[1] == window.design.initial
         assert "No such file" in one.ask("save", path="nowhere/mine.plc")["error"]
         assert "give the name of a file" in one.ask("save", path=str(tmp_path))["error"]
+
+
+def test_the_page_gets_positions_sizes_and_halos_bit_by_bit(window: Window) -> None:
+    """The page snaps by them: what it rounds here would make legal positions illegal."""
+    design = window.design
+    netlist = dataclasses.replace(design.netlist, width=design.netlist.width / 3, height=design.netlist.height / 3)
+    halo = np.where(design.netlist.kind[:, None] == NodeKind.HARD, [0.1, 0.7], 0.0)
+    constraints = dataclasses.replace(design.constraints, halo=halo)
+    placed = dataclasses.replace(design.initial, x=design.initial.x / 3)
+    odd = Design("odd", netlist, design.canvas, placed, constraints=constraints)
+    values = Window(odd, [Session(odd, placed, name="odd")], folder=window.folder).values()
+
+    def unpacked(packed: dict[str, str]) -> np.ndarray:
+        return np.frombuffer(base64.b64decode(packed["data"]), packed["dtype"])
+
+    for name in ("width", "height"):
+        assert np.array_equal(unpacked(values["design"][name]), getattr(netlist, name))
+    assert np.array_equal(unpacked(values["design"]["halo"]).reshape(-1, 2), halo)
+    assert np.array_equal(unpacked(values["sessions"][0]["placement"]["x"]), placed.x)

@@ -12,11 +12,9 @@ import pytest
 from placement.engine.costs import compute_costs, proxy_cost
 from placement.netlist.design import NodeKind, Orientation
 from placement.netlist.errors import DesignError
-from placement.report.view import tools
+from placement.report.view.edits import TURNS, edit
 from placement.report.view.faults import DragFaults, find_faults
-from placement.report.view.recovery import Recovery
-from placement.report.view.session import Session
-from placement.report.view.steps import read_steps, steps_text
+from placement.report.view.session import Recovery, Session, read_steps, steps_text
 from tests.support import legality_oracle, oracle
 from tests.support.constrained_designs import randomly_constrained
 from tests.support.designs import four_macros, random_design, random_placement
@@ -43,11 +41,11 @@ def some_changes(session: Session, generator: np.random.Generator, count: int = 
                 session.drag({node: tuple(generator.uniform(-5, 60, 2))})
             session.let_go() if kind == 0 else session.drop()
         elif kind == 2 and netlist.kind[node] == NodeKind.HARD:
-            after = tools.turn(session.design, session.placement, np.array([node]), str(generator.choice(tools.TURNS)))
+            after = edit(session.design, session.placement, np.array([node]), "turn", str(generator.choice(TURNS)))
             session.change("turn", after)
         elif kind == 3 and len(movable) > 1:
             pair = generator.choice(movable, 2, replace=False)
-            session.change("swap", tools.swap(session.placement, pair))
+            session.change("swap", edit(session.design, session.placement, pair, "swap", ""))
         elif len(movable) > 3:
             session.fix([node], fixed=True)
         kept += session.revision - before
@@ -113,7 +111,7 @@ def test_what_is_dragged_and_let_go_leaves_nothing_behind() -> None:
     assert not session.steps
 
 
-def test_what_cannot_move_is_refused_by_its_name_and_nothing_moves() -> None:
+def test_what_cannot_move_is_rejected_by_its_name_and_nothing_moves() -> None:
     design = four_macros()
     session = Session(design, design.initial, name="mine")
     names = design.netlist.names.index
@@ -177,7 +175,7 @@ def test_turning_takes_the_pins_along(orientation: Orientation, how: str, moved:
     turns = design.initial.orientation.copy()
     turns[node] = orientation
     before = dataclasses.replace(design.initial, orientation=turns)
-    after = tools.turn(design, before, np.array([node]), how)
+    after = edit(design, before, np.array([node]), "turn", how)
 
     def offset(placement: object) -> tuple[float, float]:
         x, y = oracle.pin_position(design.netlist, placement, pin)
@@ -189,22 +187,25 @@ def test_turning_takes_the_pins_along(orientation: Orientation, how: str, moved:
 def test_align_and_distribute_by_hand() -> None:
     design = four_macros()
     nodes = np.array([design.netlist.names.index(name) for name in ("large", "middle", "small")])
-    left = tools.align(design, design.initial, nodes, "left")
+    left = edit(design, design.initial, nodes, "align", "left")
     widths = [20.0, 10.0, 8.0]  # `small` lies on its side
     assert [left.x[node] - width / 2 for node, width in zip(nodes, widths, strict=True)] == [5.0, 5.0, 5.0]
-    top = tools.align(design, design.initial, nodes, "top")
+    top = edit(design, design.initial, nodes, "align", "top")
     assert [top.y[node] + height / 2 for node, height in zip(nodes, [10.0, 16.0, 6.0], strict=True)] == [43.0] * 3
-    apart = tools.distribute(design, left.moved(nodes, np.array([10.0, 45.0, 22.0]), left.y[nodes]), nodes, "x")
+    apart = edit(design, left.moved(nodes, np.array([10.0, 45.0, 22.0]), left.y[nodes]), nodes, "distribute", "x")
     # 0–20, then 8 wide, then 40–50: gaps of 6
     assert apart.x[nodes].tolist() == [10.0, 45.0, 30.0]
-    for call in (
-        lambda: tools.align(design, design.initial, nodes, "up"),
-        lambda: tools.distribute(design, design.initial, nodes[:2], "x"),
-        lambda: tools.swap(design.initial, nodes),
-        lambda: tools.turn(design, design.initial, np.array([design.netlist.names.index("cluster")]), "left"),
+    cluster = np.array([design.netlist.names.index("cluster")])
+    for chosen, what, how in (
+        (nodes, "align", "up"),
+        (nodes[:2], "distribute", "x"),
+        (nodes, "distribute", "z"),
+        (nodes, "swap", ""),
+        (cluster, "turn", "left"),
+        (nodes, "melt", ""),
     ):
         with pytest.raises(DesignError):
-            call()
+            edit(design, design.initial, chosen, what, how)
 
 
 def test_unsaved_steps_come_back_to_the_same_placement_only(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
     file.write_text(steps_text(session.design, session.name, session.steps))
     again = Session(session.design, session.start, name="again")
     for step in read_steps(file, session.design):
-        again.redo_read(step)
+        again.replay(step)
     assert again.placement == session.placement
     assert [step.what for step in again.steps] == [step.what for step in session.steps]
 
@@ -239,7 +240,7 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "line|steps.json:1"),
-        ('{"version": 2, "steps": []}', "no file of steps of version 1"),
+        ('{"version": 2, "steps": []}', "is not a file of steps of version 1"),
         (
             '{"version": 1, "steps": [{"what": "move", "places": [["nobody", 1, 2, "N", false]]}]}',
             "step 1 moves 'nobody'",
@@ -248,7 +249,7 @@ def test_steps_replay_to_the_same_placement_bit_by_bit(tmp_path: Path) -> None:
         ('{"version": 1, "steps": [{"what": "move", "places": [["large", 1, 2, "Q", false]]}]}', "step 1 is not as"),
     ],
 )
-def test_damaged_steps_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_damaged_steps_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "steps.json"
     file.write_text(text)
     with pytest.raises(DesignError, match=message):

@@ -13,8 +13,8 @@ import pytest
 from placement.engine.costs import compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
+from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
-from placement.report.view.static_page import framed, static_page
 from tests.support.designs import four_macros
 
 MOST_BYTES = 3_000_000

@@ -22,8 +22,6 @@ using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 
 void bind_cost(nb::module_& m) {
   m.attr("LENGTH_TOLERANCE") = kLengthTolerance;
-  m.attr("TARGET_DENSITY") = kTargetDensity;
-  m.attr("CELL_SHARE") = kCellShare;
   m.attr("USABLE_TRACKS") = kUsableTracks;
   nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy and chip cost; one per thread.")
       .def(nb::init<std::shared_ptr<const Design>>(), nb::arg("design"))

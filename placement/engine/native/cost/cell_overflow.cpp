@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../../../netlist/native/chip_constants.hpp"
 #include "common/lanes.hpp"
 #include "cost/grid_span.hpp"
 #include "cost/pair.hpp"

@@ -10,9 +10,6 @@
 
 namespace placement {
 
-// Share of the whitespace that a flow lets cells fill: OpenROAD's default, and the density of a full evaluation.
-inline constexpr double kTargetDensity = 0.7;
-
 // The displacement of overflowing area is bounded by blocks of bins: what is too much in a block of side s has to leave
 // it, and so goes about s, at every size of blocks from one bin to the canvas, each doubling the last (as in
 // embeddings of the earth mover's distance: Indyk, Thaper, 2003). Cells may be dense in a few bins, but a large block has

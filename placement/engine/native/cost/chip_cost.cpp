@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../../../netlist/native/chip_constants.hpp"
+
 namespace placement {
 namespace {
 

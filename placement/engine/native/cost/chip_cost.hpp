@@ -13,10 +13,6 @@
 
 namespace placement {
 
-// Share of a soft macro's area that its cells need: clusters are drawn at half utilisation (Circuit Training), and standard
-// cells fill their rows where that is shortest.
-inline constexpr double kCellShare = 0.5;
-
 class ChipCost {
  public:
   ChipCost(const Design& design, const CompactNets& nets);
