@@ -169,31 +169,15 @@ def fits(
 
 def _orders(boxes: Boxes) -> list[np.ndarray]:
     """Orders in which macros take positions: by conflicts, by area, from each side."""
-    count = boxes.movable
+    count, pairs = boxes.movable, boxes.pairs()
     x, y, area = boxes.x[:count], boxes.y[:count], (boxes.width * boxes.height)[:count]
-    conflicts = np.array([_overlapped(boxes, index) for index in range(count)]) + 100 * _beyond(boxes)
+    overlapping = pairs[:, boxes.overlaps(pairs, boxes.needed(*pairs))].ravel()
+    beyond = np.zeros(count, dtype=bool)  # the canvas or the macro's regions
+    for at, low, high in zip((x, y), boxes.low, boxes.high, strict=True):
+        beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
+    conflicts = np.bincount(overlapping, minlength=count)[:count] + 100 * beyond
     keys = [(-area, conflicts), (conflicts, -area), (x,), (-x,), (y,), (-y,)]
     return [np.lexsort(key) for key in keys]
-
-
-def _overlapped(boxes: Boxes, index: int) -> int:
-    """How many other boxes a box overlaps."""
-    every = np.arange(len(boxes.x))
-    needed_x, needed_y = boxes.needed(index, every)
-    gap_x = np.abs(boxes.x - boxes.x[index]) - (boxes.width + boxes.width[index]) / 2 - needed_x
-    gap_y = np.abs(boxes.y - boxes.y[index]) - (boxes.height + boxes.height[index]) / 2 - needed_y
-    meets = (gap_x < -TOLERANCE) & (gap_y < -TOLERANCE) & boxes.concerns[index]
-    meets[index] = False
-    return int(meets.sum())
-
-
-def _beyond(boxes: Boxes) -> np.ndarray:
-    """Bool [M]: whether a box reaches beyond the canvas or its regions."""
-    beyond = np.zeros(boxes.movable, dtype=bool)
-    for (at, _), low, high in zip(boxes.axes, boxes.low, boxes.high, strict=True):
-        at = at[: boxes.movable]
-        beyond |= (at < low - TOLERANCE) | (at > high + TOLERANCE)
-    return beyond
 
 
 def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> Centres | None:

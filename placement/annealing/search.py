@@ -385,7 +385,8 @@ class _Run:
         if self._watch.folder is None or not (self._watch.folder / STATE_NAME).is_file():
             return None
         try:
-            with np.load(self._watch.folder / STATE_NAME, allow_pickle=False) as arrays:
+            path = self._watch.folder / STATE_NAME
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 described = json.loads(arrays["described"].tobytes())
                 if described["format"] != FORMAT or described["about"] != self._about:
                     return None

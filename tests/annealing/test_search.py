@@ -223,7 +223,7 @@ def test_what_no_start_can_mend_is_told(design):
     placed[macro], fixed[macro] = False, True
     lost = dataclasses.replace(design, initial=dataclasses.replace(design.initial, placed=placed, fixed=fixed))
     with pytest.raises(DesignError, match="never moves, and the initial placement gives it no position"):
-        make_starts(lost, AnnealConfig(starts=("initial",)), 0)
+        grid_starts("greedy", lost, QUICK, 0)
 
 
 @pytest.mark.parametrize("schedule", ["geometric", "adaptive"])
@@ -231,12 +231,12 @@ def test_schedules_fall_to_the_final_temperature(schedule):
     design = load("toy6")
     config = AnnealConfig(schedule=schedule, initial_temperature=100 * FINAL_TEMPERATURE)
     run = search_module._Run(design, config, {"weights": ["chip"], "starts": 0}, Watch())
-    run.state.unit = 1.0
+    run.state.unit, run.state.accepted = 1.0, 0.5
     temperatures = []
     for round_number in range(101):
         run.state.temperature = run._next_temperature(round_number / 100)
-        run.state.accepted = 0.5 * run.state.temperature**0.5
         temperatures.append(run.state.temperature)
+        run.state.accepted = 0.5 * (temperatures[-1] / temperatures[0]) ** 0.5
     assert temperatures[0] == pytest.approx(100 * temperatures[-1])
     assert temperatures[-1] < temperatures[50] < temperatures[0]
     assert temperatures == sorted(temperatures, reverse=True)

@@ -166,7 +166,8 @@ bool hard_mirror(MoveProposer& proposer, Random& random) {
 
 // Soft macros under the new position of the hard macro go to its old one: by the reversed move or, where the two
 // positions overlap, mirrored at the point between them.
-void bring_back(MoveProposer& proposer, const NodeMove& from, const NodeMove& to) {
+void bring_back(MoveProposer& proposer, const NodeMove& from) {
+  const NodeMove to = proposer.proposal[0];  // a copy, for the proposal grows
   const double half_width = proposer.width(to) / 2, half_height = proposer.height(to) / 2;
   const auto under = [&](const NodeMove& macro, const NodeMove& soft) {
     return std::abs(soft.x - macro.x) < half_width && std::abs(soft.y - macro.y) < half_height;
@@ -198,7 +199,7 @@ bool hard_trade(MoveProposer& proposer, Random& random) {
     }
     return true;
   });
-  if (found) bring_back(proposer, from, proposer.proposal[0]);
+  if (found) bring_back(proposer, from);
   return found;
 }
 
