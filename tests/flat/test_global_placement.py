@@ -292,7 +292,7 @@ def near_macros(placed: Placement, margin: float) -> float:
 
 
 def test_a_wall_of_macros_costs_wire_once_the_cells_must_spread() -> None:
-    """Dense, the cells stand in the slivers between the macros, and the wall costs next to nothing."""
+    """Dense cells lie in the slivers between the macros, and the wall costs next to nothing."""
     edge, divided = found(False), found(True)
     assert divided.dense.wirelength < 1.1 * edge.dense.wirelength
     assert divided.spread.wirelength > 1.15 * edge.spread.wirelength

@@ -63,7 +63,7 @@ def test_capacities_by_hand() -> None:
     expected = np.full((4, 2), 30.0)
     expected[1, :] -= 20.0  # all of column 1 is blocked between rows 0 and 1, and between 1 and 2 up to its middle
     expected[2, :] -= 10.0
-    expected[1:, 1] = 30.0  # above 15 µm nothing stands
+    expected[1:, 1] = 30.0  # nothing is above 15 µm
     np.testing.assert_allclose(vertical, expected)
 
 
@@ -195,7 +195,7 @@ def test_the_same_input_gives_the_same_estimate() -> None:
     assert first.routed_wirelength > first.tree_wirelength
 
 
-def test_refusals() -> None:
+def test_what_cannot_be_routed_is_rejected() -> None:
     made = flat_draft(FlatOptions(cells=50, macros=2, ports=4, macro_pins=4))
     core = Core(width=made.width, height=made.height)
     with pytest.raises(DesignError, match=r"'cell0' has no position \(50 such nodes\)"):
