@@ -8,12 +8,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from placement.search.config import Budget
 
 from placement.annealing.config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start, legal
-from placement.engine.costs import CostWeights, proxy_cost
+from placement.engine.costs import CostWeights, compute_costs
 from placement.evaluation.mixed_size_start import wire_beyond_tracks
 from placement.flat.cell_context import GCELL, cell_context, macros_of
 from placement.flat.correspondence import macros_on_flat
@@ -71,7 +70,7 @@ def with_cells() -> Placement:
 def test_it_prices_every_net_of_the_flat_netlist() -> None:
     flat, design, _ = made()
     among = cell_context(flat, design, with_cells())
-    costs = proxy_cost(among, among.initial, weights=CHIP)
+    costs = compute_costs(among, among.initial, weights=CHIP)
     assert costs.wirelength == pytest.approx(half_perimeter(flat.netlist, with_cells()), rel=1e-12)
     assert among.canvas.cell_width <= GCELL and among.canvas.cell_height <= GCELL
 
@@ -116,14 +115,14 @@ def test_a_search_moves_macros_only_and_gives_them_back() -> None:
     found = search(
         among,
         [Start("given", among.initial)],
-        config=AnnealConfig(hot=0.04, round_moves=1000),
-        budget=Budget(moves=3000),
+        config=AnnealConfig(initial_temperature=0.04),
+        moves=3000,
         weights=CHIP,
         seed=0,
     ).placement
     cells = among.netlist.soft
     assert (found.x[cells] == among.initial.x[cells]).all() and (found.y[cells] == among.initial.y[cells]).all()
-    assert proxy_cost(among, found, weights=CHIP).proxy_cost < proxy_cost(among, weights=CHIP).proxy_cost
+    assert compute_costs(among, found, weights=CHIP).total < compute_costs(among, weights=CHIP).total
     moved = macros_of(flat, design, placement, found)
     again = macros_on_flat(flat, design.netlist, moved)
     hard, core = flat.netlist.hard, flat.floorplan.core

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from placement.search.settle import settle_for_check
 
+from placement.annealing.finishing import anneal_for_full_evaluation
 from placement.flat import flat_evaluator, global_placement
 from placement.flat.correspondence import core_of, macros_on_flat
 from placement.flat.electrostatic import PlacerSettings
@@ -191,7 +191,7 @@ def test_spread_cells_begin_in_annealed_clusters_as_well_and_more_slowly(
     imported: ImportedDesign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     design = imported.design
-    placed = settle_for_check(design, design.initial)
+    placed = anneal_for_full_evaluation(design, design.initial)
     true = evaluator(imported).dense(design.initial)
     begins: list[tuple[CellPlacement | None, float]] = []
     lengths = iter((3.0, 2.0, 4.0))
