@@ -51,7 +51,7 @@ class Command(NamedTuple):
         return getattr(importlib.import_module(module), name)
 
     @property
-    def settings(self) -> type:
+    def settings(self) -> Any:
         """The dataclass of the command's settings."""
         return typing.get_type_hints(self.function)["config"]
 

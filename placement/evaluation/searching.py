@@ -67,6 +67,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
     folder = config.folder(design, f"{name}-{config.chosen_method}")
     title = f"{design.name}: {name}, {config.chosen_method}"
     described: dict[str, Any] = {"search": config.chosen_method}
+    best: Candidate | SearchResult
     if config.candidates > 1 or config.chosen_method == "mixed_size":
         with Interruption() as interruption:
             stopped = interruption.requested
@@ -86,7 +87,7 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             metrics = dataclasses.replace(metrics, full=full)
     else:
         with Interruption() as interruption, progress_bars(console, "") as (bar,):
-            best = search(
+            best = result = search(
                 design,
                 starts,
                 config=config.anneal,
@@ -99,8 +100,8 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
                     folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
                 ),
             )
-        metrics, table = measure(design, best.placement, weights=config.weights), moves_table(best)
-        if not best.finished:
+        metrics, table = measure(design, best.placement, weights=config.weights), moves_table(result)
+        if not result.finished:
             console.print(STOPPED)
     console.print(metrics_table(metrics, title))
     console.print(table)

@@ -40,7 +40,7 @@ def train(
         progress: shows what happens; None: a live table on a terminal, plain lines elsewhere.
 
     Returns:
-        The run: its folder, its best cost and placements, its policy.
+        The run: its folder, which `load_policy` takes, its best cost and placements.
 
     Example:
         >>> run = placement.train("toy6", run_dir="run", settings={"ppo.iterations": 2, "policy.node_width": 8})

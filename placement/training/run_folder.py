@@ -81,12 +81,6 @@ class Run:
                 found[design.name] = read_placement(file, design.netlist, located=design.initial)[1]
         return found
 
-    def policy(self) -> Any:
-        """The run's newest policy, as `placement.load_policy` gives it."""
-        import placement
-
-        return placement.load_policy(self.folder)
-
 
 def default_run_dir(values: Mapping[str, Any]) -> str:
     """The run folder of all settings, a nested mapping: ``runs/<design>/seed<seed>-<hash of those not in UNNAMED>``.

@@ -290,7 +290,7 @@ class Window:
 
     def _run_values(self) -> dict[str, Any] | None:
         watch = self.services.watch
-        return watch and {"folder": str(watch.folder), "curve": self._curve, "sessions": list(self._of_run)}
+        return {"folder": str(watch.folder), "curve": self._curve, "sessions": list(self._of_run)} if watch else None
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Starts an action on a placement; its result becomes a step; raises DesignError."""
