@@ -26,22 +26,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.netlist.generators.shipped import save
-from placement.netlist.load import load
-from placement.netlist.mirrored import AXES, mirrored
 from placement.report import style
 from placement.report.run_folder import read_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = "default"
-MIRRORS = "mirror images as well"
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     DEFAULT: (),
     # What the policy sees
     "no location head": ("policy.location=false",),
     "no graph": ("policy.graph=false",),
-    MIRRORS: (),
     "initial bias to little wire": ("policy.wire_bias=2",),
     "initial bias to wire, edges, little room": ("policy.wire_bias=2", "policy.edge_bias=2", "policy.room_bias=6"),
     # How it is paid
@@ -106,26 +101,15 @@ def run(name: str, seed: int, options: argparse.Namespace) -> Outcome:
     slug = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
     folder = options.out / slug / f"seed{seed}"
     done = folder.with_suffix(".done")
-    design = _with_mirrors(options) if name == MIRRORS else options.design
     if not done.is_file():
         common = ("ppo.iterations=1000000", "runtime.evaluate_every=0", "runtime.checkpoint_every=1000000")
         settings = (*common, *options.set, *VARIANTS[name], f"seed={seed}")
         if seed == 0:
             with tempfile.TemporaryDirectory() as scratch:
-                train(design, Path(scratch) / "compile", (*settings, "ppo.iterations=1"))
-        train(design, folder, (*settings, f"runtime.minutes={options.minutes}"))
+                train(options.design, Path(scratch) / "compile", (*settings, "ppo.iterations=1"))
+        train(options.design, folder, (*settings, f"runtime.minutes={options.minutes}"))
         done.touch()
     return outcome(folder, options.minutes)
-
-
-def _with_mirrors(options: argparse.Namespace) -> str:
-    """The design and its three mirror images, as a setting."""
-    design, paths = load(options.design), [options.design]
-    for axis in AXES:
-        image = mirrored(design, axis)
-        save(options.out / "designs" / image.name, image)
-        paths.append(str((options.out / "designs" / image.name).resolve()))
-    return f"[{','.join(paths)}]"
 
 
 def spread(values: list[float]) -> str:

@@ -89,7 +89,6 @@ def train(options: argparse.Namespace) -> None:
             "env.cost=proxy",
             f"runtime.envs_per_actor={options.envs}",
             f"runtime.env_threads={options.threads}",
-            f"runtime.env_parts={options.parts}",
             f"ppo.iterations={options.iterations}",
             f"ppo.episodes_per_iteration={options.episodes}",
             f"ppo.minibatch_size={options.minibatch}",

@@ -1,6 +1,6 @@
 """What the policy's inputs cost on a large design: CPU seconds, and the process's peak memory after each stage.
 
-    python -m placement.netlist generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
+    macro-placement generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_inputs.py designs/large
 
 Stages: loading, the placing order by connection, the springs' solution, decisions for a batch of environments, the same
@@ -23,8 +23,8 @@ from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.netlist.load import load
 from placement.policy.agent import Agent
-from placement.policy.graph_inputs import graph_inputs
-from placement.policy.influence import influence
+from placement.policy.inputs import graph_inputs
+from placement.policy.springs import spring_targets
 from placement.ppo.learner import Learner
 from placement.training.actor import whole_episode
 from placement.training.rollout import EmbeddedParameters, play
@@ -49,8 +49,8 @@ def main() -> None:
     options = parser.parse_args()
     design = stage("load", lambda: load(options.design))
     print(f"{len(design.placing_order)} macros, {len(design.netlist.soft)} soft macros, {design.netlist.num_nets} nets")
-    stage("influence", lambda: influence(design))
-    stage("graph inputs (influence again)", lambda: graph_inputs(design))
+    stage("spring targets", lambda: spring_targets(design))
+    stage("graph inputs (springs again)", lambda: graph_inputs(design))
     agent = Agent(PolicyConfig(), [design])
     params = jax.device_put(agent.init(0))
     network = EmbeddedParameters(params, stage("embed", lambda: jax.block_until_ready(agent.embed(params))))
@@ -58,10 +58,10 @@ def main() -> None:
     seen = Observation(**pool.reset()[0])
 
     def decide(*, carried: bool) -> None:
-        held: Any = np.zeros((options.envs, 2), np.float32) if carried else None
+        energy: Any = np.zeros((options.envs, 2), np.float32) if carried else None
         for _ in range(options.steps):
-            decision = agent.act(*network, seen, jax.random.key(0), held=held)
-            held = decision.held if carried else None
+            decision = agent.act(*network, seen, jax.random.key(0), energy=energy)
+            energy = decision.energy if carried else None
 
     for name, carried in (("carried", True), ("found anew", False)):
         decide(carried=carried)

@@ -2,9 +2,8 @@
 
     python benchmarks/bench_policy.py [DESIGN] [--batch B] [--minibatch M]
 
-Then, as ratios within this run (`policy_costs.py`): what it saves to run the encoder once per parameters (in learning:
-once per minibatch) instead of at every step, in inference and in a gradient step; and what the comparison policy
-`edge_gnn_stepwise` costs.
+Then, as ratios within this run: what it saves to run the encoder once per parameters (in learning: once per minibatch)
+instead of at every step, in inference and in a gradient step.
 
 DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it, else clustered120. CPU time of the
 whole process (all its threads), medians; untrained parameters. Circuit Training's figures were measured on Ariane on
@@ -14,21 +13,28 @@ the same kind of machine, so ratios are printed for that design only.
 from __future__ import annotations
 
 import argparse
+import math
+import statistics
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from policy_costs import cpu_seconds, print_costs
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.episode import Episode, signature
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load
-from placement.policy.agent import Agent
-from placement.policy.policy import Embeddings
+from placement.policy.agent import Agent, Embeddings, Network, Params
+from placement.policy.inputs import GraphInputs
 from placement.ppo.learner import Learner
+from placement.ppo.ppo import CHUNK_ON_CPU, Coefficients, IterationData, Minibatch, Samples, minibatch_gradient
 from tests.support.observations import random_observation
 
 ARIANE = "ariane133_ng45"
@@ -36,6 +42,7 @@ CT_STEP = (0.190, 0.290)  # seconds per step as its collector runs its policy
 CT_STEP_COMPILED = 0.024  # seconds per step, compiled, batch 1
 CT_LEARNER = (16.7, 45.6)  # samples per second: usual padding, tightest padding
 BAR_ACT = 0.3e-3  # CPU seconds per decision at a batch of 16 to 32
+FEWER = 32  # the minibatch of what costs the same per sample whatever its size
 BAR_LEARN = 2e-3  # CPU seconds per sample, forward and backward
 
 
@@ -111,6 +118,99 @@ def _per_decision(agent: Agent, params: dict, embeddings: Embeddings, design: De
     forward = cpu_seconds(lambda: decide(params, embeddings, inputs, observation)) / batch
     print(f"forward, batch {batch}: {forward * 1e3:.3f} ms per step")
     return cpu_seconds(lambda: agent.act(params, embeddings, observation, key)) / batch
+
+
+class EncoderAtEveryStep(Network):
+    """The same network and the same results, with encoder and contexts made anew for every sample."""
+
+    def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
+        """Nothing that is kept."""
+        return jnp.zeros((*inputs.order.shape, 0))
+
+    def decide(
+        self,
+        params: Params,
+        embeddings: Embeddings,
+        inputs: GraphInputs,
+        observation: Observation,
+        energy: jax.Array | None = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """As `Network`, each sample being a design of its own."""
+        own = jax.tree.map(lambda constants: constants[jnp.asarray(observation.design)], inputs)
+        made = Network.embed(self, params, own)
+        each = observation._replace(design=np.arange(len(observation.step)))
+        return Network.decide(self, params, made, own, each, energy)
+
+
+class Cost(NamedTuple):
+    """CPU seconds per sample, and the logits that came out."""
+
+    inference: float
+    gradient: float
+    logits: np.ndarray
+
+
+def costs(network: Network, params: Params, design: Design, *, batch: int, minibatch: int) -> Cost:
+    """Of a decision's forward pass at a batch size, and of a gradient step at a minibatch size."""
+    embeddings = jax.jit(network.embed)(params, network.inputs)
+    decide = jax.jit(network.decide)
+    seen = jax.device_put(random_observation([design], 0, batch))
+    inference = cpu_seconds(lambda: decide(params, embeddings, network.inputs, seen), repeats=20)
+    logits, _ = decide(params, embeddings, network.inputs, seen)
+    data, part = _samples(design, minibatch)
+    coefficients = Coefficients(np.float32(0.2), np.float32(0.5), np.float32(0.01))
+    gradient = jax.jit(partial(minibatch_gradient, network))
+    learning = cpu_seconds(lambda: gradient(params, network.inputs, data, part, coefficients), repeats=4)
+    return Cost(inference / batch, learning / minibatch, np.asarray(logits))
+
+
+def print_costs(design: Design, *, batch: int, minibatch: int = PPOConfig().minibatch_size) -> None:
+    """Measures and prints both, and their ratios."""
+    usual = Network(PolicyConfig(), [design])
+    params = usual.init(0)
+    reused = costs(usual, params, design, batch=batch, minibatch=minibatch)
+    rerun = costs(EncoderAtEveryStep(PolicyConfig(), [design]), params, design, batch=batch, minibatch=FEWER)
+    np.testing.assert_allclose(rerun.logits, reused.logits, rtol=1e-3, atol=1e-3)
+    for what, once, every in (
+        (f"inference, batch {batch}", reused.inference, rerun.inference),
+        (f"gradient step, minibatch {minibatch}", reused.gradient, rerun.gradient),
+    ):
+        print(
+            f"{what}: {once * 1e3:.3f} ms per sample, {every * 1e3:.3f} ms with the encoder at every step: "
+            f"reusing its embeddings saves {1 - once / every:.1%}"
+        )
+
+
+def cpu_seconds(call: Callable[[], object], *, repeats: int = 30) -> float:
+    """Median CPU seconds of a call, after one to compile."""
+    jax.block_until_ready(call())
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        jax.block_until_ready(call())
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def _samples(design: Design, count: int) -> tuple[IterationData, Minibatch]:
+    """Made-up samples with legal actions, and the minibatch of all of them."""
+    seen, generator = random_observation([design], 2, count), np.random.default_rng(0)
+    actions = seen.mask.reshape(count, -1).argmax(axis=1).astype(np.int32)
+    advantages, returns = generator.normal(size=(2, count)).astype(np.float32)
+    samples = Samples(
+        actions=actions,
+        log_probabilities=np.full(count, -5, np.float32),
+        off_policy=np.ones(count, np.float32),
+        advantages=advantages,
+        returns=returns,
+        weights=np.zeros(count, np.float32),
+    )
+    chunks = math.ceil(count / CHUNK_ON_CPU)
+    size = math.ceil(count / chunks)
+    indices, weights = np.zeros(chunks * size, np.int32), np.zeros(chunks * size, np.float32)
+    indices[:count], weights[:count] = np.arange(count), 1
+    shape = chunks, size
+    return jax.device_put((IterationData(seen, samples), Minibatch(indices.reshape(shape), weights.reshape(shape))))
 
 
 def main() -> None:

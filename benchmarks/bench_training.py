@@ -116,9 +116,9 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
         return options.envs
 
     def decisions(number: int) -> int:
-        held: Any = np.zeros((options.envs, 2), np.float32)
+        energy: Any = np.zeros((options.envs, 2), np.float32)
         for _ in range(50):
-            held = agent.act(*network, observations[number], np.zeros(2, np.uint32), held=held).held
+            energy = agent.act(*network, observations[number], np.zeros(2, np.uint32), energy=energy).energy
         return 50 * options.envs
 
     rates = [

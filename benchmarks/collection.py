@@ -73,7 +73,7 @@ class StandIn:
         time.sleep(self._seconds)
         actions = np.maximum(self._actions[part, :, step], 0)
         nothing = np.zeros(len(actions), np.float32)
-        return Decision(actions, nothing, nothing, options["held"])
+        return Decision(actions, nothing, nothing, options["energy"])
 
 
 class Shares(NamedTuple):
@@ -113,7 +113,7 @@ def collected(pool: EnvironmentPool, acting: Any, network: Any, setting: Setting
     deciding = Meter(acting, "act")
     wall, process, thread = time.perf_counter(), time.process_time(), time.thread_time()
     threads = pool.thread_seconds()
-    played = play(deciding, engine, network, jax.random.key(seed), parts=setting.parts)  # type: ignore[arg-type]
+    played = play(deciding, engine, network, jax.random.key(seed), batches=setting.parts)  # type: ignore[arg-type]
     assert played is not None
     seconds = [
         time.perf_counter() - wall,

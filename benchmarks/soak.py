@@ -55,7 +55,6 @@ def settings(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "fan_out": 2,
         "checkpoint_every": 10,
         "evaluate_every": 0,
-        "shard_checkpoint_seconds": 10.0,
     }
     ppo = {
         "iterations": options.iterations,
@@ -83,7 +82,7 @@ class Soak:
         self._settings = settings(options, folder)
         self._random = random.Random(options.seed)
         self._seconds = options.minutes * 60
-        self._run = RayRun(self._settings)
+        self._run = RayRun(self._settings, timing={"shard_checkpoint": 10.0})
         self.killed: collections.Counter[str] = collections.Counter()
         self.memory: list[tuple[float, str, float]] = []
 
@@ -121,14 +120,14 @@ class Soak:
             self._run.end(timeout=60)
             del below
             self._run.__exit__()
-            self._run = RayRun(self._settings)
+            self._run = RayRun(self._settings, timing={"shard_checkpoint": 10.0})
             self._wait_for_training()
         else:
             self._run.kill(name, timeout=START_SECONDS)
 
     def _wait_for_training(self) -> None:
         before = self._run.iteration()
-        self._run.until(lambda: self._run.iteration() > before, "training goes on", timeout=START_SECONDS)
+        self._run.until(lambda: self._run.iteration() > before, "training continues", timeout=START_SECONDS)
 
     def _note_memory(self, seconds: float) -> None:
         for name, one in list(self._run.seen.items()):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from placement.config import ConfigError
 from placement.training.checkpoint import CheckpointError
-from placement.training.kept_policy import keep_policy
+from placement.training.trained_policy import keep_policy
 
 
 def main() -> None:

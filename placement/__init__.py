@@ -1,9 +1,10 @@
 """Chip macro placement by reinforcement learning. See README.md and docs/.
 
-The public face: `load` a design, its `cost`, the cost while macros move (`IncrementalCost`), environments to
-place it in (`PlacementEnv`, `PlacementVectorEnv`, `DmEnvPool`, `make_pool`), `search`, `legalise`, and reading and
-writing placements. What needs the native engine is imported when it is first used. Gymnasium knows the environment as
-`MacroPlacement-v0` once this package is imported; `gymnasium.make("placement:MacroPlacement-v0", …)` imports it.
+The public face: `load` or `import_design`, `cost`, `search`, `train`, `load_policy`, `evaluate`, `export`; the cost
+while macros move (`IncrementalCost`), environments (`PlacementEnv`, `PlacementVectorEnv`, `DmEnvPool`, `make_pool`),
+`legalise`, and reading and writing placements. What needs the native engine is imported when it is first used.
+Gymnasium knows the environment as `MacroPlacement-v0` once this package is imported;
+`gymnasium.make("placement:MacroPlacement-v0", …)` imports it.
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
 
 if TYPE_CHECKING:
+    from placement.annealing.config import AnnealConfig
     from placement.annealing.legaliser import legalise
-    from placement.annealing.public import search
-    from placement.engine.costs import Costs, cost
-    from placement.engine.incremental import IncrementalCost
+    from placement.annealing.search import search
+    from placement.api import Policy, evaluate, export, import_design, load_policy
+    from placement.engine.costs import Costs, IncrementalCost, cost
     from placement.engine.pool import make_pool
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
     from placement.env.vector_env import PlacementVectorEnv
+    from placement.netlist.importing import ImportSettings
+    from placement.runtimes.public import train
 
-# fmt: off
 __all__ = [
+    "AnnealConfig",
     "Canvas",
     "CostConfig",
     "CostWeights",
@@ -39,32 +43,46 @@ __all__ = [
     "DesignError",
     "DmEnvPool",
     "EnvConfig",
+    "ImportSettings",
     "IncrementalCost",
     "Netlist",
     "Placement",
     "PlacementEnv",
     "PlacementVectorEnv",
+    "Policy",
     "cost",
+    "evaluate",
+    "export",
+    "import_design",
     "legalise",
     "load",
+    "load_policy",
     "make_pool",
     "read_placement",
     "search",
+    "train",
     "write_placement",
 ]
-# fmt: on
 __version__ = "0.1.0"
 
 _LATER = {
+    "AnnealConfig": "placement.annealing.config",
     "Costs": "placement.engine.costs",
     "DmEnvPool": "placement.env.dm_env",
-    "IncrementalCost": "placement.engine.incremental",
+    "ImportSettings": "placement.netlist.importing",
+    "IncrementalCost": "placement.engine.costs",
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
-    "legalise": "placement.annealing.legaliser",
-    "make_pool": "placement.engine.pool",
-    "search": "placement.annealing.public",
+    "Policy": "placement.api",
     "cost": "placement.engine.costs",
+    "evaluate": "placement.api",
+    "export": "placement.api",
+    "import_design": "placement.api",
+    "legalise": "placement.annealing.legaliser",
+    "load_policy": "placement.api",
+    "make_pool": "placement.engine.pool",
+    "search": "placement.annealing.search",
+    "train": "placement.runtimes.public",
 }
 
 gymnasium.register(

@@ -1,19 +1,21 @@
-"""Cost terms of one's own, built as libraries apart from the engine.
+"""Cost terms of the user's own, built as libraries apart from the engine, and rewards of the user's own in Python.
 
 `python -m placement.engine.cost_terms` prints the folder of the header that they need. See
-docs/how-to/own-cost-term.md.
+docs/how-to/own-cost-term.md and docs/how-to/own-reward.md.
 """
 
 from __future__ import annotations
 
 import ctypes
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from placement.config import ConfigError
+from placement.config import ConfigError, import_object
+from placement.engine.costs import Costs
+from placement.netlist.design import Design, Placement
 
 VERSION = 1
-"""Of the border between library and engine, as in the header."""
+"""Of the interface between library and engine, as in the header."""
 _EXPORTED = "placement_cost_term_exported"
 
 
@@ -22,7 +24,7 @@ class CostTerm(NamedTuple):
 
     Attributes:
         name: as the library says.
-        address: of its `placement_cost_term`, which stays loaded until the process ends.
+        address: of its `placement_cost_term`; the library stays loaded until the process ends.
         weight: in the reward.
     """
 
@@ -61,6 +63,29 @@ def load_cost_term(given: str) -> CostTerm:
         raise ConfigError(f"env.cost_terms: {path!r}: is of version {version}; build it again for version {VERSION}")
     name = exported.contents.name.decode()
     return CostTerm(name, ctypes.cast(exported, ctypes.c_void_p).value or 0, float(weight))
+
+
+class Reward(Protocol):
+    """A reward of the user's own, in the style of Jumanji's `RewardFn`: the setting `env.reward` names it."""
+
+    def __call__(self, costs: Costs, design: Design, placement: Placement) -> float:
+        """The reward of an episode that placed every macro; the higher, the better. Must be deterministic.
+
+        Args:
+            costs: exact costs of the placement.
+            design: as it was played.
+            placement: all nodes, soft macros included, µm.
+        """
+
+
+def load_reward(name: str) -> Reward | None:
+    """The function that `env.reward` names; None for `cost`. Raises ConfigError where there is none."""
+    if name == "cost":
+        return None
+    reward = import_object(name, key="env.reward")
+    if not callable(reward):
+        raise ConfigError(f"env.reward={name!r}: must be a function (costs, design, placement) -> float")
+    return reward
 
 
 if __name__ == "__main__":

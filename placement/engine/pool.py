@@ -1,8 +1,8 @@
 """Many environments stepped by the engine: `make_pool`.
 
-The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which is
-both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T
-macros to place, each of the largest design in the pool; N nodes.
+The contract is EnvPool's: `send` actions, `recv` the first `batch_size` results that are ready, or `step`, which does
+both. Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T macros to place, each of the
+largest design in the pool; N nodes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.actions import IllegalAction, explain
-from placement.engine.arrays import Integers, int32_array
-from placement.engine.cost_terms import load_cost_term
+from placement.engine.cost_terms import load_cost_term, load_reward
+from placement.engine.costs import Costs
 from placement.engine.native_design import native_design
-from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
-from placement.engine.rendering import refusing_unplayable
+from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
+from placement.engine.state import IllegalAction, explain, naming_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import turned_design
@@ -39,6 +38,21 @@ class WorkerError(RuntimeError):
     def __init__(self, env_id: int, message: str) -> None:
         super().__init__(message)
         self.env_id = env_id
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolConfig:
+    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
+
+    designs: tuple[str, ...]
+    design_of_env: tuple[int, ...]
+    num_envs: int
+    batch_size: int
+    num_threads: int
+    thread_affinity_offset: int
+    seed: int
+    env: EnvConfig
+    compact_maps: bool = False
 
 
 _OPEN: weakref.WeakSet[EnvironmentPool] = weakref.WeakSet()
@@ -66,7 +80,7 @@ class EnvironmentPool:
     **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
     `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
     info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
-    (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
+    (wirelength in µm; wirelength, density and congestion cost; total: where all macros were placed with this step, else
     NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
     engine's own memory, not a copy. The engine does not write to them while the program holds one of them.
 
@@ -93,7 +107,8 @@ class EnvironmentPool:
         env = config.env
         turned = map(turned_design, designs)
         self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
-        with refusing_unplayable(self.designs):
+        self._reward = load_reward(env.reward)
+        with naming_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
                 design_of_env=list(config.design_of_env),
@@ -263,10 +278,12 @@ class EnvironmentPool:
         """Handle, recv, send and step for JAX programs; see `placement.engine.xla.pool_functions`.
 
         Raises:
-            ValueError: the pool's maps are compact.
+            ValueError: the pool's maps are compact, or its reward is a Python function and `callback` is not True.
         """
         if self.config.compact_maps:
             raise ValueError("xla: not for a pool with compact_maps=True; make it without")
+        if self._reward is not None and not callback:
+            raise ValueError(f"xla: needs callback=True with env.reward={self.config.env.reward}, a Python function")
         return pool_functions(self, callback=callback, timeout=timeout)
 
     def close(self) -> None:
@@ -290,10 +307,26 @@ class EnvironmentPool:
         return self._all if env_id is None else int32_array("env_id", env_id, (None,))
 
     def _shown(self, result: Result) -> Result:
-        """The engine's result with compact maps as what they are; it knows only their bits."""
+        """The engine's result with the user's own reward, and compact maps in their type; it knows only their bits."""
         if self.config.compact_maps:
             result[0]["maps"] = result[0]["maps"].view(self.spec.observation["maps"].dtype)
+        if self._reward is not None:
+            _, reward, terminated, _, info = result
+            for row in np.flatnonzero(terminated & ~info["dead_end"]):
+                env, costs = int(info["env_id"][row]), Costs(*info["costs"][row].tolist())
+                design = self.designs[self.config.design_of_env[env]]
+                reward[row] = self._own_reward(costs, design, self.placement(env))
         return result
+
+    def _own_reward(self, costs: Costs, design: Design, placement: Placement) -> float:
+        """What the user's function pays; raises ValueError where that is not finite."""
+        assert self._reward is not None
+        paid = float(self._reward(costs, design, placement))
+        if not np.isfinite(paid):
+            raise ValueError(
+                f"env.reward={self.config.env.reward}: returned {paid} for {design.name!r}: must be finite"
+            )
+        return paid
 
     def _one(self, env_id: int) -> int:
         if not 0 <= env_id < self.num_envs:
@@ -301,13 +334,13 @@ class EnvironmentPool:
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the engine and says in words what it refuses."""
+        """Calls the engine and explains what it rejects."""
         try:
             return method(*arguments)
         except _native.IllegalActionError as error:
-            action, refusal = error.args
-            env, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+            action, rejection = error.args
+            env, step, design = rejection[:3]
+            reason = explain(self.designs[design], step, action, self.spec.columns, rejection)
             raise IllegalAction(f"environment {env}: {reason}") from None
         except _native.WorkerFailure as error:
             raise WorkerError(*error.args) from None
@@ -384,7 +417,13 @@ def _space(spec: ArraySpec) -> spaces.Space:
     if not spec.shape:
         return spaces.Discrete(int(spec.high) + 1, dtype=spec.dtype.type)
     low, high = (np.full(spec.shape, bound, spec.dtype) for bound in (spec.low, spec.high))
-    return spaces.Box(low, high, dtype=spec.dtype.type)
+    return with_short_bounds(spaces.Box(low, high, dtype=spec.dtype.type))
+
+
+def with_short_bounds(space: spaces.Box) -> spaces.Box:
+    """The same space, whose `repr` shows its least and its greatest bound instead of whole arrays."""
+    space.low_repr, space.high_repr = str(space.low.min()), str(space.high.max())
+    return space
 
 
 def _actions(actions: Integers, count: int) -> np.ndarray:

@@ -4,8 +4,8 @@
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
 
-Also ``gymnasium.make("MacroPlacement-v0", design="…")`` once `placement` is imported. Axis legend: R grid rows, C grid
-columns, T macros to place, N nodes.
+Also ``gymnasium.make("MacroPlacement-v0", design="…")`` once `placement` is imported. Axis legend: K maps, R
+grid rows, C grid columns, T macros to place.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
-from placement.engine.pool import make_pool
-from placement.env.observation import GridCells, observation_of, observation_space
+from placement.engine.pool import EnvironmentPool, make_pool
+from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
 ENVIRONMENT_ID = "MacroPlacement-v0"
 _METADATA: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}
 _PIXELS = 512
-LENGTH_TOLERANCE = 1e-6
-"""µm; `kLengthTolerance` of the engine."""
 
 
 class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
@@ -37,10 +35,11 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
     `config.action_scale` on a cell of a finer grid).
 
     - **Action**: Discrete(R · C), row · C + column. Illegal ones raise; sampling `action_space` draws legal ones.
-    - **Observation**: see `placement.env.observation.observation_space`.
-    - **Reward**: 0 before the end; when the last macro stands, the soft macros are placed and the reward is minus the
-      exact proxy cost. When the next macro has no legal gcell the episode ends with `config.dead_end_penalty`.
-    - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's parts by name) when all macros stand;
+    - **Observation**: see `observation_space`.
+    - **Reward**: 0 before the end; after the last macro the soft macros are placed and the reward is minus the exact
+      cost, or what the function `config.reward` pays. When the next macro has no legal gcell the episode ends with
+      `config.dead_end_penalty`.
+    - **info**: ``action_mask`` (int8 [R·C]) always; ``costs`` (the cost's terms by name) when all macros are placed;
       ``reason`` (a sentence) at a dead end.
 
     Nothing is random: an episode is a pure function of its actions, and `seed` only seeds `np_random`.
@@ -87,7 +86,7 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self._batch, _ = self._pool.reset()
         self._ended = False
         self._cells.clear()
-        return observation_of(self._batch, 0), self._info()
+        return _observation_of(self._batch, 0), self._info()
 
     def step(self, action: SupportsIndex) -> tuple[dict, float, bool, bool, dict]:
         """Centres the current macro on a gcell.
@@ -111,29 +110,27 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
             info["reason"] = self._dead_end()
         elif self._ended:
             info["costs"] = dict(zip(Costs._fields, brought["costs"][0].tolist(), strict=True))
-        return observation_of(self._batch, 0), float(reward[0]), self._ended, False, info
+        return _observation_of(self._batch, 0), float(reward[0]), self._ended, False, info
 
     @property
     def placement(self) -> Placement:
-        """The placement as it stands: what is not placed yet stands at 0 with `placed` False.
+        """The present placement, from the engine's own state: unplaced nodes are at 0 with `placed` False.
 
         Once all macros are placed, the soft macros are placed too.
         """
-        order, initial = self.design.placing_order, self.design.initial
-        placed = int(self._batch["step"][0])
-        if placed == len(order):
+        netlist, order, initial = self.design.netlist, self.design.placing_order, self.design.initial
+        if len(self._cells) == len(order):
             return self._pool.placement(0)
-        unplaced = np.union1d(self.design.netlist.soft, order[placed:])
+        state = PlacementState(self.design)
+        for cell in self._cells:
+            state.place(*divmod(cell, self.design.action_canvas.columns))
+        x, y, placed = initial.x.copy(), initial.y.copy(), initial.placed.copy()
+        macros, unplaced = order[: state.step], np.union1d(netlist.soft, order[state.step :])
         unplaced = unplaced[~initial.fixed[unplaced]]
-        x, y, standing = initial.x.copy(), initial.y.copy(), initial.placed.copy()
-        canvas, grid, macros = self.design.action_canvas, self.design.constraints.grid, order[:placed]
-        row, column = np.divmod(np.array(self._cells[:placed], dtype=np.int64), canvas.columns)
-        width, height = (side[macros] for side in self.design.netlist.sides(initial.orientation))
-        x[macros] = _snapped((column + 0.5) * canvas.cell_width, width, grid.pitch_x, grid.offset_x)
-        y[macros] = _snapped((row + 0.5) * canvas.cell_height, height, grid.pitch_y, grid.offset_y)
-        standing[order[:placed]] = True
-        x[unplaced], y[unplaced], standing[unplaced] = 0.0, 0.0, False
-        return Placement(x=x, y=y, orientation=initial.orientation, placed=standing, fixed=initial.fixed)
+        x[macros], y[macros] = state.centres().T
+        placed[macros] = True
+        x[unplaced], y[unplaced], placed[unplaced] = 0.0, 0.0, False
+        return Placement(x=x, y=y, orientation=initial.orientation, placed=placed, fixed=initial.fixed)
 
     def render(self) -> np.ndarray | None:
         """uint8 [height, width, 3], the longer side 512 pixels: hard macros dark, what soft macros cover light."""
@@ -163,8 +160,50 @@ class PlacementEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return {"action_mask": self._mask.reshape(-1).astype(np.int8)}
 
 
-def _snapped(centre: np.ndarray, side: np.ndarray, pitch: float, offset: float) -> np.ndarray:
-    """Centres whose macros' lower corners are on the grid, the nearest below; as the engine does it (legality.hpp)."""
-    if pitch <= 0:
-        return centre
-    return offset + pitch * np.floor((centre - side / 2 - offset + LENGTH_TOLERANCE) / pitch) + side / 2
+def observation_space(pool: EnvironmentPool) -> spaces.Dict:
+    """What `PlacementEnv` shows of the one design of its pool.
+
+    - ``step``: Discrete(T + 1), macros placed so far; the current macro is ``design.placing_order[step]``.
+    - ``mask``: uint8 [R, C], 1 where the current macro may be centred; all 0 when the episode has ended.
+    - ``maps``: float32 [K, R, C], see `placement.engine.observation.MAPS`: occupancy in [0, 1], density from 0 to the
+      number of nodes, wire mask in [0, 1].
+    - ``x``, ``y``: float32 [T] in [0, 1], centres of the macros in placing order in fractions of the canvas; 0 while
+      unplaced.
+    """
+    shown = {name: pool.observation_space[name] for name in ("mask", "maps", "x", "y")}
+    return spaces.Dict({"step": spaces.Discrete(pool.spec.steps + 1), **shown})
+
+
+def _observation_of(observation: dict[str, np.ndarray], index: int) -> dict[str, Any]:
+    """A copy of one environment's part of a batch, as an element of `observation_space`."""
+    shown = {name: observation[name][index].copy() for name in ("mask", "maps", "x", "y")}
+    return {"step": np.int64(observation["step"][index]), **shown}
+
+
+class GridCells(spaces.Discrete):
+    """The gcells as actions, row · C + column. Sampling without a mask of one's own draws a legal gcell.
+
+    The sample right after `seed` can be an episode's first action: callers that seed, sample, reset and then step, as
+    Gymnasium's checker does, take a legal one.
+    """
+
+    def __init__(self, mask: np.ndarray) -> None:
+        """Takes the legal mask, uint8 [R, C], as an episode begins; the array is looked at again at every sample."""
+        self._legal = mask
+        self._legal_first = mask.copy()
+        self._seeded = False
+        super().__init__(int(mask.size))
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seeds the samples."""
+        self._seeded = True
+        return super().seed(seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """One action: among those that `mask` (int8 [R·C]) or `probability` allows, else among the legal ones."""
+        seeded, self._seeded = self._seeded, False
+        if mask is not None or probability is not None:
+            return super().sample(mask=mask, probability=probability)
+        choices = [self._legal & self._legal_first, self._legal_first] if seeded else [self._legal]
+        legal = next((choice for choice in choices if choice.any()), self._legal_first)
+        return super().sample(mask=legal.reshape(-1).astype(np.int8))

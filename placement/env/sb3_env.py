@@ -23,9 +23,9 @@ except ImportError as error:
 class PoolVecEnv(VecEnv):
     """A pool as Stable-Baselines3's learners take environments, `MaskablePPO` of sb3-contrib among them.
 
-    Observations are the pool's dicts and actions its cells, row · C + column. Stable-Baselines3 wants an ended
-    environment begun anew in the same step: the first observation of the next episode comes with the reward of the
-    last action, and what the episode ended with is in ``info["terminal_observation"]``. ``info["episode"]`` is its
+    Observations are the pool's dicts and actions its cells, row · C + column. Stable-Baselines3 resets an ended
+    environment in the same step: the first observation of the next episode comes with the reward of the last action,
+    and the last observation of the ended one is in ``info["terminal_observation"]``. ``info["episode"]`` is its
     reward ``r``, its length ``l`` and the seconds ``t`` since this object was made, which the learners average.
     ``info["costs"]`` has the cost's parts by name where all macros were placed.
 
@@ -96,7 +96,7 @@ class PoolVecEnv(VecEnv):
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused: the environments of a pool have no attributes of their own."""
+        """Raises AttributeError: the environments of a pool have no attributes of their own."""
         raise AttributeError(f"{attr_name}: the environments of a pool have no attributes of their own")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
@@ -116,10 +116,10 @@ class PoolVecEnv(VecEnv):
         taken = time.monotonic() - self._began
         episode = {"r": float(self._rewards[index]), "l": int(info["elapsed_step"][index]), "t": taken}
         last = {name: values[index].copy() for name, values in observation.items()}
-        said: dict[str, Any] = {"episode": episode, "terminal_observation": last, "TimeLimit.truncated": False}
+        info_of_end: dict[str, Any] = {"episode": episode, "terminal_observation": last, "TimeLimit.truncated": False}
         if not info["dead_end"][index]:
-            said["costs"] = dict(zip(Costs._fields, info["costs"][index].tolist(), strict=True))
-        return said
+            info_of_end["costs"] = dict(zip(Costs._fields, info["costs"][index].tolist(), strict=True))
+        return info_of_end
 
     def _note_masks(self, observation: dict[str, np.ndarray]) -> None:
         self._masks = observation["mask"].reshape(self.num_envs, -1).astype(bool)

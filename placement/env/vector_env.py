@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs
-from placement.engine.pool import EnvironmentPool, make_pool
+from placement.engine.pool import EnvironmentPool, make_pool, with_short_bounds
 from placement.netlist.design import Design
 
 
@@ -23,7 +23,7 @@ class LegalCells(spaces.MultiDiscrete):
     """The actions of all environments, int64 [B]. Sampling without a mask of one's own draws legal gcells."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
-        """Takes the pool, whose state is looked at whenever actions are sampled."""
+        """Takes the pool, whose state is read whenever actions are sampled."""
         self._pool = pool
         super().__init__([pool.spec.num_actions] * pool.num_envs)
 
@@ -45,8 +45,8 @@ class LegalCells(spaces.MultiDiscrete):
 class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
     """Environments of one or more designs, stepped together by the engine's threads.
 
-    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside what
-    the pool tells, ``costs`` by name with the mask ``_costs`` that Gymnasium gives its infos, and ``action_mask`` int8
+    Actions are ints [B], row · C + column of the padded grid. Automatic reset in the next step. `info` has, beside the
+    pool's, ``costs`` by name with the mask ``_costs`` of Gymnasium's infos, and ``action_mask`` int8
     [B, R·C]. Results are the caller's: copies that nothing overwrites.
 
     Example:
@@ -71,7 +71,12 @@ class PlacementVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
         self.single_observation_space = self.pool.observation_space
         self.single_action_space = self.pool.action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.observation_space = spaces.Dict(
+            {name: batch_space(space, num_envs) for name, space in self.single_observation_space.items()}
+        )
+        for space in self.observation_space.values():
+            if isinstance(space, spaces.Box):
+                with_short_bounds(space)
         self.action_space = LegalCells(self.pool)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

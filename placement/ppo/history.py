@@ -10,15 +10,18 @@ Axis legend: B episodes, T steps (of the longest design), G designs, K numbers o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from placement.config import PolicyConfig
 from placement.engine.observation import MAPS, Observation
-from placement.policy.graph_inputs import GraphInputs
-from placement.policy.grid_features import GLOBALS, GUIDES, grid_features
-from placement.policy.policy import situation
-from placement.policy.spring_energy import energy_terms
+from placement.netlist.design import Design
+from placement.netlist.graph import net_members
+from placement.policy.features import GLOBALS, PRIORS, energy_terms, grid_features, situation
+from placement.policy.inputs import GraphInputs
 
 RECENT = 8
 """Macros that the second of the sums looks back over."""
@@ -26,7 +29,7 @@ _AROUND = slice(13, 20)
 """The channels that say what is around a cell: closed neighbours, density near and far, open cells."""
 _WAVES = 3
 """Cosines per axis that say where a macro stands."""
-_PLACED = len(GUIDES) + (_AROUND.stop - _AROUND.start) + 1 + 2 + 2 * _WAVES
+_PLACED = len(PRIORS) + (_AROUND.stop - _AROUND.start) + 1 + 2 + 2 * _WAVES
 """K."""
 FEATURES = 2 * _PLACED + GLOBALS
 """H."""
@@ -46,9 +49,9 @@ def history_features(
     Args:
         config: says what the policy is shown.
         inputs: the designs' constants.
-        wire_shares: float32 [G, T], see `placement.ppo.targets.wire_shares`.
+        wire_shares: float32 [G, T], see `wire_shares`.
         observation: axis B · T before those of one observation.
-        energy: float32 [B · T, 2], see `placement.policy.spring_energy`.
+        energy: float32 [B · T, 2], see `placement.policy.features.spring_energy`.
         actions: int32 [B, T], any legal number past an episode's length.
         lengths: int32 [B].
     """
@@ -63,7 +66,7 @@ def history_features(
         seen, held, chosen, added, length = given
         features = grid_features(seen, situation(inputs, seen, held), config)
         wire = jnp.asarray(seen.maps)[:, MAPS.index("wire_mask")][:, None].astype(jnp.float32)
-        shown = jnp.concatenate([features.guides[:, : len(GUIDES)], features.channels[:, _AROUND], wire], axis=1)
+        shown = jnp.concatenate([features.priors[:, : len(PRIORS)], features.channels[:, _AROUND], wire], axis=1)
         there = jnp.take_along_axis(shown.reshape(steps, shown.shape[1], -1), chosen[:, None, None], axis=2)[:, :, 0]
         share = wire_shares[jnp.asarray(seen.design)[0]]
         there = there.at[:, -1].multiply(share * len(share))
@@ -88,3 +91,17 @@ def _waves(seen: Observation, length: jax.Array) -> jax.Array:
     place = jnp.stack([jnp.asarray(seen.x)[last], jnp.asarray(seen.y)[last]], axis=1)
     angle = jnp.pi * place[:, :, None] * jnp.arange(1, _WAVES + 1, dtype=jnp.float32)
     return jnp.cos(angle).reshape(len(place), -1)
+
+
+def wire_shares(designs: Sequence[Design], steps: int) -> np.ndarray:
+    """float32 [G, T]: summed weight of each macro's nets over that of all nets, in placing order.
+
+    What the wire mask shows of a cell, times this, is the wirelength cost that placing the macro there adds.
+    """
+    result = np.zeros((len(designs), steps), np.float32)
+    for index, design in enumerate(designs):
+        net, node = net_members(design)
+        weight = np.bincount(node, design.netlist.net_weight[net], design.netlist.num_nodes)
+        order = design.placing_order
+        result[index, : len(order)] = weight[order] / max(float(design.netlist.net_weight.sum()), 1e-30)
+    return result

@@ -1,4 +1,7 @@
-"""Several learner hosts that act as one: each reads episodes of its own, all learn from all of them.
+"""Where the learner computes: a mesh of devices, which may belong to several hosts that act as one.
+
+Parallelism is over data, on a mesh with one axis: parameters are on every device, batches are split.
+Each learner host reads episodes of its own, and all learn from all of them.
 
 Episodes travel as actions (about 2 kB each). Before an iteration the hosts exchange theirs, so every host holds the
 same batch. The gradient step is jitted over the mesh of all hosts' devices: each device computes a part, and the
@@ -11,15 +14,68 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from placement.config import ConfigError
 from placement.episode import Episode
 
 MEET_SECONDS = 3600.0
-"""That the hosts wait for each other between two exchanges: one may evaluate, or lack episodes."""
+"""Deadline of the hosts' waits for each other between two exchanges: one may evaluate, or lack episodes."""
+DATA = "data"
+"""The mesh's only axis."""
+
+
+def make_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """A mesh over `devices`; when None, over all of the default backend's, those of other learner hosts included."""
+    return Mesh(np.array(jax.devices() if devices is None else devices), (DATA,))
+
+
+def single_device_mesh() -> Mesh:
+    """A mesh of the default backend's first device."""
+    return make_mesh(jax.local_devices()[:1])
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+    """The whole array on every device."""
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def split_over(mesh: Mesh, axis: int) -> NamedSharding:
+    """Split along `axis`, the other axes whole."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * axis, DATA))
+
+
+def put(tree: Any, sharding: NamedSharding) -> Any:
+    """A pytree of host arrays on the devices, also where some of them belong to other processes.
+
+    Every process must give the same values.
+    """
+    if sharding.is_fully_addressable:
+        return jax.device_put(tree, sharding)
+    return jax.tree.map(lambda leaf: _put_leaf(leaf, sharding), tree)
+
+
+def _put_leaf(leaf: Any, sharding: NamedSharding) -> jax.Array:
+    if isinstance(leaf, jax.Array) and leaf.sharding == sharding:
+        return leaf
+    host = np.asarray(leaf)
+    return jax.make_array_from_callback(host.shape, sharding, lambda part: host[part])
+
+
+def check_divisible(minibatch_size: int, mesh: Mesh) -> None:
+    """Raises ConfigError unless every device gets as many samples of a minibatch."""
+    if minibatch_size % mesh.size:
+        below, above = minibatch_size // mesh.size * mesh.size, -(-minibatch_size // mesh.size) * mesh.size
+        choices = f"{above}" if not below else f"{below} or {above}"
+        raise ConfigError(
+            f"ppo.minibatch_size={minibatch_size}: must be divisible by the {mesh.size} devices, such as {choices}"
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""The learner: whole episodes in, better parameters out.
+"""The learner: whole episodes in, better parameters out. The algorithm is in `placement.ppo.ppo`.
 
-Axis legend: B episodes, T steps (of the longest design), S = B · T samples with padding, Q chunks of a minibatch.
+Axis legend: B episodes, T steps (of the longest design), S = B · T samples with padding.
 """
 
 from __future__ import annotations
@@ -17,31 +17,17 @@ from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer
 from placement.episode import Episode, stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params
-from placement.policy.graph_inputs import GraphInputs
-from placement.policy.spring_energy import episode_energies
-from placement.ppo import advantage
-from placement.ppo.advantage import RewardStatistics
+from placement.policy.features import episode_energies
+from placement.policy.inputs import GraphInputs
+from placement.ppo import ppo
 from placement.ppo.critic import CriticState, no_episodes, regressed
-from placement.ppo.gradient_step import (
-    IterationData,
-    Minibatch,
-    Rates,
-    StepMetrics,
-    Trained,
-    gradient_step,
-    make_optimiser,
-)
-from placement.ppo.history import FEATURES, history_features
-from placement.ppo.hosts import Hosts
-from placement.ppo.loss import Coefficients, Samples
-from placement.ppo.mesh import check_divisible, put, replicated, single_device_mesh
-from placement.ppo.minibatches import all_minibatches, split_minibatches
-from placement.ppo.proximal import with_proximal
-from placement.ppo.targets import Targets, targets, wire_shares
+from placement.ppo.history import FEATURES, history_features, wire_shares
+from placement.ppo.hosts import Hosts, check_divisible, put, replicated, single_device_mesh
+from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Samples, StepMetrics, Targets, Trained
 
 
 class LearnerState(NamedTuple):
@@ -59,7 +45,7 @@ class LearnerState(NamedTuple):
     trained: Trained
     version: np.ndarray
     key: np.ndarray
-    reward_statistics: RewardStatistics
+    reward_statistics: ppo.RewardStatistics
     critic: CriticState
 
 
@@ -118,23 +104,23 @@ class Learner:
         self._renderer = EpisodeRenderer(self._designs)
         self._steps = self._renderer.spec.steps
         self._network = Network(policy_config, self._designs)
-        self._inputs: GraphInputs = put(self._network.inputs, replicated(self._mesh))
-        self._optimiser = make_optimiser()
+        everywhere = replicated(self._mesh)
+        self._inputs: GraphInputs = put(self._network.inputs, everywhere)
+        self._optimiser = ppo.make_optimiser()
         self._buffer: Observation | None = None
         self._wire_shares = wire_shares(self._designs, self._steps)
         self.trace_count = 0
-        self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=replicated(self._mesh))
-        self._proximal = jax.jit(functools.partial(with_proximal, self._network), out_shardings=replicated(self._mesh))
-        self._energies = jax.jit(_energies, out_shardings=replicated(self._mesh))
-        features = functools.partial(history_features, policy_config)
-        self._history = jax.jit(features, out_shardings=replicated(self._mesh))
+        self._step = jax.jit(self._traced_step, donate_argnums=0, out_shardings=everywhere)
+        self._proximal = jax.jit(functools.partial(ppo.with_proximal, self._network), out_shardings=everywhere)
+        self._energies = jax.jit(_energies, out_shardings=everywhere)
+        self._history = jax.jit(functools.partial(history_features, policy_config), out_shardings=everywhere)
         params = self._network.init(seed)
         trained = Trained(params, self._optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         self.state = LearnerState(
-            trained=put(trained, replicated(self._mesh)),
+            trained=put(trained, everywhere),
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
-            reward_statistics=advantage.initial_statistics(len(self._designs)),
+            reward_statistics=ppo.initial_statistics(len(self._designs)),
             critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 1),
         )
 
@@ -147,9 +133,12 @@ class Learner:
         trained = self.state.trained._replace(params=params)
         self.state = self.state._replace(trained=put(trained, replicated(self._mesh)))
 
-    def update(self, episodes: list[Episode], *, iteration: int) -> dict[str, float]:
-        """`prepare` and `learn`."""
-        return self.learn(self.prepare(episodes), iteration=iteration)
+    # --- Preparing: the part that an input pipeline does while the learner learns ------------------------------------
+
+    @property
+    def alone(self) -> bool:
+        """Whether this is the only learner host. Then `render` and `load` may run in another thread than `learn`."""
+        return self._hosts.count == 1
 
     def prepare(self, episodes: list[Episode]) -> Prepared:
         """Plays episodes again and puts their observations on the devices. They stay there until the next call.
@@ -169,15 +158,6 @@ class Learner:
         self.render(episodes, self._buffer)
         return self.load(episodes, self._buffer)
 
-    def episodes(self, prepared: Prepared) -> list[Episode]:
-        """All hosts' episodes that were prepared, in the same order on every host."""
-        return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
-
-    @property
-    def alone(self) -> bool:
-        """Whether this is the only learner host. Then the parts of `prepare` may run in another thread than `learn`."""
-        return self._hosts.count == 1
-
     def buffer(self, episodes: int) -> Observation:
         """Host arrays for the observations of so many episodes, [B, T, …]."""
         return self._renderer.arrays(episodes, self._steps, compact_maps=self._network.compact_maps)
@@ -194,6 +174,27 @@ class Learner:
         flat = jax.tree.map(_joined, Observation(*buffer))
         return Prepared(stack_episodes(episodes), put(flat, replicated(self._mesh)))
 
+    def episodes(self, prepared: Prepared) -> list[Episode]:
+        """All hosts' episodes that were prepared, in the same order on every host."""
+        return [Episode(*(field[index] for field in prepared.batch)) for index in range(len(prepared.batch.length))]
+
+    def _check(self, episodes: list[Episode]) -> None:
+        if not episodes:
+            raise ValueError("update: at least one episode is needed")
+        for episode in episodes:
+            if not 0 <= int(episode.design) < len(self._designs):
+                raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
+            if episode.actions.shape != (self._steps,):
+                raise ValueError(
+                    f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"
+                )
+
+    # --- Learning ----------------------------------------------------------------------------------------------------
+
+    def update(self, episodes: list[Episode], *, iteration: int) -> dict[str, float]:
+        """`prepare` and `learn`."""
+        return self.learn(self.prepare(episodes), iteration=iteration)
+
     def learn(self, prepared: Prepared, *, iteration: int, elapsed: float = 0.0) -> dict[str, float]:
         """One iteration of PPO: epochs of shuffled minibatches over the prepared episodes.
 
@@ -208,28 +209,22 @@ class Learner:
             gradient_norm; explained_variance of the episodes' values; learning_rate; entropy_coefficient;
             gradient_steps and skipped_steps of this iteration, samples of an epoch.
         """
-        batch = prepared.batch
-        statistics = advantage.updated_statistics(
-            self.state.reward_statistics, batch.design, batch.reward, batch.dead_end
-        )
-        critic = self.state.critic
-        if self._config.baseline == "history":
+        config, batch, critic = self._config, prepared.batch, self.state.critic
+        statistics = ppo.updated_statistics(self.state.reward_statistics, batch)
+        if config.baseline == "history":
             batch, critic = self._with_baseline(prepared, statistics)
-        goals = targets(self._config, statistics, batch)
-        data = self._data(prepared, goals)
+        goals = ppo.targets(statistics, batch, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
-        progress = min(max(iteration / max(self._config.iterations - 1, 1), elapsed), 1.0)
-        learning_rate = self._config.learning_rate * _linear_decay(self._config.final_learning_rate_fraction, progress)
-        entropy = self._config.entropy_coefficient * _linear_decay(self._config.final_entropy_fraction, progress)
-        coefficients = Coefficients(
-            np.float32(self._config.clip), np.float32(self._config.value_coefficient), np.float32(entropy)
-        )
-        rates = Rates(np.float32(learning_rate), np.float32(self._config.max_gradient_norm))
+        progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
+        learning_rate = config.learning_rate * _linear_decay(config.final_learning_rate_fraction, progress)
+        entropy = config.entropy_coefficient * _linear_decay(config.final_entropy_fraction, progress)
+        coefficients = Coefficients(np.float32(config.clip), np.float32(config.value_coefficient), np.float32(entropy))
+        rates = Rates(np.float32(learning_rate), np.float32(config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
-        inside = self._inside(batch.length)
-        drawn = math.ceil(self._config.sample_fraction * len(inside))
-        orders = [seeds.permutation(inside)[:drawn] for _ in range(self._config.epochs)]
-        data = self._with_proximal(trained, data, batch, np.unique(orders))
+        inside = np.flatnonzero((np.arange(self._steps)[None] < batch.length[:, None]).ravel()).astype(np.int32)
+        drawn = math.ceil(config.sample_fraction * len(inside))
+        orders = [seeds.permutation(inside)[:drawn] for _ in range(config.epochs)]
+        data = self._with_proximal(trained, self._data(prepared, goals), batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
             for minibatch in self._minibatches(order, len(batch.length)):
@@ -246,29 +241,14 @@ class Learner:
             "samples": float(drawn),
         }
 
-    def _check(self, episodes: list[Episode]) -> None:
-        if not episodes:
-            raise ValueError("update: at least one episode is needed")
-        for episode in episodes:
-            if not 0 <= int(episode.design) < len(self._designs):
-                raise ValueError(f"episode of design {int(episode.design)}: there are {len(self._designs)} designs")
-            if episode.actions.shape != (self._steps,):
-                raise ValueError(
-                    f"episode of {episode.actions.shape[0]} steps: the designs' longest takes {self._steps}"
-                )
-
-    def _inside(self, lengths: np.ndarray) -> np.ndarray:
-        """int32 [samples], the steps that lie within int [B] lengths, of B · T."""
-        return np.flatnonzero((np.arange(self._steps)[None] < lengths[:, None]).ravel()).astype(np.int32)
-
-    def _with_baseline(self, prepared: Prepared, statistics: RewardStatistics) -> tuple[Episode, CriticState]:
+    def _with_baseline(self, prepared: Prepared, statistics: ppo.RewardStatistics) -> tuple[Episode, CriticState]:
         """The episodes with what the critic predicted of them as their values; and the critic that has learned them."""
         batch = prepared.batch
         lengths = put(batch.length, replicated(self._mesh))
         given = (self._inputs, self._wire_shares, prepared.observation)
         energy = self._energies(self._inputs, prepared.observation, lengths)
         features = np.asarray(self._history(*given, energy, np.maximum(batch.actions, 0), lengths))
-        rewards = advantage.normalised_rewards(statistics, batch.design, batch.reward)
+        rewards = ppo.normalised_rewards(statistics, batch)
         macros = np.asarray(self._network.inputs.macros)
         ratio = statistics.deviation / self.state.reward_statistics.deviation
         values, critic = regressed(
@@ -280,27 +260,23 @@ class Learner:
         """The samples that minibatches are drawn from, on every device."""
         batch = prepared.batch
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
-        weights = np.zeros_like(goals.advantages)
-        drawn_now = np.ones_like(weights)
-        samples = Samples(actions, batch.log_probabilities, drawn_now, goals.advantages, goals.returns, weights)
-        flat = jax.tree.map(_joined, Samples(*samples))
+        ones, weights = np.ones_like(goals.advantages), np.zeros_like(goals.advantages)
+        samples = Samples(actions, batch.log_probabilities, ones, goals.advantages, goals.returns, weights)
         lengths = put(batch.length, replicated(self._mesh))
         energy = self._energies(self._inputs, prepared.observation, lengths)
-        return IterationData(prepared.observation, put(flat, replicated(self._mesh)), energy)
+        return IterationData(prepared.observation, put(jax.tree.map(_joined, samples), replicated(self._mesh)), energy)
 
     def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
-        """The data where those samples of `used` (int32 [samples]) that an older policy drew are told apart."""
+        """The data with the present policy's ratios for those samples of `used` (int32) that an older policy drew."""
         stale = used[(batch.version < self.state.version)[used // self._steps]]
-        for minibatch in all_minibatches(
-            stale, len(batch.length) * self._steps, size=self._config.minibatch_size, mesh=self._mesh
-        ):
+        for minibatch in self._minibatches(stale, len(batch.length), whole=True):
             data = self._proximal(trained.params, self._inputs, data, minibatch)
         return data
 
-    def _minibatches(self, order: np.ndarray, episodes: int) -> list[Minibatch]:
+    def _minibatches(self, order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:
         """The samples `order` (int32 [samples]) of so many episodes, split."""
-        most = episodes * self._steps
-        return split_minibatches(order, most, size=self._config.minibatch_size, mesh=self._mesh)
+        size, most = self._config.minibatch_size, episodes * self._steps
+        return ppo.split_minibatches(order, most, size=size, mesh=self._mesh, whole=whole)
 
     def _traced_step(
         self,
@@ -312,7 +288,7 @@ class Learner:
         rates: Rates,
     ) -> tuple[Trained, StepMetrics]:
         self.trace_count += 1
-        step = functools.partial(gradient_step, self._network, self._optimiser)
+        step = functools.partial(ppo.gradient_step, self._network, self._optimiser)
         return step(trained, inputs, data, minibatch, coefficients, rates)
 
 
@@ -322,7 +298,7 @@ def _joined(array: np.ndarray) -> np.ndarray:
 
 
 def _energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
-    """float32 [S, 2], what the springs hold at each step; observation with axis S, lengths int32 [B]."""
+    """float32 [S, 2], the springs' energy at each step; observation with axis S, lengths int32 [B]."""
     steps = len(observation.step) // len(lengths)
     episodes = jax.tree.map(lambda array: array.reshape(-1, steps, *array.shape[1:]), observation)
     return episode_energies(inputs, episodes, lengths).reshape(-1, 2)

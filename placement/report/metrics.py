@@ -26,10 +26,10 @@ from placement.engine.costs import (
     legality,
     violations,
 )
-from placement.flat.problem import FULLEST
+from placement.flat.problem import MOST_UTILIZATION
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
-from placement.netlist.straps import DENSITY
+from placement.netlist.pdn_channel import DENSITY
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
@@ -158,7 +158,7 @@ def _add_full(table: Table, full: FullMetrics) -> None:
         "cell utilization",
         f"{full.cell_utilization:.1%}",
         f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most",
-        style=_ALARM if full.cell_utilization > FULLEST else "",
+        style=_ALARM if full.cell_utilization > MOST_UTILIZATION else "",
     )
     table.add_row("routed wirelength", f"{full.routed_wirelength:,.0f}", "µm, estimated, detours included")
     table.add_row("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity")

@@ -1,9 +1,11 @@
-"""The actor: plays whole episodes and writes them to the replay.
+"""The actor: it plays whole episodes and writes them to the replay, within the bound on staleness.
 
 An actor plays in rounds: every environment of its pool begins an episode, and the round ends when all have ended. New
 parameters are taken between rounds only, so that all actions of an episode carry one version. An environment whose
-episode ends early (a dead end, or a smaller design beside a larger one) waits for the round's end; so each design keeps
-its share of the episodes, however short its own are.
+episode ends early waits for the round's end, so each design keeps its share of the episodes.
+
+The learner publishes version i after i iterations. Episodes are counted in the order in which they begin; the ones that
+iteration i learns from may be drawn with version i - max_staleness at the earliest (`EpisodeSchedule`).
 
 Axis legend: B environments, T macros to place (the longest design's).
 """
@@ -21,47 +23,104 @@ from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool
 from placement.episode import Episode
 from placement.modelcache.store import ParameterStore, Snapshot, StoreClosed
-from placement.netlist.design import Placement
 from placement.replay.base import ReplayClosed, ReplayWriter
 from placement.training.best import BestTracker
-from placement.training.episode_schedule import ScheduleClosed, Turn
 from placement.training.inference import Inference, InferenceClosed
-from placement.training.rollout import play
+from placement.training.rollout import play, whole_episode
 
 LEARNER_SECONDS = 3600.0
-"""That an actor waits for the learner or for other actors before it gives up."""
+"""Deadline of an actor's waits for the learner and for other actors."""
+OVERLAPPED_ENVS = 256
+"""An actor steps so many environments or more in two batches: one steps while the policy decides for the other."""
 
 
-class TurnSchedule(Protocol):
-    """When to begin episodes with which parameters."""
+class ScheduleClosed(RuntimeError):
+    """The run is ending: no more episodes begin."""
 
-    def begin(self, count: int, *, timeout: float) -> Turn:
+
+class Ticket(NamedTuple):
+    """Permission to begin some episodes together, the first for `iteration`, with parameters of `version` or newer."""
+
+    iteration: int
+    version: int
+
+
+class TicketSchedule(Protocol):
+    """Decides when episodes begin, and with which parameters."""
+
+    def begin(self, count: int, *, timeout: float) -> Ticket:
         """Begins `count` episodes together; raises TimeoutError, ScheduleClosed."""
 
-    def finish(self, turn: Turn) -> None:
-        """All episodes of the turn are written."""
+    def finish(self, ticket: Ticket) -> None:
+        """All episodes of the ticket are written."""
 
 
-class EpisodeReward(Protocol):
-    """Who says what a whole placement is worth, in place of its cost."""
+class EpisodeSchedule:
+    """Issues tickets to begin episodes; shared by all actors of a process.
 
-    def __call__(self, design: int, placement: Placement) -> float:
-        """The more, the better; `design` is the number of its design among the run's."""
+    No actor begins episodes of a later iteration before all of the earlier ones are written. Otherwise a fast actor's
+    episodes would overtake a slow one's and make those older than the bound.
+
+    Args:
+        episodes_per_iteration: whole episodes that one iteration learns from.
+        max_staleness: versions that an episode may lag behind when it is learned from. 0: actors and learner take
+            turns; 1: actors collect for the next iteration while the learner learns.
+        iteration: iterations already done.
+    """
+
+    def __init__(self, *, episodes_per_iteration: int, max_staleness: int, iteration: int = 0) -> None:
+        self._per_iteration = episodes_per_iteration
+        self._max_staleness = max_staleness
+        self._begun = iteration * episodes_per_iteration
+        self._under_way: list[int] = []  # iterations of the unfinished tickets
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def begin(self, count: int, *, timeout: float) -> Ticket:
+        """Begins `count` episodes together, once all those of earlier iterations are written.
+
+        The first of them decides, so that a group that reaches into the next iteration never waits for itself: its
+        last episodes lag by one version more for each further iteration that the group reaches into.
+
+        Raises TimeoutError if other actors do not write theirs in time, and ScheduleClosed once `close` was called.
+        """
+        with self._changed:
+            ready = self._changed.wait_for(lambda: self._closed or self._may_begin(), timeout)
+            name = threading.current_thread().name
+            if self._closed:
+                raise ScheduleClosed(f"{name} begins no more episodes: the run is ending")
+            iteration = self._begun // self._per_iteration
+            if not ready:
+                raise TimeoutError(
+                    f"{name} waited {timeout:g} s for other actors to write their episodes for iteration "
+                    f"{min(self._under_way)}, to begin those for iteration {iteration}"
+                )
+            self._begun += count
+            self._under_way.append(iteration)
+        return Ticket(iteration, max(iteration - self._max_staleness, 0))
+
+    def finish(self, ticket: Ticket) -> None:
+        """See `TicketSchedule`."""
+        with self._changed:
+            self._under_way.remove(ticket.iteration)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wakes all waiting actors (they get ScheduleClosed). May be called twice."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _may_begin(self) -> bool:
+        next_iteration = self._begun // self._per_iteration
+        return all(iteration >= next_iteration for iteration in self._under_way)
 
 
 class ActorContext(NamedTuple):
-    """What the actors of a process share.
-
-    Attributes:
-        inference: picks actions.
-        schedule: when to begin episodes with which parameters.
-        store: where parameters come from.
-        replay: where episodes go.
-        best: is told of placements that are better than any before; None = nobody is.
-    """
+    """What the actors of a process share; `best` is None where good placements are found elsewhere."""
 
     inference: Inference
-    schedule: TurnSchedule
+    schedule: TicketSchedule
     store: ParameterStore
     replay: ReplayWriter
     best: BestTracker | None
@@ -76,8 +135,7 @@ class Actor:
         pool: B environments, this actor's own.
         key: JAX random key, consumed.
         count: the first episode's number; above those that this actor made before the run was resumed.
-        parts: batches that the environments are split into; divides B.
-        reward: of episodes that end with everything placed; None: minus their cost, as the pool pays.
+        batches: batches that the environments are split into; divides B.
     """
 
     def __init__(
@@ -88,26 +146,24 @@ class Actor:
         *,
         key: jax.Array,
         count: int = 0,
-        parts: int = 1,
-        reward: EpisodeReward | None = None,
+        batches: int = 1,
     ) -> None:
         self._number, self._context, self._pool, self._key = number, context, pool, key
-        self._count, self._parts, self._reward = count, parts, reward
+        self._count, self._batches = count, batches
 
     def run(self, stop: threading.Event) -> None:
-        """Plays until `stop` is set; who sets it closes all else that is shared, too, so that no wait goes on.
+        """Plays until `stop` is set; whoever sets it also closes everything shared, so that all waits end.
 
-        Raises:
-            TimeoutError: the learner or the other actors did not go on within an hour.
+        Raises TimeoutError if the learner or the other actors make no progress within an hour.
         """
         shared = self._context
         try:
             while not stop.is_set():
-                turn = shared.schedule.begin(self._pool.num_envs, timeout=LEARNER_SECONDS)
-                snapshot = shared.store.wait_for(turn.version, timeout=LEARNER_SECONDS)
+                ticket = shared.schedule.begin(self._pool.num_envs, timeout=LEARNER_SECONDS)
+                snapshot = shared.store.wait_for(ticket.version, timeout=LEARNER_SECONDS)
                 for episode in self.play_round(snapshot, stop.is_set):
                     shared.replay.write(episode, timeout=LEARNER_SECONDS)
-                shared.schedule.finish(turn)
+                shared.schedule.finish(ticket)
         except (ScheduleClosed, StoreClosed, ReplayClosed, InferenceClosed):
             if not stop.is_set():
                 raise
@@ -117,20 +173,13 @@ class Actor:
         inference, first, version = self._context.inference, self._count, snapshot.version
         network = inference.network(snapshot)
 
-        paid: dict[int, float] = {}
-
         def on_end(env: int, costs: np.ndarray) -> None:
-            if self._reward is not None:
-                if stopped():  # it may take a while for each
-                    return
-                paid[env] = self._reward(self._pool.config.design_of_env[env], self._pool.placement(env))
             self._report(env, costs, f"actor {self._number}, episode {first + env}, parameters of iteration {version}")
 
         key = jax.random.fold_in(self._key, first)
-        played = play(inference, self._pool, network, key, on_end=on_end, stopped=stopped, parts=self._parts)
-        if played is None or (self._reward is not None and len(paid) < np.count_nonzero(~played.dead_end)):
+        played = play(inference, self._pool, network, key, on_end=on_end, stopped=stopped, batches=self._batches)
+        if played is None:
             return []
-        played.reward[list(paid)] = list(paid.values())
         self._count += self._pool.num_envs
         return [
             whole_episode(played, env, identity=(self._number, first + env), version=version)
@@ -144,7 +193,6 @@ class Actor:
             best.report(design, found, self._pool.placement(env), origin=origin)
 
 
-def whole_episode(played: Episode, env: int, *, identity: tuple[int, int], version: int) -> Episode:
-    """Environment `env`'s episode of those that `play` gave, as it travels, of the model's `version`."""
-    episode = Episode(*(np.array(field[env]) for field in played))
-    return episode._replace(identity=np.array(identity, np.int64), version=np.array(version, np.int32))
+def batches_for(envs: int) -> int:
+    """The batches that an actor splits so many environments into."""
+    return 2 if envs >= OVERLAPPED_ENVS and envs % 2 == 0 else 1

@@ -1,4 +1,4 @@
-"""The best placement that a run has seen, for each design, whoever found it."""
+"""The best placement that a run has seen, for each design, and the check of episodes that claim to have found one."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.flips import Flipped, flip_macros
+from placement.annealing.finishing import Flipped, flip_macros
+from placement.config import EnvConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
+from placement.engine.observation import Observation
+from placement.engine.pool import EnvironmentPool, make_pool
+from placement.engine.state import EpisodeRenderer, IllegalAction
+from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.report.run_folder import next_best_path
+from placement.training.rollout import actor_of, is_evaluation
+from placement.training.run_folder import BEST_NAME
 
 _log = logging.getLogger(__name__)
 FIELDS = ("x", "y", "orientation", "placed")
-"""Of a placement, that a checkpoint keeps."""
+"""The fields of a placement that a checkpoint keeps."""
+COST_TOLERANCE = 1e-6
+"""Relative difference up to which an episode's claimed cost counts as true."""
 
 
 class Best(NamedTuple):
-    """A placement with what it costs and where it came from.
-
-    Attributes:
-        costs: exact costs of `placement`.
-        placement: all nodes.
-        origin: for people: who found it, when.
-    """
+    """A placement with its exact costs and, for people, who found it and when."""
 
     costs: Costs
     placement: Placement
@@ -40,11 +43,7 @@ class Best(NamedTuple):
 
 
 class BestTracker:
-    """Keeps the cheapest placement of each of the run's designs. All methods may be called from several threads.
-
-    Attributes:
-        weights: of the cost that they are compared by.
-    """
+    """Keeps the cheapest placement of each of the run's designs, by the cost of `weights`; for several threads."""
 
     def __init__(self, designs: Sequence[Design], weights: CostWeights = DEFAULT_WEIGHTS) -> None:
         self._designs, self.weights = designs, weights
@@ -53,7 +52,7 @@ class BestTracker:
         self._unwritten: set[int] = set()
 
     def limit(self, design: int) -> float:
-        """The proxy cost below which a placement is worth reporting; infinite while there is none."""
+        """The cost below which a placement should be reported; infinite while there is none."""
         with self._lock:
             return self._best[design].costs.total if design in self._best else math.inf
 
@@ -73,7 +72,7 @@ class BestTracker:
             return self._best.get(design)
 
     def mean_cost(self) -> float:
-        """The designs' best proxy costs' mean (of the designs that have one); NaN while there is none."""
+        """The mean best cost over the designs that have one; NaN while there is none."""
         costs = self.costs()
         return sum(costs) / len(costs) if costs else math.nan
 
@@ -83,9 +82,9 @@ class BestTracker:
             return [self._best[design].costs.total for design in sorted(self._best)]
 
     def write(self, folder: Path, *, iteration: int) -> None:
-        """Writes what is better than at the last call: `best.plc` (`best-<design>.plc` of several) and `best.json`.
+        """Writes what has improved since the last call: `best.json`, and `best.plc` (`best-<design>.plc` for several).
 
-        The placement of this iteration also goes into `best_history/`.
+        Each placement also goes into `best_history/` under this iteration.
         """
         with self._lock:
             unwritten, self._unwritten = sorted(self._unwritten), set()
@@ -96,24 +95,24 @@ class BestTracker:
             _write(folder / name, design, found, self.weights)
             _write(next_best_path(folder, name, iteration), design, found, self.weights)
         if unwritten:
-            content = {self._designs[index].name: self._entry(index, found) for index, found in sorted(best.items())}
-            write_whole(folder / "best.json", json.dumps(content, indent=2) + "\n")
+            content = {}
+            for index, found in sorted(best.items()):
+                about = {"file": self.file_name(index), "origin": found.origin}
+                content[self._designs[index].name] = {**about, **costs_object(found.costs, self.weights)}
+            write_whole(folder / BEST_NAME, json.dumps(content, indent=2) + "\n")
 
     def files(self, folder: Path) -> tuple[Path, ...]:
         """The placement files of the designs that have one."""
         return tuple(folder / self.file_name(index) for index in range(len(self._designs)) if self.best(index))
 
     def file_name(self, design: int) -> str:
-        """Of the placement file of design number `design`."""
+        """The name of the placement file of design number `design`."""
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
 
-    def _entry(self, index: int, found: Best) -> dict[str, Any]:
-        return {"file": self.file_name(index), "origin": found.origin, **costs_object(found.costs, self.weights)}
-
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:
-        """Mirrors the best placements' macros where that is cheaper, and writes that to files of its own.
+        """Mirrors the best placements' macros where that is cheaper, and writes each to a file like `best_flipped.plc`.
 
-        The best placements themselves stay what they are. Each goes to a file such as `best_flipped.plc`.
+        The best placements themselves are not changed.
         """
         result = []
         for index, design in enumerate(self._designs):
@@ -139,7 +138,7 @@ class BestTracker:
             return {str(index): found.origin for index, found in self._best.items()}
 
     def restore(self, arrays: Mapping[str, Mapping[str, np.ndarray]], origins: Mapping[str, str]) -> None:
-        """Takes back what `arrays` and `origins` gave."""
+        """Restores what `arrays` and `origins` returned."""
         for index, design in enumerate(self._designs):
             held = arrays[str(index)]
             if not np.isfinite(held["costs"]).all():
@@ -149,7 +148,7 @@ class BestTracker:
             self.report(index, costs, placement, origin=origins.get(str(index), "a checkpoint"))
 
     def recover(self, folder: Path) -> None:
-        """Takes back placements that were written to `folder` after the last checkpoint, at their exact cost."""
+        """Restores placements that were written to `folder` after the last checkpoint, at their exact cost."""
         for index, design in enumerate(self._designs):
             path = folder / self.file_name(index)
             if not path.is_file():
@@ -161,6 +160,68 @@ class BestTracker:
                 _log.warning("%s is not taken as the best placement so far: %s", path, error)
                 continue
             self.report(index, costs, placement, origin=f"{path.name} of the interrupted run")
+
+
+class EpisodeVerifier:
+    """Replays episodes on the learner's engine to see whether they are true and where they lead; for one thread.
+
+    Placements that are better than any before go to `best`.
+    """
+
+    def __init__(self, designs: Sequence[Design], env: EnvConfig, best: BestTracker) -> None:
+        self._designs, self._env, self._best = tuple(designs), env, best
+        self._pools: dict[int, EnvironmentPool] = {}
+        self._renderer: EpisodeRenderer | None = None
+        self._rendered: Observation | None = None
+
+    def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
+        """Where the episode led, with its exact costs; None if it did not place every macro.
+
+        Raises:
+            IllegalAction: it cannot have been played.
+        """
+        design = int(episode.design)
+        pool = self._pools.get(design)
+        if pool is None:
+            pool = make_pool(self._designs, 1, config=self._env, design_of_env=[design])
+            self._pools[design] = pool
+        pool.reset()
+        for action in episode.actions[: int(episode.length)]:
+            pool.step([action])
+        _, _, terminated, _, info = pool.observe()
+        if not terminated[0] or info["dead_end"][0]:
+            return None
+        return Costs(*info["costs"][0].tolist()), pool.placement(0)
+
+    def require_legal(self, episode: Episode) -> None:
+        """Raises IllegalAction unless every action is legal; faster than `placement`."""
+        if self._renderer is None:
+            self._renderer = EpisodeRenderer(self._designs)
+            self._rendered = self._renderer.arrays(1, self._renderer.spec.steps)
+        self._renderer.render(episode.design[None], episode.actions[None], episode.length[None], out=self._rendered)
+
+    def keep(self, episode: Episode, iteration: int) -> str | None:
+        """Keeps the episode's placement if it is the best so far; returns why the episode is rejected if it is untrue.
+
+        Only an episode that claims to be cheaper than any before is replayed.
+
+        Args:
+            episode: to check.
+            iteration: whose parameters it was drawn with.
+        """
+        claimed = float(episode.costs[4])
+        if episode.dead_end or claimed >= self._best.limit(int(episode.design)):
+            return None
+        try:
+            found = self.placement(episode)
+        except IllegalAction as error:
+            return str(error)
+        if found is None or not math.isclose(found[0].total, claimed, rel_tol=COST_TOLERANCE):
+            return f"claims to cost {claimed:.9g}, but costs {'nothing' if found is None else found[0].total}"
+        actor, count = episode.identity.tolist()
+        who = "greedy evaluation" if is_evaluation(episode) else f"actor {actor_of(actor)}, episode {count}"
+        self._best.report(int(episode.design), *found, origin=f"{who}, parameters of iteration {iteration}")
+        return None
 
 
 def _to_arrays(design: Design, best: Best | None) -> dict[str, np.ndarray]:

@@ -1,16 +1,24 @@
-"""Checkpoints with Orbax: a pytree of arrays and a JSON record, written whole or not at all; nothing is unpickled.
+"""Checkpoints with Orbax, and what a run keeps in them.
 
-The record holds every leaf's path in the tree, dtype, shape and checksum. So a checkpoint of another network is told
-apart from a damaged one before anything is used.
+A checkpoint is a pytree of arrays and a JSON record, written whole or not at all; nothing is unpickled. The record
+holds every leaf's path in the tree, dtype, shape and checksum, so a checkpoint of another network is distinguished from
+a damaged one before anything is used.
+
+A run's tree has three entries: `learner` (its whole state: parameters, optimiser, step, random state, statistics),
+`parameters` (what actors and evaluators need, alone) and `best` (the best placement of each design, with its costs).
+Its record holds counters, elapsed seconds, settings, the designs' fingerprints and which episodes were learned from.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
+import json
 import logging
+import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +26,17 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from placement.config import TrainConfig
+from placement.ppo.learner import Learner
+from placement.training import run_folder
+from placement.training.best import BestTracker
 from placement.utils.disk import checked_room
 
 _log = logging.getLogger(__name__)
 FORMAT = 2
-"""Rises when older checkpoints cannot be read any more."""
-
-
+"""Format version; it rises when older checkpoints can no longer be read."""
 LEAF_BYTES = 1000
-"""That a leaf takes on disk beside its content."""
+"""Bytes that a leaf takes on disk beside its content."""
 
 
 class CheckpointError(RuntimeError):
@@ -34,7 +44,7 @@ class CheckpointError(RuntimeError):
 
 
 class CheckpointMismatch(CheckpointError):
-    """The checkpoint holds another tree (another network, another design) than the one asked for."""
+    """The checkpoint holds another tree (another network, another design) than the one requested."""
 
 
 class CheckpointDamaged(CheckpointError):
@@ -42,13 +52,7 @@ class CheckpointDamaged(CheckpointError):
 
 
 class Restored(NamedTuple):
-    """What a checkpoint held.
-
-    Attributes:
-        step: its number.
-        tree: pytree of host arrays.
-        record: the JSON record given to `save`.
-    """
+    """What a checkpoint held: its number, a pytree of host arrays, and the JSON record given to `save`."""
 
     step: int
     tree: Any
@@ -56,12 +60,9 @@ class Restored(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run: the last few are kept.
+    """The checkpoints of one run in a folder, of which the newest `keep` stay.
 
-    Args:
-        folder: where they are; made when the first one is saved.
-        keep: how many of the newest stay.
-        read_only: nothing is written or cleaned up, as beside a run that goes on.
+    With `read_only` nothing is written or cleaned up, for a reader beside a run in progress.
     """
 
     def __init__(self, folder: str | Path, *, keep: int = 3, read_only: bool = False) -> None:
@@ -76,10 +77,9 @@ class Checkpoints:
         return sorted(self._manager.all_steps())
 
     def save(self, step: int, tree: Any, record: Mapping[str, Any]) -> None:
-        """Saves a pytree of arrays and a JSON-able record under the number `step`; returns when both are on disk.
+        """Saves a pytree of plain arrays and a JSON-able record under the number `step`; returns once they are on disk.
 
-        What was there under this number is replaced. Arrays are plain ones: a typed random key is none. Raises DiskFull
-        where there is no room.
+        Replaces a checkpoint of the same number. Raises DiskFull where there is not enough space.
         """
         tree = jax.tree.map(np.asarray, tree)
         leaves = _leaves(tree)
@@ -87,7 +87,7 @@ class Checkpoints:
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
         items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with checked_room(self._place(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
+        with checked_room(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
             if step in self._manager.all_steps():
                 self._manager.delete(step)
             self._manager.save(step, args=items, force=True)
@@ -101,8 +101,8 @@ class Checkpoints:
         """The entries of a saved tree that `like` has, as host arrays in the structure of `like`.
 
         Args:
-            like: mapping of pytrees with the leaves' shapes and dtypes; entries that it lacks are not read.
-            step: which checkpoint; None = the newest that is not damaged (a warning names the damaged ones).
+            like: mapping of pytrees with the leaves' shapes and dtypes; other entries are not read.
+            step: which checkpoint; None: the newest that is not damaged (a warning names the damaged ones).
 
         Raises:
             CheckpointMismatch: a leaf is missing, or has another shape or dtype.
@@ -110,17 +110,14 @@ class Checkpoints:
             CheckpointError: there is no checkpoint.
         """
         newest = self._step(step)
-        if step is not None:
-            return self._restore(like, newest)
-        damage: CheckpointDamaged | None = None
-        for candidate in reversed(self.steps()):
+        older = [] if step is not None else [each for each in self.steps() if each < newest]
+        while older:
             try:
-                return self._restore(like, candidate)
+                return self._restore(like, newest)
             except CheckpointDamaged as error:
-                damage = error
                 _log.warning("%s; trying the one before", error)
-        assert damage is not None
-        raise damage
+                newest = older.pop()
+        return self._restore(like, newest)
 
     def close(self) -> None:
         """Ends Orbax's threads."""
@@ -134,7 +131,10 @@ class Checkpoints:
             "tree": ocp.PyTreeCheckpointHandler(multiprocessing_options=alone),
             "record": ocp.JsonCheckpointHandler(multiprocessing_options=alone),
         }
-        with _without_warnings("absl"):  # of which `read_only` alone brings two
+        absl = logging.getLogger("absl")
+        level = absl.level
+        absl.setLevel(logging.ERROR)  # `read_only` alone causes two warnings
+        try:
             options = ocp.CheckpointManagerOptions(
                 max_to_keep=None if self._read_only else self._keep,
                 create=False,
@@ -144,6 +144,8 @@ class Checkpoints:
                 multiprocessing_options=alone,
             )
             return ocp.CheckpointManager(self._folder, options=options, item_handlers=handlers)
+        finally:
+            absl.setLevel(level)
 
     def _step(self, step: int | None) -> int:
         steps = self.steps()
@@ -152,27 +154,24 @@ class Checkpoints:
             raise CheckpointError(f"{self._folder}: {wanted}; there are {steps or 'none'}")
         return steps[-1] if step is None else step
 
-    def _place(self, step: int) -> Path:
-        return self._folder / str(step)
-
     def _read_record(self, step: int) -> dict[str, Any]:
         content = self._read(step, "record", ocp.args.JsonRestore())
         if not isinstance(content, dict) or not {"format", "leaves", "record"} <= content.keys():
-            raise CheckpointDamaged(f"{self._place(step)}: its record is incomplete")
+            raise CheckpointDamaged(f"{self._folder}/{step}: its record is incomplete")
         if content["format"] != FORMAT:
             raise CheckpointMismatch(
-                f"{self._place(step)}: is of format {content['format']}, this program reads format {FORMAT}: finish "
+                f"{self._folder}/{step}: has format version {content['format']}, this program reads {FORMAT}: finish "
                 "the run with the version that began it, or give another run_dir to begin anew"
             )
         return content
 
     def _read(self, step: int, item: str, how: Any) -> Any:
-        """One item of a checkpoint; whatever Orbax or TensorStore raises means damage."""
+        """One item of a checkpoint. Whatever Orbax or TensorStore raises means damage."""
         try:
             return self._manager.restore(step, args=ocp.args.Composite(**{item: how}))[item]
         except Exception as error:  # their exceptions have no common base
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise CheckpointDamaged(f"{self._place(step)}: cannot be read ({reason[:300]})") from error
+            raise CheckpointDamaged(f"{self._folder}/{step}: cannot be read ({reason[:300]})") from error
 
     def _restore(self, like: Mapping[str, Any], step: int) -> Restored:
         content, wanted = self._read_record(step), jax.tree.map(np.asarray, dict(like))
@@ -185,7 +184,7 @@ class Checkpoints:
         tree = self._read(step, "tree", how)
         for path, leaf in _leaves(tree).items():
             if _checksum(leaf) != saved[path][1]:
-                raise CheckpointDamaged(f"{self._place(step)}: {path} does not match its checksum")
+                raise CheckpointDamaged(f"{self._folder}/{step}: {path} does not match its checksum")
         return Restored(step, tree, content["record"])
 
     def _require_same(self, saved: Mapping[str, str], wanted: Any, step: int) -> None:
@@ -201,29 +200,18 @@ class Checkpoints:
         if differences:
             more = f" and {len(differences) - 3} more differences" if len(differences) > 3 else ""
             raise CheckpointMismatch(
-                f"{self._place(step)}: is of another network or design: {'; '.join(differences[:3])}{more}"
+                f"{self._folder}/{step}: is of another network or design: {'; '.join(differences[:3])}{more}"
             )
 
 
 def _this_process_alone() -> ocp.options.MultiprocessingOptions:
-    """Of several learner hosts one saves, and waits for no other."""
+    """One of several learner hosts saves, and waits for no other."""
     if jax.process_count() == 1:
         return ocp.options.MultiprocessingOptions()
     index = jax.process_index()
     return ocp.options.MultiprocessingOptions(
         primary_host=index, active_processes={index}, barrier_sync_key_prefix=f"host{index}"
     )
-
-
-@contextlib.contextmanager
-def _without_warnings(logger: str) -> Iterator[None]:
-    held = logging.getLogger(logger)
-    level = held.level
-    held.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        held.setLevel(level)
 
 
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
@@ -237,3 +225,121 @@ def _kind(array: np.ndarray) -> str:
 
 def _checksum(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).tobytes())
+
+
+@dataclasses.dataclass(frozen=True)
+class Counters:
+    """How far a run has come: iterations done, episodes and steps learned from, seconds spent."""
+
+    iteration: int = 0
+    episodes: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+    def done(self, config: TrainConfig) -> bool:
+        """Whether a run with these settings has nothing left to do."""
+        minutes = config.runtime.minutes
+        return self.iteration >= config.ppo.iterations or bool(minutes and self.seconds >= 60 * minutes)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingState:
+    """A consistent state of a run, in pytrees of host arrays, to be saved whenever the run ends."""
+
+    counters: Counters
+    learner: Any
+    parameters: Any
+
+
+class Saver:
+    """Saves and restores a run; a context manager, whose end closes Orbax.
+
+    Args:
+        folder: the run folder.
+        identity: what must stay the same for the run to be resumed, as `run_folder.identity` gives it.
+
+    Attributes:
+        learned: returns the episodes learned from, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; replaceable.
+        learned_before: what `learned` returned when the restored checkpoint was saved.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self._folder, self._identity = folder, identity
+        self._checkpoints = Checkpoints(folder / run_folder.CHECKPOINTS_NAME)
+        self.learned_before = np.zeros((0, 3), np.int64)
+        self.learned: Callable[[], np.ndarray] = lambda: self.learned_before
+        self._lock = threading.Lock()
+        self._saved = -1  # the iteration whose checkpoint is known to be on disk
+
+    def __enter__(self) -> Saver:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._checkpoints.close()
+
+    def save(self, state: TrainingState, best: BestTracker) -> None:
+        """Saves a checkpoint, unless that of this iteration is on disk already; for any thread. Raises DiskFull."""
+        iteration = state.counters.iteration
+        with self._lock:
+            if self._saved == iteration:
+                return
+            tree = {"learner": state.learner, "parameters": state.parameters, "best": best.arrays()}
+            record = {"counters": dataclasses.asdict(state.counters), "origins": best.origins(), **self._identity}
+            self._checkpoints.save(iteration, tree, {**record, "learned": self.learned().tolist()})
+            self._saved = iteration
+
+    def restore(self, learner: Learner, best: BestTracker) -> Counters:
+        """Puts the newest checkpoint into `learner` and `best`, if there is one; raises CheckpointError."""
+        if not self._checkpoints.steps():
+            return Counters()
+        restored = self._checkpoints.restore({"learner": learner.state, "best": best.arrays()})
+        learner.state = jax.tree.map(_like, restored.tree["learner"], learner.state)
+        best.restore(restored.tree["best"], restored.record["origins"])
+        self.learned_before = np.array(restored.record["learned"], np.int64).reshape(-1, 3)
+        self._saved = restored.step
+        return Counters(**restored.record["counters"])
+
+    def finished(self, config: TrainConfig, best: BestTracker) -> Counters | None:
+        """The counters of a run that has nothing left to do, whose best placements then go into `best`; else None.
+
+        Builds no learner and compiles nothing. Raises CheckpointError if the checkpoint is damaged.
+        """
+        if not self._checkpoints.steps():
+            return None
+        counters = Counters(**self._checkpoints.record()["counters"])
+        if not counters.done(config):
+            return None
+        restored = self._checkpoints.restore({"best": best.arrays()})
+        best.restore(restored.tree["best"], restored.record["origins"])
+        return counters
+
+    def require_same_run(self) -> None:
+        """Raises ConfigError if the folder holds a run with other settings or designs."""
+        if self._checkpoints.steps():
+            run_folder.require_same(self._folder, self._checkpoints.record(), json.loads(json.dumps(self._identity)))
+
+
+def on_host(tree: Any) -> Any:
+    """A copy of a pytree's arrays on the host, which donation cannot touch."""
+    return jax.tree.map(np.array, tree)
+
+
+def _like(new: Any, old: Any) -> Any:
+    """`new`, held where and how `old` is."""
+    if isinstance(old, jax.Array):
+        # Only all processes together can put it on devices of other processes; the learner does that.
+        return jax.device_put(new, old.sharding) if old.is_fully_addressable else new
+    return np.asarray(new)
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run folder holds a checkpoint to resume from."""
+    with contextlib.closing(Checkpoints(run / run_folder.CHECKPOINTS_NAME, read_only=True)) as checkpoints:
+        return bool(checkpoints.steps())
+
+
+def read_parameters(run: str | Path, like: Any) -> tuple[Any, int]:
+    """The newest parameters of a run, in the structure of `like`, and their iteration; raises CheckpointError."""
+    with contextlib.closing(Checkpoints(Path(run) / run_folder.CHECKPOINTS_NAME, read_only=True)) as checkpoints:
+        restored = checkpoints.restore({"parameters": like})
+        return restored.tree["parameters"], restored.step

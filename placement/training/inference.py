@@ -1,4 +1,4 @@
-"""Who decides for the actors of a process: `LocalInference`, each actor for itself, or `CentralInference`, one loop.
+"""Picks actions for the actors of a process: `LocalInference`, each actor for itself, or `CentralInference`, one loop.
 
 Parameters go to the device once per version, whoever asks for them and however often.
 
@@ -7,55 +7,40 @@ Axis legend: B environments.
 
 from __future__ import annotations
 
-import collections
+import abc
 import concurrent.futures
 import threading
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 
-from placement.engine.observation import Observation
 from placement.modelcache.store import Snapshot
-from placement.policy.agent import Decision, Request
-from placement.training.rollout import Acting, EmbeddedParameters
+from placement.policy.agent import Acting, Agent, Decision, Embeddings, Params, Request
+from placement.training.rollout import EmbeddedParameters
 
 ANSWER_SECONDS = 600.0
-"""That an actor waits for the inference loop's answer."""
+"""Deadline of an actor's wait for the inference loop."""
 SLICE_SECONDS = 0.1
-"""A wait for requests is cut into pieces of this length, to see whether to stop."""
+"""Waits for requests are split into slices of this length, to check whether to stop."""
 
 
 class InferenceClosed(RuntimeError):
-    """The run is ending: nobody decides any more."""
+    """The run is ending: no more actions are picked."""
 
 
-class Embedding(Acting, Protocol):
-    """The part of `placement.policy.agent.Agent` that is used here."""
+class Inference(Acting):
+    """What an actor asks for actions."""
 
-    def embed(self, params: Any) -> Any:
-        """See `Agent.embed`."""
-
-    def act_together(
-        self, params: Any, embeddings: Any, requests: Any, *, greedy: bool = False, temperature: float = 1.0
-    ) -> list[Decision]:
-        """See `Agent.act_together`."""
-
-
-class Inference(Acting, Protocol):
-    """What an actor asks for actions. May be used by several threads at once."""
-
+    @abc.abstractmethod
     def network(self, snapshot: Snapshot) -> EmbeddedParameters:
         """The snapshot's parameters and embeddings, on the device."""
 
 
 class LocalInference(Inference):
-    """Each caller waits for a pass of the network with its own environments alone.
+    """Each caller evaluates the network with its own environments alone; `agent` is the policy."""
 
-    Args:
-        agent: the policy.
-    """
-
-    def __init__(self, agent: Embedding) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._lock = threading.Lock()
         self._newest: tuple[int, EmbeddedParameters] | None = None
@@ -71,22 +56,21 @@ class LocalInference(Inference):
                 self._newest = snapshot.version, network
             return network
 
-    def act(
+    def act_together(
         self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
         *,
         greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """See `Agent.act`."""
-        return self._agent.act(params, embeddings, observation, key, greedy=greedy, held=held)
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`."""
+        return self._agent.act_together(params, embeddings, requests, greedy=greedy, temperature=temperature)
 
 
 class _Waiting(NamedTuple):
-    """A request, with which parameters it is to be decided, and where the answer goes."""
+    """A request, the parameters with which to decide it, and where the answer goes."""
 
     network: EmbeddedParameters
     greedy: bool
@@ -94,70 +78,66 @@ class _Waiting(NamedTuple):
     answer: concurrent.futures.Future[Decision]
 
     def goes_with(self, other: _Waiting) -> bool:
-        """Whether one pass of the network can decide both."""
+        """Whether one evaluation of the network can decide both."""
         return self.network.embeddings is other.network.embeddings and self.greedy == other.greedy
 
 
 class CentralInference(LocalInference):
-    """One loop decides for all actors: what waits when the device is free goes through the network together.
+    """One loop decides for all actors: requests that wait when the device is free go through the network together.
 
     After Espeholt et al. 2020, "SEED RL", but whole episodes are drawn with one version, as everywhere here: requests
-    with different parameters are not mixed. A pass takes 1, 2, 4, … requests, or all actors', so that few programs are
-    compiled. Each request's random numbers are its own, so what is drawn does not depend on who waits beside it, but
+    with different parameters are not mixed. A batch holds 1, 2, 4, … requests, or all actors', so that few programs are
+    compiled. Each request has random numbers of its own, so what is drawn does not depend on the other requests, except
     for the last bits of the network's arithmetic.
 
     Args:
         agent: the policy.
-        actors: that may wait at once.
-
-    Attributes:
-        passes, requests: how many there were.
+        actors: how many may wait at once.
     """
 
-    def __init__(self, agent: Embedding, *, actors: int) -> None:
+    def __init__(self, agent: Agent, *, actors: int) -> None:
         super().__init__(agent)
         self._actors = actors
-        self._waiting: collections.deque[_Waiting] = collections.deque()
+        self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._changed = threading.Condition()
         self._closed = False
-        self.passes = self.requests = 0
+        self.batches = self.requests = 0
 
-    def act(
+    def act_together(
         self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
+        params: Params,
+        embeddings: Embeddings,
+        requests: Sequence[Request],
         *,
         greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """As `Agent.act`, by the thread that is in `run`.
+        temperature: float = 1.0,
+    ) -> list[Decision]:
+        """See `Acting`; the thread in `run` decides, at temperature 1.
 
         Raises:
             InferenceClosed: `close` was called.
             TimeoutError: the loop did not answer within `ANSWER_SECONDS`.
         """
-        answer: concurrent.futures.Future[Decision] = concurrent.futures.Future()
-        request = Request(observation, key, held)
+        network = EmbeddedParameters(params, embeddings)
+        waiting = [_Waiting(network, greedy, request, concurrent.futures.Future()) for request in requests]
         with self._changed:
             if self._closed:
                 raise self._ended()
-            self._waiting.append(_Waiting(EmbeddedParameters(params, embeddings), greedy, request, answer))
+            self._waiting.extend(waiting)
             self._changed.notify_all()
         try:
-            return answer.result(ANSWER_SECONDS)
+            return [one.answer.result(ANSWER_SECONDS) for one in waiting]
         except concurrent.futures.CancelledError:
             raise self._ended() from None
         except concurrent.futures.TimeoutError:
             raise TimeoutError(
                 f"{threading.current_thread().name} waited {ANSWER_SECONDS:g} s for the inference loop to decide for "
-                f"{len(observation.step)} environments: it is stuck, or the device is"
+                f"{sum(len(one.observation.step) for one in requests)} environments: it is stuck, or the device is"
             ) from None
 
     def run(self, stop: threading.Event) -> None:
-        """Decides until `stop` is set; whatever goes wrong ends the loop, and `close` is to tell those who wait."""
+        """Decides until `stop` is set; an error ends the loop, and `close` must then wake those who wait."""
         while not stop.is_set():
             together = self._next()
             if not together:
@@ -165,13 +145,13 @@ class CentralInference(LocalInference):
             first = together[0]
             requests = [one.request for one in together]
             decisions = self._agent.act_together(*first.network, requests, greedy=first.greedy)
-            self.passes, self.requests = self.passes + 1, self.requests + len(together)
+            self.batches, self.requests = self.batches + 1, self.requests + len(together)
             for one, decision in zip(together, decisions, strict=True):
                 if one.answer.set_running_or_notify_cancel():
                     one.answer.set_result(decision)
 
     def close(self) -> None:
-        """Wakes all who wait (they get InferenceClosed). May be called twice."""
+        """Wakes all waiting actors (they get InferenceClosed). May be called twice."""
         with self._changed:
             self._closed = True
             for one in [*self._waiting, *self._under_way]:
@@ -180,22 +160,17 @@ class CentralInference(LocalInference):
             self._changed.notify_all()
 
     def _next(self) -> list[_Waiting]:
-        """What is decided next, the oldest request among it; nothing if none came for a while."""
+        """The requests to decide next, the oldest among them; empty if none came for a while."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, SLICE_SECONDS)
             if not self._waiting:
                 return []
-            oldest = self._waiting[0]
-            fitting = [one for one in self._waiting if one.goes_with(oldest)]
-            together = fitting[: self._size(len(fitting))]
-            self._under_way = together
-            taken = {id(one.answer) for one in together}
-            self._waiting = collections.deque(one for one in self._waiting if id(one.answer) not in taken)
-            return together
-
-    def _size(self, waiting: int) -> int:
-        """How many of so many requests one pass takes."""
-        return waiting if waiting >= self._actors else 1 << (waiting.bit_length() - 1)
+            fitting = [one for one in self._waiting if one.goes_with(self._waiting[0])]
+            count = len(fitting) if len(fitting) >= self._actors else 1 << (len(fitting).bit_length() - 1)
+            self._under_way = fitting[:count]
+            taken = {id(one.answer) for one in self._under_way}
+            self._waiting = [one for one in self._waiting if id(one.answer) not in taken]
+            return self._under_way
 
     def _ended(self) -> InferenceClosed:
-        return InferenceClosed(f"{threading.current_thread().name} cannot go on: central inference is closed")
+        return InferenceClosed(f"{threading.current_thread().name} cannot continue: central inference is closed")

@@ -1,9 +1,9 @@
-"""From the replay to the devices ahead of the learner: read, play again, put on the devices, while it learns.
+"""Prepares the learner's next batch while it learns: reads episodes, replays them, and moves them to the devices.
 
-A thread collects an iteration's episodes a few at a time and plays each again as it comes; once all are there it puts
-them on the devices. There are two host buffers: the learner learns from one while the other is filled. What the learner
-gets does not depend on when: the results are the same as without the thread, to the last bit. Where there are several
-learner hosts, the thread only reads: what the hosts do together they must do in one order.
+A thread collects an iteration's episodes a few at a time and replays each as it comes; once all are there it moves
+them to the devices. There are two host buffers: the learner learns from one while the other is filled. The results are
+the same as without the thread, to the last bit. Where there are several learner hosts, the thread only reads, because
+the hosts must do what they do together in one order.
 """
 
 from __future__ import annotations
@@ -13,42 +13,37 @@ import itertools
 import threading
 from typing import NamedTuple
 
-from placement.engine.actions import IllegalAction
 from placement.engine.observation import Observation
+from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.ppo.learner import Learner, Prepared
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 
 BUFFERS = 2
 CHUNK = 8
-"""Episodes read and played again at a time."""
+"""Episodes read and replayed at a time."""
 CLOSE_SECONDS = 30.0
 SLICE_SECONDS = 0.1
-"""A wait for episodes is cut into pieces of this length, to see whether to stop."""
+"""Waits for episodes are split into slices of this length, to check whether to stop."""
 
 
 class Batch(NamedTuple):
-    """One iteration's input.
-
-    Attributes:
-        episodes: all learner hosts', each one's in the order in which they were read.
-        prepared: for `Learner.learn`.
-    """
+    """One iteration's input: all learner hosts' episodes, each host's as they were read, and what `learn` takes."""
 
     episodes: list[Episode]
     prepared: Prepared
 
 
 class InputPipeline:
-    """Prepares batches for a learner; a context manager, whose end stops the thread.
+    """Prepares batches for a learner; a context manager that stops the thread at its end.
 
     Args:
         replay: where episodes come from; nobody else should read it.
-        learner: who is to learn from them.
+        learner: learns from them.
         episodes: whole episodes of a batch.
 
     Attributes:
-        refused: well-formed episodes that took an action that no rule allows, and were thrown away.
+        refused: well-formed episodes with an illegal action, which were rejected.
     """
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:
@@ -69,9 +64,9 @@ class InputPipeline:
         """The next batch, waiting up to `timeout` seconds; the one before must not be used any more.
 
         Raises:
-            ReplayTimeout: too few episodes came in time; they stay for the next call.
+            ReplayTimeout: too few episodes came in time; they are kept for the next call.
             ReplayClosed: the replay is closed.
-            Exception: whatever else went wrong in the thread.
+            Exception: any other error of the thread.
         """
         concurrent.futures.wait([self._next], timeout)
         if not self._next.done():
@@ -87,13 +82,13 @@ class InputPipeline:
         return Batch(episodes, prepared)
 
     def close(self) -> None:
-        """Ends the thread; what it has read is lost. May be called twice."""
+        """Ends the thread and drops what it has read. May be called twice."""
         self._stop.set()
         ended, _ = concurrent.futures.wait([self._next], CLOSE_SECONDS)
         self._thread.shutdown(wait=bool(ended))
 
     def _prepare(self, buffer: Observation | None) -> tuple[list[Episode], Prepared | None]:
-        """Fills the buffer with the next batch and puts it on the devices; raises ReplayClosed when told to stop."""
+        """Fills the buffer with the next batch and moves it to the devices; raises ReplayClosed once it is to stop."""
         episodes: list[Episode] = []
         while len(episodes) < self._count:
             self._read = len(episodes)
@@ -103,11 +98,11 @@ class InputPipeline:
                 chunk = []
             if self._stop.is_set():
                 raise ReplayClosed("the learner prepares no more batches: the run is ending")
-            episodes += self._played(chunk, buffer, at=len(episodes))
+            episodes += self._replayed(chunk, buffer, at=len(episodes))
         return episodes, None if buffer is None else self._learner.load(episodes, buffer)
 
-    def _played(self, episodes: list[Episode], buffer: Observation | None, *, at: int) -> list[Episode]:
-        """Plays episodes again into the buffer from row `at`; returns those that could be played."""
+    def _replayed(self, episodes: list[Episode], buffer: Observation | None, *, at: int) -> list[Episode]:
+        """Replays episodes into the buffer from row `at`; returns those that are legal."""
         if not episodes or buffer is None:
             return episodes
         try:
@@ -118,6 +113,6 @@ class InputPipeline:
                 return []
             good: list[Episode] = []
             for episode in episodes:
-                good += self._played([episode], buffer, at=at + len(good))
+                good += self._replayed([episode], buffer, at=at + len(good))
             return good
         return episodes

@@ -1,8 +1,10 @@
-"""The learner's loop: read episodes, learn, publish, measure, save."""
+"""The learner's loop: read episodes, learn, publish, measure, save; and what every runtime does around it."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,39 +15,46 @@ import jax
 from placement.config import TrainConfig
 from placement.episode import Episode
 from placement.modelcache.store import ParameterPublisher
+from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
 from placement.ppo.learner import Learner
 from placement.replay.base import ReplayClosed, ReplayReader
 from placement.training.best import BestTracker
-from placement.training.divergence import Diverged, SkippedSteps
-from placement.training.evaluator import Evaluator
+from placement.training.checkpoint import Counters, Saver, TrainingState, on_host
 from placement.training.input_pipeline import Batch, InputPipeline
 from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
-from placement.training.saving import FOLDER_NAME, Counters, Saver, TrainingState, on_host
+from placement.training.rollout import Evaluator
+from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
 from placement.utils.disk import checked_room
 from placement.utils.interruption import Interrupted, Interruption
-from placement.utils.supervisor import Supervisor
+from placement.utils.supervisor import Supervisor, WorkerStuck
 
+_log = logging.getLogger(__name__)
 LOST_ITERATIONS = 5
-"""With dead ends alone, after which the run says what to try."""
+"""Iterations with dead ends alone after which the run suggests what to try."""
+MAX_SKIPPED_STEPS = 20
+"""Gradient steps skipped in a row, because loss or gradient was not finite, after which training ends with an error."""
+STOP_SECONDS = 30.0
+"""Deadline for actors to end."""
+
+
+class Diverged(RuntimeError):
+    """The network reached values that are not finite; the message says since when and what to try."""
 
 
 @dataclasses.dataclass(frozen=True)
-class LearnerParts:
-    """What the loop works with.
+class LearnerComponents:
+    """What the loop works with, as `placement.runtimes.components` builds it.
 
     Attributes:
-        learner, replay, store, evaluator, best: the roles.
         evaluation_key: JAX random key of the evaluations.
-        evaluate_every: iterations between two evaluations; 0 = only when the run is done.
+        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
         supervisor: of the actors.
         interruption: says when to stop.
-        progress: is shown what happens.
-        saver: of checkpoints.
-        measures: more numbers for each iteration's row.
-        received: is shown each iteration's episodes, before they are learned from.
-        hosts: the learner hosts that this is one of.
+        measures: returns more numbers for each iteration's row.
+        received: called with each iteration's episodes before they are learned from.
+        hosts: the learner hosts, of which this is one.
     """
 
     learner: Learner
@@ -65,87 +74,103 @@ class LearnerParts:
 
 
 class LearnerLoop:
-    """The learner's loop, from where the run had come before (`counters`).
+    """The learner's loop, starting from `counters`.
 
     Attributes:
-        parts, folder: the roles, and the run folder.
         state: the newest consistent state, which may be saved at any time.
         last: the newest row of metrics; empty before the first.
     """
 
-    def __init__(self, config: TrainConfig, parts: LearnerParts, folder: Path, counters: Counters) -> None:
-        self._config, self.parts, self.folder = config, parts, folder
+    def __init__(self, config: TrainConfig, components: LearnerComponents, folder: Path, counters: Counters) -> None:
+        self._config, self.components, self.folder = config, components, folder
         self._began = time.monotonic() - counters.seconds
         self.state = self._capture(counters)
-        self._good = self.state  # the newest one that an iteration's learning led to
-        self._skipped = SkippedSteps(config.ppo.max_skipped_steps)
+        self._good = self.state  # the newest one after an iteration that learned something
+        self._skipped = 0  # gradient steps skipped in a row
         self.last: dict[str, float] = {}
         self._lost = 0  # iterations in a row that brought dead ends alone
 
     def done(self) -> bool:
         """Whether the iterations are done or the time is up."""
-        return self.state.counters.iteration >= self._config.ppo.iterations or self._elapsed() >= 1
+        return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
 
-    def run(self) -> None:
+    def run(self, metrics: MetricsWriter) -> None:
         """Iterates until done.
 
         Raises:
-            Interrupted: somebody asked to stop.
-            DiskFull: there is no room for metrics, the best placements or a checkpoint.
-            Diverged: the network came to values that are not finite; `state` is the last good one.
+            Interrupted: the run was asked to stop.
+            DiskFull: there is not enough space for metrics, the best placements or a checkpoint.
+            Diverged: the network reached values that are not finite; `state` is the last good one.
             WorkerFailed: an actor failed.
             ReplayTimeout: the actors did not bring enough episodes in time.
         """
-        parts, every = self.parts, self.parts.evaluate_every
-        share = self._config.ppo.episodes_per_iteration // parts.hosts.count
-        with (
-            MetricsWriter(self.folder, iteration=self.state.counters.iteration) as metrics,
-            InputPipeline(parts.replay, parts.learner, episodes=share) as pipeline,
-        ):
-            done = self.done()
+        roles, every = self.components, self.components.evaluate_every
+        share = self._config.ppo.episodes_per_iteration // roles.hosts.count
+        done = self.done()
+        if not done:
+            roles.progress.note("compiling the policy and playing the first episodes …")
+        with InputPipeline(roles.replay, roles.learner, episodes=share) as pipeline:
             while not done:
                 row = self._iterate(pipeline)
-                done = self.done()
+                done = self._note_done()
                 iteration = self.state.counters.iteration
                 if done or (every and iteration % every == 0):
                     row |= self._evaluate(iteration)
-                row["best_so_far"] = parts.best.mean_cost()
-                # Not before: actors would begin the next iteration, whose placements are not this row's.
-                parts.store.publish(iteration, self.state.parameters)
-                row |= parts.measures()
+                row["best_so_far"] = roles.best.mean_cost()
+                # Published only now: actors would begin the next iteration, whose placements are not this row's.
+                if not done:
+                    roles.store.publish(iteration, self.state.parameters)
+                row |= roles.measures()
                 self.last = row
                 self._watch_dead_ends(row)
                 with checked_room(metrics.path):
                     metrics.write(row)
-                parts.best.write(self.folder, iteration=iteration)
-                parts.progress.iteration(row)
-                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped.going_on):
+                roles.best.write(self.folder, iteration=iteration)
+                roles.progress.iteration(row)
+                if done or (iteration % self._config.runtime.checkpoint_every == 0 and not self._skipped):
                     self.save()
 
-    def _watch_dead_ends(self, row: Mapping[str, float]) -> None:
-        """Says once what to try where no episode ever places all macros."""
-        all_lost = row["dead_ends"] == self._config.ppo.episodes_per_iteration
-        self._lost = self._lost + 1 if all_lost else 0
-        if self._lost == LOST_ITERATIONS and not math.isfinite(self.parts.best.mean_cost()):
-            self.parts.progress.note(
-                f"no episode of {LOST_ITERATIONS} iterations found room for all macros; what may help: "
-                "policy.room_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
-            )
+    def _note_done(self) -> bool:
+        """Whether the run is done; a checkpoint then says so, although the clock runs on after the last iteration."""
+        counters = dataclasses.replace(self.state.counters, seconds=self._seconds())
+        done = counters.done(self._config)
+        if done:
+            self.state = dataclasses.replace(self.state, counters=counters)
+        return done
 
     def save(self) -> None:
         """Saves the newest consistent state, unless it is on disk already. Any thread may call this."""
-        self.parts.saver.save(self.state, self.parts.best)
+        self.components.saver.save(self.state, self.components.best)
+
+    def result(self, *, interrupted: bool) -> Run:
+        """The run as it is now; writes the best placements first."""
+        counters, best = self.state.counters, self.components.best
+        best.write(self.folder, iteration=counters.iteration)
+        mean_cost = self.last.get("cost_mean", math.nan)
+        return _run(self.folder, counters, best, mean_cost=mean_cost, interrupted=interrupted)
+
+    def _watch_dead_ends(self, row: Mapping[str, float]) -> None:
+        """Suggests once what to try where no episode ever places all macros."""
+        all_lost = row["dead_ends"] == self._config.ppo.episodes_per_iteration
+        self._lost = self._lost + 1 if all_lost else 0
+        if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
+            self.components.progress.note(
+                f"no episode of {LOST_ITERATIONS} iterations found space for all macros; what may help: "
+                "policy.room_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
+            )
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
         """One iteration; returns its row."""
-        parts, before = self.parts, self.state.counters
+        roles, before = self.components, self.state.counters
         start = time.monotonic()
-        with parts.interruption.breakable():
+        with roles.interruption.breakable():
             episodes, prepared = self._next(pipeline)
             received = time.monotonic()
-            parts.received(episodes)
-            elapsed = parts.hosts.first(self._elapsed())
-            learned = parts.learner.learn(prepared, iteration=before.iteration, elapsed=elapsed)
+            roles.received(episodes)
+            if not self.last:
+                roles.progress.note("compiling the learner's step …")
+            elapsed = roles.hosts.first(self._elapsed())
+            learned = roles.learner.learn(prepared, iteration=before.iteration, elapsed=elapsed)
         learned_at = time.monotonic()
         steps = sum(int(episode.length) for episode in episodes)
         counters = Counters(
@@ -164,18 +189,19 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(parts.replay, "rejected", 0) + pipeline.refused),
+            "refused_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.refused),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 
     def _take(self, new: TrainingState, learned: Mapping[str, float]) -> None:
-        """Makes `new` the state, unless training has broken down; raises Diverged then, the state being a good one."""
-        self._skipped.note(learned)
-        if self._skipped.too_many:
+        """Makes `new` the state, unless training has broken down; raises Diverged then, keeping a good state."""
+        learned_nothing = not learned.get("gradient_steps", 1)
+        self._skipped = self._skipped + int(learned.get("skipped_steps", 0)) if learned_nothing else 0
+        if self._skipped >= MAX_SKIPPED_STEPS:
             self.state = self._good
-            raise self._diverged(str(self._skipped))
-        if not self._skipped.going_on:
-            if not self.parts.evaluator.finite(new.parameters):
+            raise self._diverged(f"{self._skipped} gradient steps in a row were skipped: loss or gradient not finite")
+        if not self._skipped:
+            if not self.components.evaluator.finite(new.parameters):
                 raise self._diverged(f"iteration {new.counters.iteration} made the network's outputs not finite")
             self._good = new
         self.state = new
@@ -184,7 +210,7 @@ class LearnerLoop:
         good, ppo = self.state.counters.iteration, self._config.ppo
         return Diverged(
             f"training has broken down: {what}. The newest checkpoint is the last good one: "
-            f"{self.folder / FOLDER_NAME / str(good)}. To go on from it, give run_dir={self.folder} and a lower "
+            f"{self.folder / CHECKPOINTS_NAME / str(good)}. To resume from it, give run_dir={self.folder} and a lower "
             f"ppo.learning_rate (it was {ppo.learning_rate:g}), or a lower ppo.max_gradient_norm "
             f"(it was {ppo.max_gradient_norm:g})"
         )
@@ -193,28 +219,27 @@ class LearnerLoop:
         try:
             return pipeline.next(timeout=self._config.replay.timeout)
         except ReplayClosed:
-            if self.parts.interruption.requested.is_set():
+            if self.components.interruption.requested.is_set():
                 raise Interrupted from None
-            self.parts.supervisor.check()
+            self.components.supervisor.check()
             raise
 
     def _evaluate(self, iteration: int) -> dict[str, float]:
-        """The greedy episodes' mean proxy cost over the designs; their placements may be the best."""
-        parts = self.parts
-        key = jax.random.fold_in(parts.evaluation_key, iteration)
-        stopped = parts.interruption.requested.is_set
-        evaluations = parts.evaluator.evaluate(self.state.parameters, key, stopped=stopped)
+        """The greedy episodes' mean cost over the designs; their placements may be the best."""
+        roles = self.components
+        key = jax.random.fold_in(roles.evaluation_key, iteration)
+        stopped = roles.interruption.requested.is_set
         costs = []
-        for found in evaluations:
+        for found in roles.evaluator.evaluate(self.state.parameters, key, stopped=stopped):
             if found.costs is not None and found.placement is not None:
                 origin = f"{'greedy' if found.greedy else 'sampled'} evaluation, parameters of iteration {iteration}"
-                parts.best.report(found.design, found.costs, found.placement, origin=origin)
+                roles.best.report(found.design, found.costs, found.placement, origin=origin)
             if found.greedy:
                 costs.append(math.nan if found.costs is None else found.costs.total)
         return {"greedy_cost": sum(costs) / len(costs)} if costs else {}
 
     def _capture(self, counters: Counters) -> TrainingState:
-        learner = self.parts.learner
+        learner = self.components.learner
         return TrainingState(counters, on_host(learner.state), on_host(learner.parameters()))
 
     def _elapsed(self) -> float:
@@ -223,5 +248,85 @@ class LearnerLoop:
         return min(self._seconds() / (60 * minutes), 1.0) if minutes else 0.0
 
     def _seconds(self) -> float:
-        """Spent so far, before the run was resumed included."""
+        """Spent so far, in earlier starts included."""
         return time.monotonic() - self._began
+
+
+def finished(
+    config: TrainConfig, designs: Sequence[Design], saver: Saver, *, note: Callable[[str], None]
+) -> Run | None:
+    """The run in its folder, if it is complete, which is then reported; builds no network and no environments."""
+    folder, best = working_folder(config.run_dir), BestTracker(designs, config.env.cost.weights())
+    counters = saver.finished(config, best)
+    if counters is None:
+        return None
+    best.recover(folder)
+    best.write(folder, iteration=counters.iteration)
+    run = _run(folder, counters, best, already_complete=True)
+    limit = "ppo.iterations" if counters.iteration >= config.ppo.iterations else "runtime.minutes"
+    listed = f"best placement {', '.join(_listed(run, best)) or 'none'}"
+    note(f"complete: {counters.iteration} iterations; nothing to do; {listed}; raise {limit} to continue")
+    if config.flips and not any(folder.glob("best_flipped*")):  # the run was killed after its last checkpoint
+        _flip(run, best, note)
+    note(f"run folder: {folder}")
+    return run
+
+
+def complete(loop: LearnerLoop, *, flips: bool) -> Run:
+    """Runs the loop; however it ends, the last good state is saved and the actors end.
+
+    With `flips` the best placements' macros are mirrored at the end, where that is cheaper.
+    """
+    interrupted, best, note = False, loop.components.best, loop.components.progress.note
+    with contextlib.ExitStack() as files:
+        with contextlib.ExitStack() as ending:
+            ending.callback(_end_actors, loop)
+            ending.callback(loop.save)
+            metrics = files.enter_context(MetricsWriter(loop.folder, iteration=loop.state.counters.iteration))
+            try:
+                loop.run(metrics)
+            except Interrupted:
+                interrupted = True
+                note(STOPPING)
+        with checked_room(metrics.path):  # actors may have found better placements after the last row
+            metrics.amend(best_so_far=best.mean_cost())
+    run = loop.result(interrupted=interrupted)
+    if interrupted:
+        note(f"stopped after iteration {run.iterations} with a checkpoint: the same command resumes from there")
+    for found in _listed(run, best):
+        note(f"best placement: {found}")
+    if flips and not interrupted:
+        _flip(run, best, note)
+    note(f"run folder: {run.folder}")
+    return run
+
+
+def _flip(run: Run, best: BestTracker, note: Callable[[str], None]) -> None:
+    for path, flipped in best.write_flipped(run.folder):
+        cost = f"{best.weights.name} cost {flipped.costs.total:.4f}"
+        note(f"the same, {flipped.flipped} macros flipped: {path} ({cost})")
+
+
+def _listed(run: Run, best: BestTracker) -> list[str]:
+    """The best placements' files with their costs."""
+    found = zip(run.best_files, best.costs(), strict=True)
+    return [f"{file} ({best.weights.name} cost {cost:.4f})" for file, cost in found]
+
+
+def _run(folder: Path, counters: Counters, best: BestTracker, **more: float | bool) -> Run:
+    return Run(
+        folder=folder,
+        iterations=counters.iteration,
+        episodes=counters.episodes,
+        seconds=counters.seconds,
+        best_cost=best.mean_cost(),
+        best_files=best.files(folder),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _end_actors(loop: LearnerLoop) -> None:
+    try:
+        loop.components.supervisor.shut_down(timeout=STOP_SECONDS)
+    except WorkerStuck as error:
+        _log.warning("%s", error)

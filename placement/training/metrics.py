@@ -1,6 +1,6 @@
 """A run's metrics: one row per iteration in `metrics.csv` and in TensorBoard's event files.
 
-A run that is resumed at iteration k forgets rows past k, and goes on.
+A run that is resumed at iteration k drops rows past k, and continues.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Row = Mapping[str, float]
 
 
 def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, float]:
-    """What an iteration's episodes say: costs (of those that placed everything), dead ends, length, staleness.
+    """Measures of an iteration's episodes: costs (of those that placed every macro), dead ends, staleness.
 
-    Where there are several designs, `design<number>_cost_mean` tells them apart, numbered as in the settings.
+    Where there are several designs, each has a `design<number>_cost_mean`, numbered as in the settings.
 
     Args:
-        episodes: that the iteration learned from; at least one.
-        version: of the parameters that it began with.
+        episodes: those that the iteration learned from; at least one.
+        version: of the parameters at its beginning.
     """
     costs = np.array([episode.costs for episode in episodes if not episode.dead_end])
     row: dict[str, float] = {"reward_mean": float(np.mean([episode.reward for episode in episodes]))}
@@ -55,15 +55,7 @@ def episode_metrics(episodes: Sequence[Episode], *, version: int) -> dict[str, f
 
 
 class MetricsWriter:
-    """Writes rows to the files of a run folder; use it in a `with` statement.
-
-    Args:
-        folder: the run folder.
-        iteration: iterations already done; rows past it are dropped.
-
-    Attributes:
-        path: of `metrics.csv`.
-    """
+    """Writes rows to the files of a run folder, and drops those past `iteration`; use it in a `with` statement."""
 
     def __init__(self, folder: str | Path, *, iteration: int = 0) -> None:
         self.path = Path(folder) / FILE_NAME
@@ -73,16 +65,16 @@ class MetricsWriter:
             self._rewrite(kept)
         (Path(folder) / TENSORBOARD_FOLDER).mkdir(exist_ok=True)
         # Not tensorboardX's `SummaryWriter`: its thread dies of a full disk, and every later call waits for it forever.
-        # Its files are read in the order of their names, which must not hang on the clocks of the machines in turn.
+        # Files are read in the order of their names, which therefore must not depend on the machines' clocks.
         name = f"events_{iteration:09d}"
         self._events = EventsWriter(str(Path(folder) / TENSORBOARD_FOLDER / name), f".{iteration}")
-        self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops what lies past it
+        self._add_event(iteration + 1, session_log=SessionLog(status=SessionLog.START))  # drops later points
 
     def __enter__(self) -> MetricsWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._events.close()
 
     def write(self, row: Row) -> None:
         """Adds a row; it must have the key `iteration`. New keys become new columns; NaN is an empty field."""
@@ -93,13 +85,21 @@ class MetricsWriter:
             self._rewrite(rows)
         with self.path.open("a", encoding="utf-8", newline="") as stream:
             stream.write(csv_text([[_text(row.get(name, math.nan)) for name in self._columns]]))
+        self._add_scalars(int(row["iteration"]), row)
+
+    def amend(self, **values: float) -> None:
+        """Replaces numbers of the last row, if there is one and they have changed."""
+        _, rows = read_rows(self.path)
+        changed = {name: value for name, value in values.items() if rows and rows[-1].get(name) != _text(value)}
+        if changed:
+            rows[-1].update({name: _text(value) for name, value in changed.items()})
+            self._rewrite(rows)
+            self._add_scalars(int(float(rows[-1]["iteration"])), changed)
+
+    def _add_scalars(self, iteration: int, row: Row) -> None:
         finite = {name: value for name, value in row.items() if math.isfinite(value)}
         values = [Summary.Value(tag=name, simple_value=value) for name, value in finite.items()]
-        self._add_event(int(row["iteration"]), summary=Summary(value=values))
-
-    def close(self) -> None:
-        """Closes TensorBoard's file."""
-        self._events.close()
+        self._add_event(iteration, summary=Summary(value=values))
 
     def _add_event(self, step: int, **what: Any) -> None:
         self._events.write_event(Event(wall_time=time.time(), step=step, **what))

@@ -7,53 +7,46 @@ from typing import Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from placement.training.metrics import Row
 
-PARTS = {"wirelength_cost": "wirelength", "density_cost": "density", "congestion_cost": "congestion"}
+COMPONENTS = {"wirelength_cost": "wirelength", "density_cost": "density", "congestion_cost": "congestion"}
 
 
 class ProgressSink(Protocol):
-    """What the learner's loop tells of itself."""
+    """Receives what the learner's loop reports."""
 
     def iteration(self, row: Row) -> None:
         """An iteration is done; `row` is its row of `metrics.csv`."""
 
     def note(self, text: str) -> None:
-        """Something to be read now, a line of text."""
+        """A line of text to be read now."""
 
 
 class TrainingProgress(ProgressSink, Protocol):
     """Shows a run to people. Used in a `with` statement."""
 
-    def __enter__(self) -> TrainingProgress:
-        """Begins to show."""
+    def __enter__(self) -> TrainingProgress: ...
 
-    def __exit__(self, *error: object) -> None:
-        """Ends showing; what was shown last stays."""
+    def __exit__(self, *error: object) -> None: ...
 
     def processes(self, table: Table) -> None:
-        """How the run's processes do now, where they are several."""
+        """The state of the run's processes, where there are several."""
 
 
 class Remaining:
-    """Estimates how long a run still takes.
-
-    Args:
-        iterations: of the whole run.
-        minutes: wall-clock limit; 0 = none.
-    """
+    """Estimates how long a run will still take. The arguments are those of `make_progress`."""
 
     def __init__(self, iterations: int, minutes: float) -> None:
         self._iterations, self._limit = iterations, minutes * 60 if minutes else math.inf
         self._first: tuple[float, float] | None = None
 
     def seconds(self, row: Row) -> float:
-        """Seconds left after the iteration of `row`; NaN while there is nothing to judge by."""
+        """Seconds left after the iteration of `row`; NaN while there is nothing to estimate from."""
         now = row["iteration"], row["seconds"]
-        if self._first is None or now[1] < self._first[1]:  # the learner died, and had no checkpoint so late
+        if self._first is None or now[1] < self._first[1]:  # the learner died and resumed from an earlier checkpoint
             self._first = now
         done, spent = now[0] - self._first[0], now[1] - self._first[1]
         by_iterations = (self._iterations - now[0]) * spent / done if done else math.nan
@@ -62,7 +55,7 @@ class Remaining:
 
 
 class PlainProgress:
-    """A line per iteration."""
+    """Prints a line per iteration. The arguments are those of `make_progress`."""
 
     def __init__(
         self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
@@ -79,10 +72,10 @@ class PlainProgress:
 
     def iteration(self, row: Row) -> None:
         """Prints the iteration's line."""
-        parts = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in PARTS.items())
+        components = ", ".join(f"{title} {_cost(row, f'{name}_mean')}" for name, title in COMPONENTS.items())
         self.note(
             f"iteration {int(row['iteration'])}/{self._iterations} · {int(row['episodes'])} episodes · "
-            f"{self._cost} cost {_cost(row, 'cost_mean')}, best {_cost(row, 'best_so_far')} ({parts}) · "
+            f"{self._cost} cost {_cost(row, 'cost_mean')}, best {_cost(row, 'best_so_far')} ({components}) · "
             f"{_number(row, 'steps_per_second')} steps/s · {clock(row['seconds'])}, "
             f"{clock(self._remaining.seconds(row))} left"
         )
@@ -95,23 +88,21 @@ class PlainProgress:
         """Shows nothing: `metrics.csv` has the numbers."""
 
 
-class LiveProgress:
-    """A bar and a table that are redrawn in place."""
+class LiveProgress(PlainProgress):
+    """A bar and a table that are redrawn in place. The arguments are those of `make_progress`."""
 
     def __init__(
         self, iterations: int, minutes: float = 0.0, *, cost: str = "proxy", console: Console | None = None
     ) -> None:
-        self._cost = cost
-        self._remaining = Remaining(iterations, minutes)
+        super().__init__(iterations, minutes, cost=cost, console=console)
         self._bar = Progress(
             TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
             BarColumn(bar_width=40),
             TextColumn("{task.fields[text]}"),
         )
-        self._task: TaskID = self._bar.add_task("training", total=iterations, text="starting …")
-        self._console = console or Console()
+        self._task = self._bar.add_task("training", total=iterations, text="starting …")
         self._live = Live(Group(self._bar), console=self._console, refresh_per_second=4)
-        self._first: dict[str, float] = {}
+        self._first: Row = {}
         self._shown: dict[str, Table] = {}
 
     def __enter__(self) -> LiveProgress:
@@ -123,15 +114,10 @@ class LiveProgress:
 
     def iteration(self, row: Row) -> None:
         """Redraws the table."""
-        if not self._first:
-            self._first = dict(row)
+        self._first = self._first or dict(row)
         elapsed, left = clock(row["seconds"]), clock(self._remaining.seconds(row))
         self._bar.update(self._task, completed=row["iteration"], text=f"{elapsed} elapsed, {left} left")
         self._show("episodes", self._table(row))
-
-    def note(self, text: str) -> None:
-        """Prints a line above the table."""
-        self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def processes(self, table: Table) -> None:
         """Shows the table of processes beneath that of the costs."""
@@ -151,7 +137,7 @@ class LiveProgress:
         table.add_column("sampled episodes")
         for title in ("first mean", "mean", "best"):
             table.add_column(title, justify="right")
-        for name, title in {"cost": f"{self._cost} cost", **PARTS}.items():
+        for name, title in {"cost": f"{self._cost} cost", **COMPONENTS}.items():
             first = _cost(self._first, f"{name}_mean")
             style = "bold" if name == "cost" else ""
             table.add_row(title, first, _cost(row, f"{name}_mean"), _cost(row, f"{name}_best"), style=style)
@@ -159,12 +145,9 @@ class LiveProgress:
 
 
 def make_progress(iterations: int, minutes: float = 0.0, *, cost: str = "proxy") -> TrainingProgress:
-    """The live table on a terminal, plain lines elsewhere.
+    """The live table on a terminal, plain lines elsewhere, for a run of so many iterations or minutes (0: no limit).
 
-    Args:
-        iterations: as `Remaining` takes them.
-        minutes: as `Remaining` takes them.
-        cost: name of the cost that is trained on.
+    `cost` is the name of the cost that is trained on.
     """
     console = Console()
     kind = LiveProgress if console.is_terminal else PlainProgress

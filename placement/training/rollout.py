@@ -1,4 +1,7 @@
-"""Plays one episode in every environment of a pool.
+"""Plays episodes, one in every environment of a pool, and evaluates parameters with them.
+
+An episode's identity is int64 [2]: (actor's number << 40 | its process's incarnation, the episode's count in it). The
+evaluator has a number of its own among the actors.
 
 Axis legend: B environments, T macros to place (the longest design's).
 """
@@ -7,47 +10,31 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from placement.engine.observation import Observation
-from placement.engine.pool import EnvironmentPool
-from placement.engine.pool_types import Result
+from placement.config import EnvConfig
+from placement.engine.costs import Costs
+from placement.engine.observation import Observation, Result
+from placement.engine.pool import EnvironmentPool, make_pool
 from placement.episode import Episode, signature, stack_episodes
-from placement.policy.agent import Decision
+from placement.netlist.design import Design, Placement
+from placement.policy.agent import Acting, Agent, Decision
 
 STEP_SECONDS = 600.0
-"""That a batch of environments may take for a step before the rollout gives up."""
+"""Deadline of a batch of environments for one step."""
+INCARNATION_BITS = 40
+EVALUATOR = 1 << 22
+"""Takes the place of the actor's number in the identity of an evaluation's episode, which is not learned from."""
 
 
 class EmbeddedParameters(NamedTuple):
-    """The policy network as `Agent.act` takes it.
-
-    Attributes:
-        parameters: pytree of arrays.
-        embeddings: what `agent.embed(parameters)` gave.
-    """
+    """The policy network as `Agent.act` takes it: a pytree of arrays, and what `agent.embed(parameters)` returned."""
 
     parameters: Any
     embeddings: Any
-
-
-class Acting(Protocol):
-    """Who picks actions, as `placement.policy.agent.Agent` does."""
-
-    def act(
-        self,
-        params: Any,
-        embeddings: Any,
-        observation: Observation,
-        key: Any,
-        *,
-        greedy: bool = False,
-        held: Any = None,
-    ) -> Decision:
-        """See `Agent.act`."""
 
 
 def play(
@@ -59,14 +46,14 @@ def play(
     greedy: bool = False,
     on_end: Callable[[int, np.ndarray], None] = lambda env, costs: None,
     stopped: Callable[[], bool] = lambda: False,
-    parts: int = 1,
+    batches: int = 1,
 ) -> Episode | None:
     """Resets the pool and plays until every environment's first episode has ended.
 
-    An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is thrown away.
+    An environment whose episode ends earlier than others' begins a new one, as the pool does; that one is discarded.
 
-    With several parts the pool's threads step the environments of some, while `agent` decides for those of another.
-    Each part's environments always stand together in one batch, so what is played does not depend on the threads.
+    With several batches the pool's threads step the environments of some while `agent` decides for those of another.
+    Each batch always holds the same environments, so what is played does not depend on the threads.
 
     Args:
         agent: picks the actions.
@@ -74,21 +61,21 @@ def play(
         network: parameters and embeddings.
         key: JAX random key, consumed.
         greedy: take the likeliest action instead of drawing one.
-        on_end: called with the environment and its costs (float64 [5]) when its episode ends with everything placed,
-            while `pool.placement` still gives that episode's placement.
-        stopped: asked at every step.
-        parts: batches that the environments are split into; divides B.
+        on_end: called with the environment and its costs (float64 [5]) when its episode ends with all macros placed,
+            while `pool.placement` still returns that episode's placement.
+        stopped: called at every step.
+        batches: batches that the environments are split into; divides B.
 
     Returns:
         The episodes as one, axis B before each field's own, with identity and version 0; None if `stopped()` became
         true before the last one ended.
 
     Raises:
-        ValueError: `parts` does not divide B.
+        ValueError: `batches` does not divide B.
         TimeoutError: a batch took more than `STEP_SECONDS` for a step.
     """
-    groups = _groups(pool, key, parts)
-    lane = _InStep(pool) if parts == 1 else pool
+    groups = _groups(pool, key, batches)
+    lane = _InStep(pool) if batches == 1 else pool
     for group in groups:
         lane.async_reset(group.envs)
     in_flight = collections.deque(groups)
@@ -106,8 +93,24 @@ def play(
     return _joined([group.played for group in groups])
 
 
+def whole_episode(played: Episode, env: int, *, identity: tuple[int, int], version: int) -> Episode:
+    """Environment `env`'s episode from what `play` returned, as it travels, drawn with the model's `version`."""
+    episode = Episode(*(np.array(field[env]) for field in played))
+    return episode._replace(identity=np.array(identity, np.int64), version=np.array(version, np.int32))
+
+
+def actor_of(identity: int) -> int:
+    """The actor's number, or `EVALUATOR`, from an identity's first number."""
+    return identity >> INCARNATION_BITS
+
+
+def is_evaluation(episode: Episode) -> bool:
+    """Whether an episode was played to evaluate the policy, not to learn from."""
+    return actor_of(int(episode.identity[0])) == EVALUATOR
+
+
 class _InStep:
-    """A pool's `send` and `recv` where nothing is to overlap: all work is done by the calling thread, in `send`."""
+    """A pool's `send` and `recv` without overlap: the calling thread does all the work, in `send`."""
 
     def __init__(self, pool: EnvironmentPool) -> None:
         self._pool = pool
@@ -119,7 +122,7 @@ class _InStep:
         self._result = observation, nothing.astype(np.float32), nothing, nothing, info
 
     def send(self, actions: np.ndarray, envs: np.ndarray) -> None:
-        self._result = None  # gives the batch's memory back
+        self._result = None  # frees the batch's memory
         self._result = self._pool.step(actions, envs)
 
     def recv(self, timeout: float) -> Result:
@@ -128,26 +131,20 @@ class _InStep:
 
 
 class _Group:
-    """Environments that step together.
+    """Environments (int32 [B], their numbers in the pool) that step together; `played` are their episodes as one.
 
-    Args:
-        envs: int32 [B], their numbers in the pool.
-        designs: int32 [B].
-        keys: uint32 [T, …], random keys of the steps.
-
-    Attributes:
-        played: their episodes as one.
+    `designs` are int32 [B], and `keys`, uint32 [T, …], the random keys of the steps.
     """
 
     def __init__(self, envs: np.ndarray, designs: np.ndarray, keys: np.ndarray) -> None:
         self.envs, self._keys = envs, keys
-        self._running, self._held = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
+        self._running, self._energy = np.ones(len(envs), np.bool_), np.zeros((len(envs), 2), np.float32)
         self._decision: Decision | None = None
         self._step = 0
         self.played = _blank(designs, len(keys))
 
     def take(self, result: Result, on_end: Callable[[int, np.ndarray], None]) -> bool:
-        """Notes what a step brought, or only looks at a first observation; whether all episodes have ended."""
+        """Records a step (the first result is an observation alone); returns whether all episodes have ended."""
         if self._decision is None:
             return False
         _note(self.played, self._running, self._step, self._decision, result)
@@ -165,18 +162,18 @@ class _Group:
     ) -> np.ndarray:
         """The next actions, int32 [B]."""
         seen, key = Observation(**observation), self._keys[self._step]
-        self._decision = agent.act(*network, seen, key, greedy=greedy, held=self._held)
-        self._held = self._decision.held
+        self._decision = agent.act(*network, seen, key, greedy=greedy, energy=self._energy)
+        self._energy = self._decision.energy
         return self._decision.actions
 
 
-def _groups(pool: EnvironmentPool, key: jax.Array, parts: int) -> list[_Group]:
-    """The pool's environments in so many groups; one alone draws from `key` itself."""
-    if parts < 1 or pool.num_envs % parts:
-        raise ValueError(f"{pool.num_envs} environments cannot be split into {parts} equal parts")
-    envs = np.arange(pool.num_envs, dtype=np.int32).reshape(parts, -1)
+def _groups(pool: EnvironmentPool, key: jax.Array, batches: int) -> list[_Group]:
+    """The pool's environments in groups; a single group draws from `key` itself."""
+    if batches < 1 or pool.num_envs % batches:
+        raise ValueError(f"{pool.num_envs} environments cannot be split into {batches} equal batches")
+    envs = np.arange(pool.num_envs, dtype=np.int32).reshape(batches, -1)
     designs = np.array(pool.config.design_of_env, np.int32)
-    own = [key] if parts == 1 else [jax.random.fold_in(key, part) for part in range(parts)]
+    own = [key] if batches == 1 else [jax.random.fold_in(key, batch) for batch in range(batches)]
     keys = [np.asarray(jax.random.key_data(jax.random.split(one, pool.spec.steps))) for one in own]
     return [_Group(mine, designs[mine], its) for mine, its in zip(envs, keys, strict=True)]
 
@@ -200,8 +197,68 @@ def _blank(design: np.ndarray, steps: int) -> Episode:
     return blank
 
 
-def _joined(parts: Sequence[Episode]) -> Episode:
-    """Episodes along axis B, one part after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    return Episode(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+def _joined(groups: Sequence[Episode]) -> Episode:
+    """Episodes along axis B, one group after the other."""
+    if len(groups) == 1:
+        return groups[0]
+    return Episode(*(np.concatenate(fields) for fields in zip(*groups, strict=True)))
+
+
+class Evaluation(NamedTuple):
+    """One episode of an evaluation, on the design of that index; exact costs and placement are None at a dead end."""
+
+    design: int
+    greedy: bool
+    costs: Costs | None
+    placement: Placement | None
+
+    @property
+    def dead_end(self) -> bool:
+        """Whether a macro had no legal cell left."""
+        return self.costs is None
+
+
+class Evaluator:
+    """Plays evaluation episodes on a fixed list of designs.
+
+    Args:
+        agent: made for the same designs.
+        designs: to be evaluated.
+        env: the environment's settings.
+        samples: episodes drawn on each design at a call, in addition to the greedy one.
+    """
+
+    def __init__(self, agent: Agent, designs: Sequence[Design], *, env: EnvConfig, samples: int = 0) -> None:
+        self._agent = agent
+        which = [np.repeat(np.arange(len(designs)), each).tolist() for each in (1, samples) if each]
+        self._pools = [make_pool(designs, len(of), config=env, num_threads=1, design_of_env=of) for of in which]
+
+    def evaluate(
+        self, parameters: Any, key: jax.Array, *, stopped: Callable[[], bool] = lambda: False
+    ) -> list[Evaluation]:
+        """The greedy episode of each design, then the samples, by design; nothing once `stopped()` is true.
+
+        `key` is a JAX random key, consumed.
+        """
+        network, evaluations = self._network(parameters), []
+        for pool, greedy, its_key in zip(self._pools, (True, False), jax.random.split(key), strict=False):
+            found: dict[int, tuple[Costs, Placement]] = {}
+
+            def on_end(env: int, costs: np.ndarray, pool: EnvironmentPool = pool, found: Any = found) -> None:
+                found[env] = Costs(*costs.tolist()), pool.placement(env)
+
+            if play(self._agent, pool, network, its_key, greedy=greedy, on_end=on_end, stopped=stopped) is None:
+                return []
+            for env, design in enumerate(pool.config.design_of_env):
+                evaluations.append(Evaluation(design, greedy, *found.get(env, (None, None))))
+        return evaluations
+
+    def finite(self, parameters: Any) -> bool:
+        """Whether the network's outputs at the beginning of each design's episode are finite."""
+        observation, _ = self._pools[0].reset()
+        observed = Observation(**observation)
+        decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
+        return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+
+    def _network(self, parameters: Any) -> EmbeddedParameters:
+        return EmbeddedParameters(parameters, self._agent.embed(parameters))

@@ -1,22 +1,97 @@
-"""Where a run writes: one folder per design and settings, so that the same command finds its own run again."""
+"""A run's folder and identity: where it is, what it records, which settings must stay the same, and how a run ended.
+
+Every process of a run imports this module, so it imports nothing heavy at its top.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import datetime
+import fcntl
 import hashlib
+import importlib.metadata
 import json
-from collections.abc import Mapping
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placement.config import ConfigError, TrainConfig, build
+from placement.netlist.design import Design, Placement
+from placement.netlist.files import check_output_folder, write_whole
+from placement.netlist.load import load
+
+PACKAGES = (
+    *("macro-placement", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy"),
+    *("hydra-core", "gymnasium", "dm-reverb", "tensorflow-cpu"),
+)
+"""Packages whose versions are recorded at each start."""
+SETTINGS_NAME = "config.yaml"
+VERSIONS_NAME = "versions.json"
+BEST_NAME = "best.json"
+CHECKPOINTS_NAME = "checkpoints"
+GIT_SECONDS, LOCK_POLL_SECONDS = 5.0, 0.1
 UNNAMED = ("run_dir", "tracking")
-"""What does not change which run it is."""
+"""Settings that do not change which run it is."""
+FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
+"""Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
+STOPPING = "stopping …"
+"""Shown as soon as a run is asked to stop."""
 
 
-def default(values: Mapping[str, Any]) -> str:
-    """The run folder for a composed configuration: ``runs/<design>/seed<seed>-<hash of all settings>``.
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A training run as it ended.
 
-    Args:
-        values: the nested plain mapping of all settings; those of `UNNAMED` do not count.
+    Attributes:
+        folder: the run folder.
+        iterations, episodes: done in total.
+        seconds: spent in total.
+        best_cost: the lowest cost found (the mean over the designs, where there are several); NaN if there is none.
+        mean_cost: mean cost of the last iteration's sampled episodes; NaN if this start did no iteration.
+        best_files: placement files of the best placements, one for each design that has one.
+        interrupted: whether the run was asked to stop before it was complete.
+        already_complete: whether there was nothing left to do when this start began.
+    """
+
+    folder: Path
+    iterations: int = 0
+    episodes: int = 0
+    seconds: float = 0.0
+    best_cost: float = float("nan")
+    mean_cost: float = float("nan")
+    best_files: tuple[Path, ...] = ()
+    interrupted: bool = False
+    already_complete: bool = False
+
+    def placements(self) -> dict[str, Placement]:
+        """The best placement of each design that has one, by the design's name; raises DesignError."""
+        from placement.netlist.formats.plc import read_placement
+
+        path = self.folder / BEST_NAME
+        best = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        found = {}
+        for design in map(load, read_settings(self.folder, key="folder").design):
+            if design.name in best:
+                file = self.folder / best[design.name]["file"]
+                found[design.name] = read_placement(file, design.netlist, located=design.initial)[1]
+        return found
+
+    def policy(self) -> Any:
+        """The run's newest policy, as `placement.load_policy` gives it."""
+        import placement
+
+        return placement.load_policy(self.folder)
+
+
+def default_run_dir(values: Mapping[str, Any]) -> str:
+    """The run folder of all settings, a nested mapping: ``runs/<design>/seed<seed>-<hash of those not in UNNAMED>``.
+
+    The same command therefore finds its own run again.
     """
     settings = {key: value for key, value in values.items() if key not in UNNAMED}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
@@ -32,7 +107,7 @@ def working_folder(run_dir: str) -> Path:
 
 
 def design_label(design: object) -> str:
-    """A folder name for one design (its name, or its file's or folder's name) or several (joined by +)."""
+    """A folder name for one design (its name, or that of its file or folder) or several (joined by +)."""
     items = design if isinstance(design, (list, tuple)) else [design]
     return "+".join(_short_name(str(item)) for item in items)
 
@@ -42,3 +117,182 @@ def _short_name(design: str) -> str:
     if path.name.startswith("netlist.pb.txt") and path.parent.name:
         return path.parent.name
     return path.name.removesuffix(".gz").removesuffix(".pb.txt") or "design"
+
+
+def load_designs(config: TrainConfig) -> list[Design]:
+    """The run's designs with their grid of actions, in their preferred orientations.
+
+    Raises:
+        DesignError: a design cannot be read, or its constraints cannot be met.
+        ConfigError: two designs have the same name.
+    """
+    from placement.netlist.feasibility import ready
+
+    env = config.env
+    designs = [ready(load(name)).with_actions(env.action_scale, off_grid=env.off_grid) for name in config.design]
+    if len({design.name for design in designs}) < len(designs):
+        raise ConfigError(f"design={list(config.design)}: every design must have another name")
+    return designs
+
+
+def newest_checkpoint(folder: Path) -> int:
+    """The number of a run's newest checkpoint, by the folders' names alone; 0 without one."""
+    found = (folder / CHECKPOINTS_NAME).glob("*")
+    return max((int(path.name) for path in found if path.name.isdigit()), default=0)
+
+
+def steps(designs: Sequence[Design]) -> int:
+    """Actions of the longest design's episode."""
+    return max(len(design.placing_order) for design in designs)
+
+
+@contextlib.contextmanager
+def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterator[None]:
+    """Makes the run folder and holds it for this process.
+
+    Args:
+        folder: the run folder.
+        name: of the lock's file in it.
+        timeout: seconds to wait for another process to release it.
+
+    Raises:
+        ConfigError: another process holds it.
+        DesignError: it cannot be written.
+    """
+    check_output_folder("run_dir", folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + timeout
+    with (folder / name).open("w") as stream:
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released when the process ends
+                break
+            if time.monotonic() >= deadline:
+                raise ConfigError(f"run_dir={str(folder)!r}: another process is training in this folder")
+            time.sleep(LOCK_POLL_SECONDS)
+        yield
+
+
+def write_record(folder: Path, config: TrainConfig) -> None:
+    """Writes `config.yaml` and `versions.json`."""
+    from omegaconf import OmegaConf
+
+    write_whole(folder / SETTINGS_NAME, OmegaConf.to_yaml(OmegaConf.create(plain(config))))
+    path = folder / VERSIONS_NAME
+    starts = []
+    if path.exists():
+        with contextlib.suppress(json.JSONDecodeError, KeyError, TypeError):
+            starts = json.loads(path.read_text(encoding="utf-8"))["starts"]
+    write_whole(path, json.dumps({"seed": config.seed, "starts": [*starts, _start()]}, indent=2) + "\n")
+
+
+def read_settings(run: Path, *, key: str) -> TrainConfig:
+    """The settings that a run folder was trained with.
+
+    Args:
+        run: the folder.
+        key: the setting that names it, for messages.
+
+    Raises:
+        ConfigError: the folder holds no run.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    path = run / SETTINGS_NAME
+    if not path.is_file():
+        what = f"it has no {SETTINGS_NAME}" if run.is_dir() else "there is no such folder"
+        raise ConfigError(f"{key}={str(run)!r}: must be the folder of a training run: {what}")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ConfigError("must be a mapping of settings")
+        return build(TrainConfig, values)
+    except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """A config dataclass as nested dictionaries, lists and numbers."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def dotted(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted keys."""
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        result.update(dotted(value, f"{at}{key}.") if isinstance(value, Mapping) else {f"{at}{key}": value})
+    return result
+
+
+def fingerprint(design: Design) -> str:
+    """A digest of everything in a design, so that a changed file is noticed."""
+    digest = hashlib.sha256()
+    for part in (design.netlist, design.canvas, design.initial):
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            digest.update(field.name.encode())
+            digest.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+    digest.update(design.constraints.as_bytes())
+    return digest.hexdigest()[:16]
+
+
+def identity(config: TrainConfig, designs: Sequence[Design]) -> dict[str, Any]:
+    """What must stay the same for a run to be resumed."""
+    settings = {key: value for key, value in plain(config).items() if key not in FREE}
+    return {"settings": settings, "designs": {design.name: fingerprint(design) for design in designs}}
+
+
+def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises ConfigError naming the keys in which the run found in `folder` differs from the one wanted.
+
+    A setting that did not exist when the run began counts as having had its present default.
+    """
+    defaults = dotted(plain(TrainConfig(design=("any",), run_dir="any")))
+    now = dotted(wanted["settings"])
+    before = {key: value for key, value in defaults.items() if key in now} | dotted(saved["settings"])
+    differences = [
+        f"{key}={now.get(key)!r} (was {before.get(key)!r})"
+        for key in sorted({*before, *now})
+        if before.get(key) != now.get(key)
+    ]
+    if not differences and saved["designs"] != wanted["designs"]:
+        changed = [name for name, digest in wanted["designs"].items() if saved["designs"].get(name) != digest]
+        differences = [f"the files of design {name!r} have changed" for name in changed]
+    if differences:
+        raise ConfigError(
+            f"run_dir={str(folder)!r} holds a run that cannot be resumed with other settings: "
+            f"{'; '.join(differences)}. Give the settings that it began with, or another run_dir"
+        )
+
+
+def _start() -> dict[str, Any]:
+    """One start of a run: when, by which command, with which versions."""
+    return {
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "git_commit": _git_commit(),
+    }
+
+
+def _version(package: str) -> str | None:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return None
+
+
+def _git_commit() -> str | None:
+    """The commit of the running code, with `+changes` where files differ from it; None outside a repository."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).resolve().parents[2]), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=GIT_SECONDS)
+    return done.stdout.strip()

@@ -1,7 +1,11 @@
 """A run whose `run_dir` is object storage: it works in a local folder, and each checkpoint is published from there.
 
-The store is the truth. A command begins with what the store holds, on whatever machine it is given; the working folder
-of before is used where it is the same run, possibly further on. Training never waits for the store.
+The store is authoritative. A command begins with what the store holds, on whatever machine it is given; an existing
+working folder is used where it holds the same run, possibly further on. Training never waits for the store.
+
+One run writes at a time: it holds the store's lease, an object that it changes every few seconds. No clocks are
+compared. Whoever finds a lease watches whether it changes; one that does not was left by a run that was killed, or cut
+off for longer than the watch takes. Such a run finds its lease taken, and stops.
 """
 
 from __future__ import annotations
@@ -12,46 +16,55 @@ import itertools
 import json
 import logging
 import os
+import platform
 import shutil
 import signal
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.files import write_whole
-from placement.training.object_storage.lease import Lease, lease_owner
-from placement.training.object_storage.snapshot import Manifest, Publisher, fetch, read_manifest
-from placement.training.object_storage.store import ObjectStore, StorageError, is_address
-from placement.training.run_folder import working_folder
-from placement.training.saving import FOLDER_NAME
+from placement.training.object_storage import (
+    Manifest,
+    ObjectStore,
+    Publisher,
+    StorageError,
+    fetch,
+    is_address,
+    read_manifest,
+)
+from placement.training.run_folder import CHECKPOINTS_NAME, working_folder
 
 _log = logging.getLogger(__name__)
 RECORD_NAME = ".published.json"
 LOOK_SECONDS = 1.0
 PUBLISH_SECONDS = 30.0
-"""Between two times at most, where only metrics or placements have changed; a checkpoint is published at once."""
+"""Longest time between two publications of changed metrics or placements; a checkpoint is published at once."""
 RETRY_SECONDS = 10.0
 END_SECONDS = 120.0
-"""That the last state may take to be published once the run has ended."""
+"""Deadline for publishing the last state once the run has ended."""
+LEASE_NAME = ".lease.json"
+BEAT_SECONDS = 5.0
+WATCH_SECONDS = 30.0
+"""A lease that does not change for so long counts as abandoned: six beats."""
+SETTLE_SECONDS = 2.0
+"""After a takeover: time in which another run that takes the lease over at the same moment shows itself."""
 
 
 @contextlib.contextmanager
 def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Iterator[None]:
-    """The command's part: where `run_dir` is object storage, nobody else trains there while the body runs.
+    """The command's side: where `run_dir` is object storage, nobody else trains there while the body runs.
 
-    The working folder is made the run to go on with, and the store has the run's last state at the end, with whatever
-    the body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray` the
-    learner does that (`published`).
-
-    Args:
-        config: all settings.
-        note: is told what was fetched and published.
+    The working folder becomes the run to resume, and the store has the run's last state at the end, with whatever the
+    body wrote after it. With `runtime=local` each checkpoint is published from here, too; with `runtime=ray` the
+    learner does that (`published`). `note` is called with lines about what was fetched and published.
 
     Raises:
-        ConfigError: `run_dir` is no address that can be used, or another run trains there. Nothing has begun.
+        ConfigError: `run_dir` is not a usable address, or another run trains there. Nothing has begun.
         StorageError: the store does not answer; at the end: the last state is in the working folder only.
     """
     if not is_address(config.run_dir):
@@ -72,11 +85,10 @@ def stored(config: TrainConfig, *, note: Callable[[str], None] = print) -> Itera
 
 @contextlib.contextmanager
 def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[None]:
-    """The learner's part where it is a process of its own, possibly on another node than the command: it has a working
-    folder there, and publishes each checkpoint for as long as the command that it belongs to holds the lease.
+    """The learner's side where it is a process of its own, possibly on another node than the command.
 
-    Raises:
-        ConfigError, StorageError: as `stored`.
+    It has a working folder there, and publishes each checkpoint for as long as its command holds the lease. Raises as
+    `stored` does.
     """
     if not is_address(config.run_dir):
         yield
@@ -88,13 +100,9 @@ def published(config: TrainConfig, *, note: Callable[[str], None]) -> Iterator[N
 
 
 def refresh(config: TrainConfig) -> None:
-    """Brings the command's working folder to what the store has, where the learner wrote on another node.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
+    """Updates the command's working folder, where the learner wrote on another node; raises StorageError."""
     if is_address(config.run_dir):
-        _bring(ObjectStore(config.run_dir, key="run_dir"), working_folder(config.run_dir))
+        _update(ObjectStore(config.run_dir, key="run_dir"), working_folder(config.run_dir))
 
 
 def fetched(address: str, *, key: str) -> Path:
@@ -116,49 +124,106 @@ def fetched(address: str, *, key: str) -> Path:
     return folder
 
 
-def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -> Manifest | None:
-    """Makes the local folder the run to go on with; returns what the store lists."""
-    manifest = read_manifest(store)
-    if folder.exists():
-        if manifest is None or _record(folder) == (store.address, manifest.id):
-            note(f"{store.address}: goes on with {folder}")
-            return manifest
-        places = (folder.with_name(f"{folder.name}.before-{count}") for count in itertools.count(1))
-        aside = next(place for place in places if not place.exists())
-        folder.rename(aside)
-        note(f"{store.address}: holds a run that went on elsewhere; what was in {folder} is now in {aside}")
-    if manifest is not None:
-        manifest = fetch(store, folder)
-    if manifest is None:
-        note(f"{store.address}: begins a run; works in {folder}")
-        return None
-    _write_record(folder, store.address, manifest)
-    note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")
-    return manifest
+class Lease:
+    """Held from `acquire` to `release`.
+
+    Args:
+        store: whose lease.
+        key: the setting that names the store, for messages.
+        lost: called once, from another thread, when another run has taken the lease over.
+    """
+
+    def __init__(self, store: ObjectStore, *, key: str, lost: Callable[[], None]) -> None:
+        self._store, self._key, self._lost = store, key, lost
+        self._id, self._count, self.held = uuid.uuid4().hex, 0, False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
+
+    def acquire(self, note: Callable[[str], None]) -> None:
+        """Takes the lease; calls `note` where that takes a while.
+
+        Raises:
+            ConfigError: another run holds it.
+            StorageError: the store does not answer.
+        """
+        if not self._store.create(LEASE_NAME, self._content()):
+            self._take_over(note)
+        self.held = True
+        self._thread.start()
+
+    def release(self) -> None:
+        """Releases the lease, if it is still held; a store that does not answer is left as it is."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=WATCH_SECONDS)
+        if self.held:
+            self.held = False
+            with contextlib.suppress(StorageError):
+                if self._mine():
+                    self._store.remove(LEASE_NAME)
+
+    def _take_over(self, note: Callable[[str], None]) -> None:
+        where, found = f"{self._key}={self._store.address!r}", self._store.read(LEASE_NAME)
+        if found is not None:
+            note(f"{self._store.address}: waits {WATCH_SECONDS:.0f} s to see whether {_holder(found)} is alive")
+            self._stop.wait(WATCH_SECONDS)
+            now = self._store.read(LEASE_NAME)
+            if now is not None and now != found:
+                raise ConfigError(f"{where}: {_holder(now)} is training there")
+        self._store.write(LEASE_NAME, self._content())
+        self._stop.wait(SETTLE_SECONDS)
+        if not self._mine():
+            raise ConfigError(f"{where}: another run has just begun to train there")
+
+    def _beat(self) -> None:
+        while not self._stop.wait(BEAT_SECONDS):
+            try:
+                if not self._mine():
+                    self.held = False
+                    self._lost()
+                    return
+                self._count += 1
+                self._store.write(LEASE_NAME, self._content())
+            except StorageError:
+                continue  # the publisher reports it
+
+    def _content(self) -> bytes:
+        what = {"id": self._id, "host": platform.node(), "process": os.getpid(), "beats": self._count}
+        return json.dumps(what).encode()
+
+    def _mine(self) -> bool:
+        return lease_owner(self._store) == self._id
 
 
-def _bring(store: ObjectStore, folder: Path) -> Manifest | None:
-    """Copies what the store has over the working folder, unless that is the same, or further; what the store lists."""
-    manifest = read_manifest(store)
-    if manifest is not None and _record(folder) != (store.address, manifest.id):
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-            copy = Path(temporary) / "run"
-            manifest = fetch(store, copy)
-            shutil.copytree(copy, folder, dirs_exist_ok=True)
-        if manifest is not None:
-            _write_record(folder, store.address, manifest)
-    return manifest
+def lease_owner(store: ObjectStore) -> str | None:
+    """The identifier of the run that holds the lease; None where nobody does. Raises StorageError."""
+    found = store.read(LEASE_NAME)
+    try:
+        return None if found is None else str(json.loads(found)["id"])
+    except (ValueError, KeyError, TypeError):
+        return "damaged"
+
+
+def _holder(content: bytes) -> str:
+    """Who holds a lease, in words."""
+    try:
+        found = json.loads(content)
+        return f"process {int(found['process'])} on {str(found['host'])[:64]}"
+    except (ValueError, KeyError, TypeError):
+        return "another run"
+
+
+def _stop_this_process(lost: threading.Event) -> None:
+    """Asks the run to stop as Ctrl-C does."""
+    lost.set()
+    _log.warning("another run has taken over the run folder in object storage: this one stops")
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 class _Follower:
-    """Publishes from a thread of its own whenever there is a new checkpoint, now and then, and at the end.
+    """Publishes a folder from a thread of its own whenever there is a new checkpoint, at intervals, and at the end.
 
-    Args:
-        store: where to.
-        folder: the working folder.
-        manifest: what the store lists.
-        lost: whether somebody else has taken the store over.
-        elsewhere: another process publishes until the end.
+    `lost` returns whether another run has taken the store over; `elsewhere`: another process publishes until the end.
     """
 
     def __init__(
@@ -193,16 +258,17 @@ class _Follower:
     def _end(self, note: Callable[[str], None], *, failed: bool) -> None:
         self._stop.set()
         self._thread.join(timeout=END_SECONDS)
-        where = f"the run is whole in {self._folder}: the same command, given there, publishes it"
         reason = self._failure or (f"no answer in {END_SECONDS:.0f} s" if self._thread.is_alive() else "")
+        where = f"the run is complete in {self._folder}: the same command, given there, publishes it"
         if self._taken:
             reason, where = "another run has taken it over", f"this one's last state is in {self._folder} alone"
+        stale = f"{self._store.address} is not up to date: {reason} ({where})"
         if not reason:
             note(f"published: {self._store.address}")
         elif failed:
-            _log.warning("%s is not up to date: %s (%s)", self._store.address, reason, where)
+            _log.warning("%s", stale)
         else:
-            raise StorageError(f"{self._store.address} is not up to date: {reason} ({where})")
+            raise StorageError(stale)
 
     def _follow(self) -> None:
         known = self._steps() if self._publisher.manifest is not None else []
@@ -210,13 +276,13 @@ class _Follower:
         while not self._stop.wait(wait):
             steps, wait = self._steps(), LOOK_SECONDS
             if not self._elsewhere and (steps != known or time.monotonic() - last > PUBLISH_SECONDS):
-                told = bool(self._failure)
+                reported = bool(self._failure)
                 if self._publish():
                     known, last = steps, time.monotonic()
-                else:
-                    wait = RETRY_SECONDS
-                    if not told and not self._taken:
-                        _log.warning("training goes on, and is published later: %s", self._failure)
+                    continue
+                wait = RETRY_SECONDS
+                if not reported and not self._taken:
+                    _log.warning("training continues, and is published later: %s", self._failure)
         deadline = time.monotonic() + END_SECONDS / 2
         while not self._publish() and not self._taken and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
@@ -228,7 +294,7 @@ class _Follower:
             if self._taken:
                 return False
             if self._elsewhere:
-                self._publisher.manifest = _bring(self._store, self._folder)
+                self._publisher.manifest = _update(self._store, self._folder)
             if self._publisher.publish() and self._publisher.manifest is not None:
                 _write_record(self._folder, self._store.address, self._publisher.manifest)
         except (StorageError, OSError) as error:
@@ -238,19 +304,46 @@ class _Follower:
         return True
 
     def _steps(self) -> list[str]:
-        found = (self._folder / FOLDER_NAME).glob("*")
+        found = (self._folder / CHECKPOINTS_NAME).glob("*")
         return sorted(path.name for path in found if path.name.isdigit())
 
 
-def _stop_this_process(lost: threading.Event) -> None:
-    """Asks the run to stop as Ctrl-C does."""
-    lost.set()
-    _log.warning("another run has taken over the run folder in object storage: this one stops")
-    os.kill(os.getpid(), signal.SIGINT)
+def _begin_with(store: ObjectStore, folder: Path, note: Callable[[str], None]) -> Manifest | None:
+    """Makes the local folder the run to resume; returns what the store lists."""
+    manifest = read_manifest(store)
+    if folder.exists():
+        if manifest is None or _record(folder) == (store.address, manifest.id):
+            note(f"{store.address}: resumes with {folder}")
+            return manifest
+        places = (folder.with_name(f"{folder.name}.before-{count}") for count in itertools.count(1))
+        aside = next(place for place in places if not place.exists())
+        folder.rename(aside)
+        note(f"{store.address}: holds a run that was resumed elsewhere; what was in {folder} is now in {aside}")
+    if manifest is not None:
+        manifest = fetch(store, folder)
+    if manifest is None:
+        note(f"{store.address}: begins a run; works in {folder}")
+        return None
+    _write_record(folder, store.address, manifest)
+    note(f"{store.address}: {len(manifest.files)} files fetched into {folder}, checkpoints {manifest.steps()}")
+    return manifest
+
+
+def _update(store: ObjectStore, folder: Path) -> Manifest | None:
+    """Copies the store's state over the working folder, unless that is as new; returns what the store lists."""
+    manifest = read_manifest(store)
+    if manifest is not None and _record(folder) != (store.address, manifest.id):
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+            copy = Path(temporary) / "run"
+            manifest = fetch(store, copy)
+            shutil.copytree(copy, folder, dirs_exist_ok=True)
+        if manifest is not None:
+            _write_record(folder, store.address, manifest)
+    return manifest
 
 
 def _record(folder: Path) -> tuple[str, str] | None:
-    """What the local folder was last the same as: address and the manifest's id."""
+    """The state that the local folder was last equal to: address and the manifest's id."""
     try:
         found = json.loads((folder / RECORD_NAME).read_text(encoding="utf-8"))
         return str(found["address"]), str(found["id"])

@@ -1,4 +1,4 @@
-"""Tells a tracker of a run, beside it: a thread reads `metrics.csv` and sends its new rows.
+"""Reports a run to a tracker (MLflow, Weights & Biases): a thread reads `metrics.csv` and sends its new rows.
 
 Training never waits for the tracker. While it does not answer, rows stay in `metrics.csv` and are sent later.
 """
@@ -9,35 +9,162 @@ import contextlib
 import json
 import logging
 import math
+import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from placement.config import TrainConfig
+from placement.config import ConfigError, TrackingConfig, TrainConfig
 from placement.netlist.files import write_whole
 from placement.training.metrics import FILE_NAME, read_rows
-from placement.training.run_folder import design_label, working_folder
-from placement.training.run_record import plain
-from placement.training.trackers import Tracker, TrackingError, make_tracker
+from placement.training.run_folder import design_label, dotted, plain, working_folder
 
 _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
-KEPT = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
-"""What of a run folder goes to the tracker at the end."""
+RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
+"""The files of a run folder that the tracker receives at the end."""
+INTERVAL = 5.0
+"""Seconds between two looks at `metrics.csv`."""
 STOP_SECONDS = 60.0
-"""That the thread may take to send what is left, results included, and to end the tracker's run."""
+"""Deadline for sending what is left, results included, and for ending the tracker's run."""
+MLFLOW_WAITS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+"""Seconds and repetitions of MLflow's client, unless the environment says otherwise."""
+MLFLOW_BATCH = 100
+"""Parameters that MLflow takes at once."""
+
+
+class TrackingError(Exception):
+    """A tracker could not be reached; the message says which one and why."""
+
+
+class Tracker(Protocol):
+    """One run in a tracker's list, with its identifier there. Every method may raise TrackingError."""
+
+    run: str
+
+    def metrics(self, row: Mapping[str, float], *, step: int) -> None:
+        """Sends finite numbers of iteration `step`, by name."""
+
+    def artefacts(self, files: Sequence[Path]) -> None:
+        """Sends files to keep with the run."""
+
+    def end(self, *, finished: bool) -> None:
+        """Ends the run, with its work done or not."""
+
+
+class MlflowTracker:
+    """A run on an MLflow server: a new one called `name`, with dotted settings, or an earlier start's `run`."""
+
+    def __init__(self, config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None) -> None:
+        try:
+            import mlflow
+        except ImportError:
+            raise ConfigError("tracking=mlflow: needs the extra mlflow (pip install '.[mlflow]')") from None
+        for variable, value in MLFLOW_WAITS.items():
+            os.environ.setdefault(variable, value)
+        self._entities, self._errors = mlflow.entities, (mlflow.MlflowException, OSError)
+        self._client = mlflow.MlflowClient(tracking_uri=config.uri)
+        self.run = run or ""
+        if run:
+            self._call("update_run", run, "RUNNING")
+            return
+        experiment = self._call("get_experiment_by_name", config.project)
+        number = experiment.experiment_id if experiment else self._call("create_experiment", config.project)
+        self.run = self._call("create_run", number, run_name=name).info.run_id
+        named = [self._entities.Param(key, str(value)) for key, value in parameters.items()]
+        for first in range(0, len(named), MLFLOW_BATCH):
+            self._call("log_batch", self.run, params=named[first : first + MLFLOW_BATCH])
+
+    def metrics(self, row: Mapping[str, float], *, step: int) -> None:
+        """See `Tracker`."""
+        now = int(time.time() * 1000)
+        numbers = [self._entities.Metric(name, value, now, step) for name, value in row.items()]
+        self._call("log_batch", self.run, metrics=numbers)
+
+    def artefacts(self, files: Sequence[Path]) -> None:
+        """See `Tracker`."""
+        for file in files:
+            self._call("log_artifact", self.run, str(file))
+
+    def end(self, *, finished: bool) -> None:
+        """See `Tracker`."""
+        self._call("set_terminated", self.run, "FINISHED" if finished else "KILLED")
+
+    def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        try:
+            return getattr(self._client, method)(*arguments, **named)
+        except self._errors as error:
+            raise TrackingError(f"MLflow at {self._client.tracking_uri}: {error}") from None
+
+
+class WandbTracker:
+    """A run of Weights & Biases. Its own environment variables apply (WANDB_MODE=offline, WANDB_API_KEY, …).
+
+    Only what `Tracker` receives is sent: no console output, no code, no state of the repository or the machine. Its own
+    files go to `folder`.
+    """
+
+    def __init__(
+        self, config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None, *, folder: Path
+    ) -> None:
+        try:
+            import wandb
+        except ImportError:
+            raise ConfigError("tracking=wandb: needs the extra wandb (pip install '.[wandb]')") from None
+        self._wandb = wandb
+        settings = wandb.Settings(
+            console="off",
+            disable_git=True,
+            disable_code=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_meta=True,
+            x_save_requirements=False,
+            **({"base_url": config.uri} if config.uri else {}),
+        )
+        options = {"project": config.project, "name": name, "config": dict(parameters), "dir": str(folder)}
+        self._run = self._call(wandb.init, id=run, resume="allow", settings=settings, **options)
+        self.run = self._run.id
+
+    def metrics(self, row: Mapping[str, float], *, step: int) -> None:
+        """See `Tracker`."""
+        self._call(self._run.log, dict(row), step=step)
+
+    def artefacts(self, files: Sequence[Path]) -> None:
+        """See `Tracker`."""
+        artefact = self._wandb.Artifact(f"result-{self.run}", type="result")
+        for file in files:
+            self._call(artefact.add_file, str(file))
+        self._call(self._run.log_artifact, artefact)
+
+    def end(self, *, finished: bool) -> None:
+        """See `Tracker`."""
+        self._call(self._run.finish, exit_code=0 if finished else 1)
+
+    def _call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except (self._wandb.Error, OSError) as error:
+            raise TrackingError(f"Weights & Biases: {error}") from None
+
+
+def make_tracker(
+    config: TrackingConfig, name: str, parameters: Mapping[str, Any], run: str | None, *, folder: Path
+) -> Tracker:
+    """The tracker that `config` names; raises ConfigError without its library, TrackingError without an answer."""
+    if config.name == "mlflow":
+        return MlflowTracker(config, name, parameters, run)
+    return WandbTracker(config, name, parameters, run, folder=folder)
 
 
 @contextlib.contextmanager
 def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker) -> Iterator[None]:
-    """Tells the tracker of `config.tracking` of the run while the body runs, and of its results at the end.
+    """Reports the run to the tracker of `config.tracking` while the body runs, and sends its results at the end.
 
-    A run that is resumed goes on with the tracker's run of before; iterations sent then are not sent again.
-
-    Raises:
-        ConfigError: the tracker's library is not installed.
-        TrackingError: the tracker does not take the run. Nothing has begun.
+    A resumed run continues the tracker's earlier run; iterations sent then are not sent again. Before anything begins,
+    ConfigError is raised without the tracker's library, and TrackingError where the tracker does not accept the run.
     """
     if config.tracking.name == "none":
         yield
@@ -45,7 +172,6 @@ def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker)
     folder = working_folder(config.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     follower = Follower(config, folder, make)
-    follower.start()
     finished = False
     try:
         yield
@@ -55,72 +181,62 @@ def tracked(config: TrainConfig, *, make: Callable[..., Tracker] = make_tracker)
 
 
 class Follower:
-    """Sends a run folder's new rows of metrics from a thread of its own.
-
-    Args:
-        config: the run's settings.
-        folder: the run folder.
-        make: makes the tracker.
-    """
+    """Sends a run folder's new rows of metrics, from a thread of its own, to the tracker that `make` makes."""
 
     def __init__(self, config: TrainConfig, folder: Path, make: Callable[..., Tracker]) -> None:
         settings = config.tracking
-        self._folder, self._interval = folder, settings.interval
+        self._folder = folder
         self._place = {"name": settings.name, "uri": settings.uri, "project": settings.project}
         before = _record(folder / RECORD_NAME)
         same = all(before.get(key) == value for key, value in self._place.items())
-        self._sent = before["iteration"] if same else 0
-        parameters = dict(_dotted(plain(config)))
+        self._sent, self._row = before["iteration"] if same else 0, dict[str, float]()
         name = f"{design_label(config.design)} seed {config.seed}"
-        self._tracker = make(settings, name, parameters, before["run"] if same else None, folder=folder)
+        self._tracker = make(settings, name, dotted(plain(config)), before["run"] if same else None, folder=folder)
         self._stop, self._down, self._finished = threading.Event(), False, False
         self._thread = threading.Thread(target=self._follow, name="tracking", daemon=True)
         self._note()
-
-    def start(self) -> None:
-        """Begins to follow."""
         self._thread.start()
 
     def end(self, *, finished: bool) -> None:
-        """Sends what is left and, where the run is `finished`, its results; says what could not be sent."""
+        """Sends what is left and, where the run is `finished`, its results; warns of what could not be sent."""
         self._finished = finished
         self._stop.set()
         self._thread.join(timeout=STOP_SECONDS)
         if self._thread.is_alive():
-            _log.warning(
-                "tracking: no answer in %g s; iterations after %d, or the results, were not sent",
-                STOP_SECONDS,
-                self._sent,
-            )
+            lost = f"iterations after {self._sent}, or the results, were not sent"
+            _log.warning("tracking: no answer in %g s; %s", STOP_SECONDS, lost)
 
     def _follow(self) -> None:
-        while not self._stop.wait(self._interval):
+        while not self._stop.wait(INTERVAL):
             try:
                 self._send()
+                self._down = False
             except TrackingError as error:
                 if not self._down:
-                    _log.warning("tracking: training goes on, rows will be sent later: %s", error)
+                    _log.warning("tracking: training continues, rows will be sent later: %s", error)
                 self._down = True
-            else:
-                self._down = False
         try:
             self._send()
             if self._finished:
-                self._tracker.artefacts(sorted({path for kept in KEPT for path in self._folder.glob(kept)}))
+                self._tracker.artefacts(sorted({path for kept in RESULTS for path in self._folder.glob(kept)}))
             self._tracker.end(finished=self._finished)
         except TrackingError as error:
             _log.warning("tracking: not everything was sent (iterations up to %d were): %s", self._sent, error)
 
     def _send(self) -> None:
-        """Sends the rows that were not sent yet, and notes how far it is."""
+        """Sends the rows that were not sent yet, and what has changed in the one sent last."""
         for row in read_rows(self._folder / FILE_NAME)[1]:
             iteration = int(float(row["iteration"]))
+            if iteration < self._sent:
+                continue
+            numbers = {name: float(text) for name, text in row.items() if text}
+            finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
             if iteration > self._sent:
-                numbers = {name: float(text) for name, text in row.items() if text}
-                finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
                 self._tracker.metrics(finite, step=iteration)
-                self._sent = iteration
-                self._note()
+            elif self._row and (changed := dict(finite.items() - self._row.items())):
+                self._tracker.metrics({"iteration": iteration, **changed}, step=iteration)
+            self._sent, self._row = iteration, finite
+            self._note()
 
     def _note(self) -> None:
         record = {**self._place, "run": self._tracker.run, "iteration": self._sent}
@@ -128,7 +244,7 @@ class Follower:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """What an earlier start noted; empty where there was none, or where it cannot be read, which is said."""
+    """What an earlier start recorded; empty where there was none, or, with a warning, where it cannot be read."""
     if not path.exists():
         return {}
     try:
@@ -137,12 +253,3 @@ def _record(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         _log.warning("tracking: %s is damaged (%r): the tracker gets a new run, with all iterations", path, error)
         return {}
-
-
-def _dotted(values: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings with dotted keys."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{at}{key}.")
-        else:
-            yield f"{at}{key}", value

@@ -1,4 +1,4 @@
-"""A full disk, told in one line."""
+"""A full disk, reported in one line."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FULL = {number: os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)}
-"""What the system says when a file can grow no more, by its number."""
+"""The system's messages for a file that cannot grow, by error number."""
 
 
 class DiskFull(OSError):
-    """There is no room to write; the message says for what, how much is missing, and what to do."""
+    """There is not enough space to write; the message says for what, how much is missing, and what to do."""
 
 
 @contextlib.contextmanager
@@ -23,12 +23,12 @@ def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
     """A block that writes to `path`, a file or a folder.
 
     Args:
-        path: whose folder is there.
-        size: bytes to be written, if they are many: the block is not begun without room for them, for libraries that
-            write in threads of their own take a full disk badly.
+        path: in an existing folder.
+        size: bytes to be written, if they are many: the block does not begin without space for them, because
+            libraries that write in threads of their own handle a full disk badly.
 
     Raises:
-        DiskFull: instead of whatever the writing library raises where there is no room.
+        DiskFull: instead of whatever the writing library raises where there is not enough space.
     """
     folder = next(folder for folder in path.absolute().parents if folder.is_dir())
     free = shutil.disk_usage(folder).free
@@ -43,20 +43,20 @@ def checked_room(path: Path, size: int | None = None) -> Iterator[None]:
         takes = "" if size is None else f"it takes {_megabytes(size)}, "
         missing = f" ({_megabytes(size - free)} are missing)" if size is not None and size > free else ""
         raise DiskFull(
-            f"{path} cannot be written: {reason}: {takes}{_megabytes(free)} were free{missing}. Once there is room, "
-            "the same command goes on from the last checkpoint"
+            f"{path} cannot be written: {reason}: {takes}{_megabytes(free)} were free{missing}. Once there is space, "
+            "the same command resumes from the last checkpoint"
         ) from None
 
 
 def _reserve(folder: Path, size: int) -> None:
-    """Raises OSError where a file of `size` bytes has no room: disk, quota or limit; leaves nothing behind."""
+    """Raises OSError where a file of `size` bytes does not fit: disk, quota or limit; leaves nothing behind."""
     if hasattr(os, "posix_fallocate"):
         with tempfile.TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, max(size, 1))
 
 
 def _reason(error: BaseException | None) -> str | None:
-    """What the system said, if any error in the chain comes from a full disk; libraries keep no more than the text."""
+    """The system's message, if any error in the chain comes from a full disk; libraries keep only its text."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return FULL[error.errno]

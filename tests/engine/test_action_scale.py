@@ -11,12 +11,11 @@ from placement.config import EnvConfig
 from placement.engine.costs import compute_costs
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
-from placement.engine.state import PlacementState
+from placement.engine.state import EpisodeRenderer, PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError
-from placement.policy.graph_inputs import graph_inputs
+from placement.policy.inputs import graph_inputs
 from tests.support.designs import random_design
 
 SCALE = 3

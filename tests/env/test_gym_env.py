@@ -197,3 +197,31 @@ def assert_padded(observation: dict, index: int, single: dict) -> None:
         array = observation[name][index]
         assert np.array_equal(array[: len(single[name])], single[name]) and not array[len(single[name]) :].any()
     assert observation["step"][index] == single["step"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_partial_placements_off_the_grid_are_where_the_engine_put_them(seed: int) -> None:
+    """Where a macro abuts others it is not at its cell's centre; positions before the end are those after it."""
+    canvas = dataclasses.replace(square_canvas(7, 6), width=83.0)
+    env = PlacementEnv(random_design(seed, canvas=canvas), config=EnvConfig(off_grid=True, action_scale=2))
+    _, info = env.reset(seed=seed)
+    partial, ended = [], False
+    generator = np.random.default_rng(seed)
+    while not ended and info["action_mask"].any():
+        _, _, ended, _, info = env.step(int(generator.choice(np.flatnonzero(info["action_mask"]))))
+        partial.append(env.placement)
+    order, grid, moved = env.design.placing_order, env.design.action_canvas, 0
+    for step, before in enumerate(partial, start=1):
+        nodes = order[:step]
+        assert np.array_equal(before.x[nodes], partial[-1].x[nodes])
+        assert np.array_equal(before.y[nodes], partial[-1].y[nodes])
+        assert before.placed[nodes].all() and not before.placed[order[step:]].any()
+        moved += int((np.abs(before.x[nodes] / grid.cell_width % 1 - 0.5) > 1e-6).sum())
+    assert moved, "no macro left its cell's centre, so that this test would not see a wrong position"
+
+
+def test_spaces_are_shown_in_a_line() -> None:
+    env, envs = PlacementEnv(playable(1)), gymnasium.make_vec("MacroPlacement-v0", num_envs=2, design="toy6")
+    for shown in (repr(env.observation_space), repr(envs.observation_space), repr(envs.single_observation_space)):
+        assert "\n" not in shown and len(shown) < 400
+    envs.close()

@@ -103,11 +103,11 @@ def test_what_fixed_macros_break_is_told() -> None:
         port_keepout=11.0,
     )
     assert check_constraints(broken) == (
-        "fixed macro 'kept' stands on a placement blockage",
-        "fixed macro 'kept' stands outside of its region or in another's",
-        "fixed macro 'kept' stands in a port's keep-out",
-        "fixed macro 'kept' stands in N; allowed: FN",
-        "fixed macro 'kept' stands off the snapping grid",
+        "fixed macro 'kept' is on a placement blockage",
+        "fixed macro 'kept' is outside of its region or in another's",
+        "fixed macro 'kept' is in a port's keep-out",
+        "fixed macro 'kept' has orientation N; allowed: FN",
+        "fixed macro 'kept' is off the snapping grid",
     )
 
 
@@ -119,15 +119,13 @@ def test_fixed_macros_closer_than_their_halos_are_told() -> None:
     ]
     design = build("chip", square_canvas(4, 4), nodes, [Net([("port", 0, 0), ("a", 0, 0)])])
     assert check_constraints(constrained(design, halo=halos(design, 0.5, 0.0))) == ()
-    near = "fixed macros 'a' and 'b' stand closer than their halos"
+    near = "fixed macros 'a' and 'b' are closer than their halos"
     assert check_constraints(constrained(design, halo=halos(design, 0.6, 0.0))) == (near,)
     assert check_constraints(constrained(design, halo=halos(design, 2.1, 0.0))) == (f"{near} (and 1 more pairs)",)
     abutting = dataclasses.replace(
         design, initial=design.initial.moved(np.array([2]), np.array([15.0]), np.array([20.0]))
     )
-    assert check_constraints(constrained(abutting, port_keepout=0.01)) == (
-        "fixed macro 'a' stands in a port's keep-out",
-    )
+    assert check_constraints(constrained(abutting, port_keepout=0.01)) == ("fixed macro 'a' is in a port's keep-out",)
 
 
 def test_slivers_between_rectangles_of_a_region_are_none() -> None:
@@ -142,13 +140,13 @@ def test_slivers_between_rectangles_of_a_region_are_none() -> None:
 
 def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, bool]] = []
-    has_place = feasibility._has_place_turned
+    has_place = feasibility._has_place
 
     def counted(design: Design, node: int, swapped: bool) -> bool:
         asked.append((node, swapped))
         return has_place(design, node, swapped)
 
-    monkeypatch.setattr(feasibility, "_has_place_turned", counted)
+    monkeypatch.setattr(feasibility, "_has_place", counted)
     design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))
     blocked = constrained(design, blockages=np.array([[0.0, 0, 4, 4]]))
     check_constraints(blocked)

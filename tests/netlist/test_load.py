@@ -119,7 +119,7 @@ def test_canvas_smaller_than_all_macros_together(folder: Path) -> None:
 
 def test_importing_the_package_is_light() -> None:
     """No JAX, no engine, no Matplotlib until they are needed; Gymnasium is told of the environment at once."""
-    heavy = ["jax", "flax", "tensorflow", "matplotlib", "networkx", "placement.engine", "scipy"]
+    heavy = ["jax", "flax", "tensorflow", "matplotlib", "placement.engine", "scipy"]
     code = f"import sys, placement; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == "[]"

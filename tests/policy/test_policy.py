@@ -14,8 +14,8 @@ from placement.config import PolicyConfig
 from placement.engine.observation import Observation
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
-from placement.policy.graph_inputs import GraphInputs, graph_inputs, stack
-from placement.policy.policy import guide_bias
+from placement.policy.edge_gnn import prior_weights
+from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.observations import random_observation
 
@@ -63,20 +63,20 @@ def test_untrained_policy_is_near_uniform_over_the_legal_cells(agent: Agent, des
     assert np.abs(values).max() < 0.5
 
 
-def test_biases_lean_on_wire_mask_and_pull(agent: Agent, designs: list[Design]) -> None:
+def test_biases_lean_on_wire_mask_and_target(agent: Agent, designs: list[Design]) -> None:
     params = agent.init(0)
     observation = random_observation(designs, 0, 8)
-    leaning = {**params, "guide": {**params["guide"], "bias": jnp.array([3.0, 0.0, 0.0, 0.0, 0.0])}}
+    leaning = {**params, "prior": {**params["prior"], "bias": jnp.array([3.0, 0.0, 0.0, 0.0, 0.0])}}
     logits, _ = _logits(agent, leaning, observation)
     for row in range(8):
         legal = observation.mask[row] != 0
         assert np.corrcoef(logits[row][legal], -observation.maps[row, 2][legal])[0, 1] > 0.95
     first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
-    pulled = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 3.0, 0.0, 0.0])}}
-    logits, _ = _logits(agent, pulled, first)
+    drawn_there = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 3.0, 0.0, 0.0])}}
+    logits, _ = _logits(agent, drawn_there, first)
     row, column = np.unravel_index(logits[0].argmax(), logits[0].shape)
-    target = agent.network.inputs.pull_fixed[1, 1, 0]
+    target = agent.network.inputs.target_fixed[1, 1, 0]
     assert abs((column + 0.5) / 9 - target[0]) <= 1 / 9
     assert abs((row + 0.5) / 7 - target[1]) <= 1 / 7
 
@@ -85,10 +85,10 @@ def test_room_and_edge_lead_to_corners_and_neighbours(agent: Agent, designs: lis
     params = agent.init(0)
     first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
-    packed = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 0.0, 0.0, 3.0])}}
+    packed = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 0.0, 0.0, 3.0])}}
     logits, _ = _logits(agent, packed, first)
     assert np.unravel_index(logits[0].argmax(), logits[0].shape) in {(0, 0), (0, 8), (6, 0), (6, 8)}
-    edged = {**params, "guide": {**params["guide"], "bias": jnp.array([0.0, 0.0, 0.0, 3.0, 0.0])}}
+    edged = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 0.0, 3.0, 0.0])}}
     logits, _ = _logits(agent, edged, first)
     assert logits[0][1:-1, 1:-1].max() < min(logits[0][0].min(), logits[0][:, 0].min())
 
@@ -97,7 +97,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
     design = random_design(1, hard=9, soft=5, ports=4, nets=30, canvas=square_canvas(9, 7))
     agent = Agent(dataclasses.replace(CONFIG, electrostatic_bias=2.0), [design])
     params = agent.init(0)
-    assert params["guide"]["bias"].tolist() == [0.0] * 5 + [2.0]
+    assert params["prior"]["bias"].tolist() == [0.0] * 5 + [2.0]
     place = np.array([[[4.5 / 9, 1.5 / 7]] + [[0.5, 0.5]] * 8], np.float32)  # the first: centre of row 1, column 4
     inputs = agent.network.inputs._replace(electrostatic=jnp.asarray(place))
     first = random_observation([design], 2, 8, design=[0] * 8)._replace(step=np.zeros(8, np.int32))
@@ -116,7 +116,7 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
 
 def test_the_configured_biases_are_the_initial_ones() -> None:
     config = PolicyConfig(wire_bias=1.5, edge_bias=0.5, room_bias=3.0)
-    initial = guide_bias(config)(jax.random.key(0), (5,), jnp.float32)
+    initial = prior_weights(config)(jax.random.key(0), (5,), jnp.float32)
     np.testing.assert_array_equal(initial, [1.5, 0.0, 0.0, 0.5, 3.0])
 
 

@@ -11,8 +11,8 @@ from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
 from placement.netlist.load import data_folder, load
 from placement.policy.agent import Agent
-from placement.training.run_record import read_settings
-from placement.training.trained_run import read_newest
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import read_newest
 
 BASE = data_folder("policies") / "base"
 # Recorded before the ablation switches left, with the settings file as it was then.

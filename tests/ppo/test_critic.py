@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from placement.config import CostConfig, EnvConfig, PolicyConfig, PPOConfig
+from placement.engine.observation import MAPS
+from placement.engine.pool import make_pool
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.ppo import history
-from placement.ppo.advantage import explained_variance
 from placement.ppo.critic import SEGMENTS, CriticState, no_episodes, regressed
-from placement.ppo.history import FEATURES
+from placement.ppo.history import FEATURES, wire_shares
 from placement.ppo.learner import Learner
+from placement.ppo.ppo import explained_variance
 from tests.support.designs import random_design, square_canvas
 from tests.support.episodes import played_episodes
 
@@ -138,3 +140,22 @@ def test_it_travels_with_the_state(designs: list[Design]) -> None:
     state = jax.device_get(learner.state)
     assert state.critic.steps.sum() > 0
     assert _learner(designs, baseline="none").state.critic.gram[0, 0].size == 1
+
+
+def test_wire_mask_times_shares_adds_up_to_the_wirelength_cost() -> None:
+    """Without soft macros, episodes differ in the steps' added wirelength by as much as in the cost of the whole."""
+    design = random_design(3, hard=5, soft=0, ports=4, nets=12, canvas=square_canvas(8, 6))
+    pool = make_pool(design, 6, config=EnvConfig(soft_placer="none"))
+    shares = wire_shares([design], pool.spec.steps)
+    generator = np.random.default_rng(0)
+    (observation, _), added = pool.reset(), np.zeros(6)
+    for step in range(pool.spec.steps):
+        legal = observation["mask"].reshape(6, -1)
+        actions = (generator.random(legal.shape) * legal).argmax(axis=1).astype(np.int32)
+        wire = observation["maps"][:, MAPS.index("wire_mask")].reshape(6, -1)
+        added += wire[np.arange(6), actions] * shares[0, step]
+        observation, _, _, _, info = pool.step(actions)
+    placed = ~info["dead_end"]
+    cost = info["costs"][placed, 1]
+    assert len(cost) >= 3 and np.ptp(cost) > 0.01
+    np.testing.assert_allclose(added[placed] - added[placed][0], cost - cost[0], atol=1e-5)

@@ -14,10 +14,9 @@ from placement.config import ConfigError, EnvConfig, PolicyConfig, PPOConfig
 from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent
-from placement.ppo.gradient_step import Minibatch
+from placement.ppo.hosts import make_mesh
 from placement.ppo.learner import Learner, LearnerState
-from placement.ppo.mesh import make_mesh
-from placement.ppo.targets import targets
+from placement.ppo.ppo import Minibatch, targets
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import chances_of, played_episodes
 
@@ -104,7 +103,7 @@ def test_older_episodes_are_weighed_and_clipped_against_the_policy_of_now(
     assert abs(metrics["approx_kl"]) < 1e-9
     assert metrics["clip_fraction"] == 0
     batch = stack_episodes(drawn)
-    goals = targets(PPO, late.state.reward_statistics, batch)
+    goals = targets(late.state.reward_statistics, batch, decay=1.0)
     chances = [chances_of(agent, state.trained.params, designs, one, env=ENV) for one in drawn]
     ratio = [np.exp(now - one.log_probabilities[: one.length]) for now, one in zip(chances, drawn, strict=True)]
     losses = np.concatenate(
@@ -217,9 +216,10 @@ def test_a_fraction_of_the_samples_is_drawn_anew_each_epoch(
     seen: list[np.ndarray] = []
     shared = half._minibatches
 
-    def watch(order: np.ndarray, episodes: int) -> list[Minibatch]:
-        seen.append(order)
-        return shared(order, episodes)
+    def watch(order: np.ndarray, episodes: int, *, whole: bool = False) -> list[Minibatch]:
+        if not whole:
+            seen.append(order)
+        return shared(order, episodes, whole=whole)
 
     half._minibatches = watch  # type: ignore[method-assign]
     episodes = played_episodes(designs, 32, 0, env=ENV)

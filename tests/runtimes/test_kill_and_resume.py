@@ -104,7 +104,7 @@ def test_a_run_that_is_killed_again_and_again_gets_done(tmp_path: Path) -> None:
         process.send(signal.SIGKILL)
         assert process.end() == -signal.SIGKILL
     process = Process(*command)
-    process.until("goes on after iteration")
+    process.until("resumes after iteration")
     assert process.end() == 0
     assert "complete 40\n" in process.output
     _check_whole(tmp_path, 40)
@@ -127,7 +127,7 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
     assert process.end() == 0, "".join(process.output)
     done = len(_rows(tmp_path))
     assert f"interrupted {done}\n" in process.output
-    assert any("the same command goes on" in line for line in process.output)
+    assert any("the same command resumes" in line for line in process.output)
     checkpoints = Checkpoints(tmp_path / "checkpoints", read_only=True)
     assert checkpoints.steps()[-1] == done
     checkpoints.close()
@@ -137,13 +137,13 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
 @pytest.mark.slow
 def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
-    command = ("train.py", "--config-name", "test", *settings)
+    command = ("train.py", "preset=test", *settings)
     process = Process(*command)
     process.until("iteration 3/")
     process.send(signal.SIGKILL)
     assert process.end() == -signal.SIGKILL
     process = Process(*command)
-    process.until("goes on after iteration")
+    process.until("resumes after iteration")
     assert process.end() == 0, "".join(process.output)
     _check_whole(tmp_path, 6)
     assert float(_rows(tmp_path)[-1]["learner_samples"]) > 0
@@ -153,7 +153,7 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
 def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
         settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
-        command = (str(REPOSITORY / "train.py"), "--config-name", "test", *settings)
+        command = (str(REPOSITORY / "train.py"), "preset=test", *settings)
         folders = [tmp_path / name for name in ("one", "other", "third")]
         for folder in folders:
             folder.mkdir()
@@ -168,7 +168,7 @@ def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_pa
         assert first.end() == -signal.SIGKILL
         assert second.end() == 0, "".join(second.output)
         text = "".join(second.output)
-        assert "files fetched into runs/remote/s3/bucket/mine" in text and "goes on after iteration" in text
+        assert "files fetched into runs/remote/s3/bucket/mine" in text and "resumes after iteration" in text
         _check_whole(folders[2] / "runs/remote/s3/bucket/mine", 60)
         # A run that is done is fetched whole, too.
         last = Process(*command, folder=folders[1], environment=server.environment)

@@ -31,12 +31,13 @@ from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.load import load
 from placement.replay import in_process
-from placement.runtimes import local
+from placement.runtimes import components, local
+from placement.training import actor, learner_loop
+from placement.training.checkpoint import read_parameters
 from placement.training.metrics import MetricsWriter
-from placement.training.saving import read_parameters
 from placement.utils.disk import DiskFull
 from placement.utils.supervisor import WorkerFailed
 from tests.support import designs
@@ -96,7 +97,7 @@ def _runtime(**changes: Any) -> RuntimeConfig:
     return RuntimeConfig(**{"envs_per_actor": 4, "max_staleness": 0, "checkpoint_every": 2, **changes})
 
 
-def _run(config: TrainConfig) -> tuple[local.RunResult, Shown]:
+def _run(config: TrainConfig) -> tuple[local.Run, Shown]:
     shown = Shown()
     return local.run(config, progress=shown), shown
 
@@ -145,15 +146,16 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     assert one != other
 
 
-def test_inference_threads_and_parts_do_not_change_a_run(tmp_path: Path) -> None:
-    """One actor's episodes are the same whoever decides; with parts they are others, but the same for any threads."""
+def test_inference_threads_and_batches_do_not_change_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever decides, one actor's episodes are the same; two batches change them, but not the number of threads."""
 
     def numbers(folder: str, **changes: Any) -> list[dict[str, str]]:
         _run(_config(tmp_path / folder, runtime=_runtime(evaluate_every=2, **changes)))
         return [{key: value for key, value in row.items() if key not in TIMES} for row in _rows(tmp_path / folder)]
 
     assert numbers("local") == numbers("central", inference="central", env_threads=2)
-    assert numbers("one", env_parts=2) == numbers("three", env_parts=2, env_threads=3, inference="central")
+    monkeypatch.setattr(actor, "OVERLAPPED_ENVS", 4)
+    assert numbers("one") == numbers("three", env_threads=3, inference="central") != numbers("local")
 
 
 def test_several_actors_share_central_inference(tmp_path: Path) -> None:
@@ -166,9 +168,9 @@ def test_an_iterations_best_is_told_before_the_next_one_can_begin(
 ) -> None:
     """Evaluations come before the parameters that the next iteration's episodes are drawn with."""
     events: list[Any] = []
-    evaluate, publish = local.Evaluator.evaluate, local.MemoryStore.publish
+    evaluate, publish = components.Evaluator.evaluate, local.MemoryStore.publish
     monkeypatch.setattr(
-        local.Evaluator,
+        components.Evaluator,
         "evaluate",
         lambda self, *rest, **more: events.append("evaluated") or evaluate(self, *rest, **more),
     )
@@ -178,15 +180,58 @@ def test_an_iterations_best_is_told_before_the_next_one_can_begin(
         lambda self, version, *rest: events.append(version) or publish(self, version, *rest),
     )
     _run(_config(tmp_path))
-    assert events == [0, 1, "evaluated", 2, 3, "evaluated", 4]
+    assert events == [0, 1, "evaluated", 2, 3, "evaluated"], "nobody plays after the last iteration"
 
 
-def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
-    _run(_config(tmp_path))
-    before = (tmp_path / "metrics.csv").read_bytes()
-    result, shown = _run(_config(tmp_path))
-    assert (result.iterations, result.interrupted, shown.rows) == (4, False, [])
-    assert (tmp_path / "metrics.csv").read_bytes() == before
+def test_a_finished_run_says_so_at_once_and_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = _run(_config(tmp_path))
+    before = {name: (tmp_path / name).read_bytes() for name in ("metrics.csv", "best.json", "best.plc")}
+    with monkeypatch.context() as patched:
+        for name in ("Agent", "Learner", "keep_compilations", "make_pool"):
+            patched.setattr(local, name, lambda *rest, **more: pytest.fail("a finished run builds nothing"))
+        result, shown = _run(_config(tmp_path))
+    assert (result.iterations, result.episodes, result.best_cost) == (4, 32, first.best_cost)
+    assert result.already_complete and not first.already_complete and not result.interrupted and not shown.rows
+    best = f"best placement {tmp_path / 'best.plc'} (chip cost {first.best_cost:.4f})"
+    assert shown.notes[0] == f"complete: 4 iterations; nothing to do; {best}; raise ppo.iterations to continue"
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    assert _run(_config(tmp_path, iterations=5))[0].iterations == 5
+
+
+def test_silence_before_the_first_iteration_is_explained(tmp_path: Path) -> None:
+    _, shown = _run(_config(tmp_path, iterations=1))
+    assert shown.notes[:2] == [
+        "compiling the policy and playing the first episodes …",
+        "compiling the learner's step …",
+    ]
+
+
+def test_the_metrics_hold_the_best_cost_though_it_was_found_after_the_last_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An actor finds a better placement while the run ends."""
+    design, shut_down = load("toy6"), local.Supervisor.shut_down
+    found = compute_costs(design, design.initial)._replace(total=1e-3)
+
+    def last_episode(supervisor: local.Supervisor, *, timeout: float) -> None:
+        shut_down(supervisor, timeout=timeout)
+        tracker.report(0, found, design.initial, origin="actor 0, an episode of the next iteration")
+
+    monkeypatch.setattr(local.Supervisor, "shut_down", last_episode)
+    monkeypatch.setattr(learner_loop.BestTracker, "recover", lambda self, folder: None)
+    build = local.build_loop
+
+    def built(*arguments: Any) -> Any:
+        nonlocal tracker
+        loop = build(*arguments)
+        tracker = loop.components.best
+        return loop
+
+    tracker: Any = None
+    monkeypatch.setattr(local, "build_loop", built)
+    result, _ = _run(_config(tmp_path, flips=False))
+    assert result.best_cost == 1e-3
+    assert [float(row["best_so_far"]) == 1e-3 for row in _rows(tmp_path)] == [False, False, False, True]
 
 
 def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +244,7 @@ def test_a_run_goes_on_with_all_that_it_had(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(local, "Learner", make)
     first, _ = _run(_config(tmp_path, iterations=3))
     second, shown = _run(_config(tmp_path, iterations=6))
-    assert any("after iteration 3" in note for note in shown.notes)
+    assert any("resumes after iteration 3" in note for note in shown.notes)
     assert (second.iterations, second.episodes) == (6, 48)
     assert _iterations(tmp_path) == [1, 2, 3, 4, 5, 6]
     assert learners[1].state["episodes"] == 48
@@ -247,7 +292,7 @@ def test_an_actors_error_ends_the_run_with_a_checkpoint(
     assert result.iterations == 5 and _iterations(tmp_path) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("changes", [{}, {"inference": "central", "actors": 2, "env_parts": 2, "env_threads": 2}])
+@pytest.mark.parametrize("changes", [{}, {"inference": "central", "actors": 2, "env_threads": 2}])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_learning_saves_what_was_learned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, changes: dict[str, Any]
@@ -298,7 +343,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_it_goes_on_once_there_is_room(
 
 def test_the_time_limit_ends_a_run_as_if_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(np.arange(0.0, 1e6, 10.0))
-    monkeypatch.setattr(local.LearnerLoop, "_seconds", lambda self: float(next(clock)), raising=True)
+    monkeypatch.setattr(learner_loop.LearnerLoop, "_seconds", lambda self: float(next(clock)), raising=True)
     result, _ = _run(_config(tmp_path, iterations=1000, runtime=_runtime(minutes=1.0)))
     assert 1 <= result.iterations < 10 and not result.interrupted
     assert _rows(tmp_path)[-1]["greedy_cost"] != ""
@@ -379,7 +424,7 @@ def test_a_run_of_dead_ends_alone_says_once_what_to_try(tmp_path: Path) -> None:
     write_placement(folder / "initial.plc", tight, tight.initial)
     result, shown = _run(_config(tmp_path / "run", design=(str(folder),), iterations=7))
     assert math.isnan(result.best_cost) and not result.best_files
-    told = [note for note in shown.notes if "no episode of 5 iterations found room" in note]
+    told = [note for note in shown.notes if "no episode of 5 iterations found space" in note]
     assert len(told) == 1 and "env.action_scale=2" in told[0]
     _, shown = _run(_config(tmp_path / "finer", design=(str(folder),), iterations=7, env=EnvConfig(action_scale=4)))
-    assert not any("found room" in note for note in shown.notes)
+    assert not any("found space" in note for note in shown.notes)

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import session
 from tests.support.ray_run import LONG, ROOT, RayRun
 
 HEAD = "head"
@@ -144,11 +144,11 @@ class Cluster:
     def processes(self, host: str) -> list[psutil.Process]:
         """All processes of a node."""
         node = self._nodes[host]
-        return [node, *processes.descendants(node.pid)]
+        return [node, *session.descendants(node.pid)]
 
     def lives(self, host: str) -> bool:
         """Whether a node is there."""
-        return processes.alive(self._nodes[host])
+        return session.alive(self._nodes[host])
 
     def kill(self, host: str) -> None:
         """Kills all processes of a node at once."""
@@ -156,11 +156,11 @@ class Cluster:
         for process in all_of_it:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.suspend()
-        processes.end_all(all_of_it, timeout=0.0)
+        session.end_all(all_of_it, timeout=0.0)
 
-    def run(self, config: Mapping[str, Any], *, makers: Mapping[str, str] | None = None) -> RayRun:
+    def run(self, config: Mapping[str, Any], *, factories: Mapping[str, str] | None = None) -> RayRun:
         """A run whose command is given on the head."""
-        return RayRun(config, makers=makers, environment=self.variables, prefix=self.on(HEAD))
+        return RayRun(config, factories=factories, environment=self.variables, prefix=self.on(HEAD))
 
     def program(self, host: str, text: str, *arguments: str, token: str | None = None, timeout: float = LONG) -> str:
         """What a program of Python prints on a host; `token`: the cluster's, as somebody there believes."""

@@ -46,7 +46,7 @@ class FakeAgent:
         *,
         greedy: bool = False,
         temperature: float = 1.0,
-        held: Any = None,
+        energy: Any = None,
     ) -> Decision:
         """One legal action for each environment."""
         if embeddings != int(params["version"]):

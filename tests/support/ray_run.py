@@ -21,7 +21,7 @@ import pytest
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.load import load
-from placement.runtimes.ray import processes, session
+from placement.runtimes.ray import session
 from tests.support.recording import RECORD, UPDATE_SECONDS
 
 WATCH = "WATCH "
@@ -29,12 +29,15 @@ LAST_WORDS = 30
 LONG = 400.0
 """Seconds to wait for anything: a fresh process of a role imports for up to a minute where processors are shared."""
 EPISODES = 8
+TIMING = {"start": 600.0, "heartbeat": 0.5, "shard_checkpoint": 2.0}
+"""Other tests may run beside."""
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = r"""
 import json, os, sys
 from placement.config import TrainConfig, build
 from placement.runtimes.ray import driver
-from placement.runtimes.ray.role_process import Makers
+from placement.runtimes.ray.messages import Timing
+from placement.runtimes.ray.role_process import Factories
 
 def watch(view):
     seen = {str(one.who): {"pid": one.pid, "ready": one.ready, "address": one.address, "host": one.host,
@@ -44,7 +47,9 @@ def watch(view):
     sys.stdout.flush()
 
 values = json.loads(sys.argv[1])
-result = driver.run(build(TrainConfig, values["config"]), makers=Makers(**values["makers"]), watch=watch)
+settings = build(TrainConfig, values["config"])
+factories, timing = Factories(**values["factories"]), Timing(**values["timing"])
+result = driver.run(settings, factories=factories, timing=timing, watch=watch)
 print(("interrupted" if result.interrupted else "complete"), result.iterations, flush=True)
 """
 FAKES = {"agent": "tests.support.fakes:FakeAgent", "learner": "tests.support.recording:RecordingLearner"}
@@ -55,7 +60,8 @@ class RayRun:
 
     Args:
         config: as `build(TrainConfig, …)` takes it.
-        makers: fields of `Makers`; default: the real network.
+        factories: fields of `Factories`; default: the real network.
+        timing: fields of `Timing`; default: those of `TIMING`.
         environment: variables beside those of this process.
         prefix: of the command, such as one that runs it on another host.
     """
@@ -64,12 +70,13 @@ class RayRun:
         self,
         config: Mapping[str, Any],
         *,
-        makers: Mapping[str, str] | None = None,
+        factories: Mapping[str, str] | None = None,
+        timing: Mapping[str, float] | None = None,
         environment: Mapping[str, str] | None = None,
         prefix: Sequence[str] = (),
     ) -> None:
         self._run_dir = Path(config["run_dir"])
-        values = json.dumps({"config": config, "makers": makers or {}})
+        values = json.dumps({"config": config, "factories": factories or {}, "timing": {**TIMING, **(timing or {})}})
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         self.process = subprocess.Popen(
             [*prefix, sys.executable, "-c", SCRIPT, values],
@@ -97,13 +104,13 @@ class RayRun:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(30)
-        processes.end_all(below, timeout=0.0)
+        session.end_all(below, timeout=0.0)
         self._reader.join(30)
         session.remove_files(self._run_dir / session.FOLDER_FILE)
 
     def below(self) -> list[psutil.Process]:
         """The processes of the run at present and at all earlier calls, without its first one."""
-        self._below |= {process.pid: process for process in processes.descendants(self.process.pid)}
+        self._below |= {process.pid: process for process in session.descendants(self.process.pid)}
         return list(self._below.values())
 
     def until(self, happened: Callable[[], Any], what: str, *, timeout: float) -> Any:
@@ -214,9 +221,6 @@ def toy(run_dir: Path, *, iterations: int, runtime: Mapping[str, Any], episodes:
             "max_staleness": 1,
             "checkpoint_every": 20,
             "evaluate_every": 0,
-            "start_timeout": 600.0,  # other tests may run beside
-            "heartbeat_seconds": 0.5,
-            "shard_checkpoint_seconds": 2.0,
             **runtime,
         },
     }
@@ -226,7 +230,7 @@ def endless(folder: Path) -> RayRun:
     """A run of seven processes, in `folder/run`; what its learner learns from is told in `folder/record`."""
     config = toy(folder / "run", iterations=10**6, runtime={"shards": 2, "caches": 2, "fan_out": 2})
     variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
-    return RayRun(config, makers=FAKES, environment=variables)
+    return RayRun(config, factories=FAKES, environment=variables)
 
 
 def told(lines: Sequence[str]) -> list[str]:

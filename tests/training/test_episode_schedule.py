@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from placement.training.episode_schedule import EpisodeSchedule, ScheduleClosed, Turn
+from placement.training.actor import EpisodeSchedule, ScheduleClosed, Ticket
 from placement.utils.seeds import SeedRole, role_key, role_seed
 
 LONG = 90.0
@@ -26,18 +26,18 @@ LONG = 90.0
 )
 def test_versions_needed(staleness: int, iteration: int, versions: list[int]) -> None:
     schedule = EpisodeSchedule(episodes_per_iteration=8, max_staleness=staleness, iteration=iteration)
-    assert [_turn(schedule, 4).version for _ in versions] == versions
+    assert [_ticket(schedule, 4).version for _ in versions] == versions
 
 
-def _turn(schedule: EpisodeSchedule, count: int) -> Turn:
-    turn = schedule.begin(count, timeout=LONG)
-    schedule.finish(turn)
-    return turn
+def _ticket(schedule: EpisodeSchedule, count: int) -> Ticket:
+    ticket = schedule.begin(count, timeout=LONG)
+    schedule.finish(ticket)
+    return ticket
 
 
 def test_a_group_larger_than_an_iteration_never_waits_for_itself() -> None:
     schedule = EpisodeSchedule(episodes_per_iteration=2, max_staleness=0)
-    assert [_turn(schedule, 5).version for _ in range(3)] == [0, 2, 5]
+    assert [_ticket(schedule, 5).version for _ in range(3)] == [0, 2, 5]
 
 
 def test_a_later_iteration_is_not_begun_before_the_earlier_one_is_written() -> None:

@@ -82,30 +82,30 @@ def test_a_step_moves_nothing_to_the_device_but_what_is_new(agent: Agent, snapsh
     seen = random_observation(DESIGNS, 0, 4)
     given = jax.tree.leaves((network, agent.network.inputs))
     assert given and all(isinstance(leaf, jax.Array) for leaf in given)
-    decision = agent.act(*network, seen, np.zeros(2, np.uint32), held=np.zeros((4, 2), np.float32))
+    decision = agent.act(*network, seen, np.zeros(2, np.uint32), energy=np.zeros((4, 2), np.float32))
     assert decision.actions.base is decision.log_probabilities.base is decision.values.base
     assert decision.actions.base is not None
-    assert isinstance(decision.held, jax.Array), "stays on the device"
+    assert isinstance(decision.energy, jax.Array), "stays on the device"
 
 
 def test_one_actor_plays_the_same_with_central_inference(agent: Agent, snapshot: Snapshot) -> None:
     local = _actor(0, LocalInference(agent)).play_round(snapshot)
     with _Loop(agent, actors=1) as central:
         _same(local, _actor(0, central).play_round(snapshot))
-        assert central.passes == central.requests > 0
+        assert central.batches == central.requests > 0
 
 
-def test_threads_and_parts_do_not_change_what_is_played(agent: Agent, snapshot: Snapshot) -> None:
+def test_threads_and_batches_do_not_change_what_is_played(agent: Agent, snapshot: Snapshot) -> None:
     local = LocalInference(agent)
     _same(_actor(0, local).play_round(snapshot), _actor(0, local, threads=3).play_round(snapshot))
-    parts = [_actor(0, local, threads=threads, envs=8, parts=2).play_round(snapshot) for threads in (1, 3)]
-    _same(*parts)
-    assert [int(episode.design) for episode in parts[0]] == [0, 1] * 4
-    assert not np.array_equal(parts[0][0].actions, parts[0][4].actions), "the parts drew the same"
+    batches = [_actor(0, local, threads=threads, envs=8, batches=2).play_round(snapshot) for threads in (1, 3)]
+    _same(*batches)
+    assert [int(episode.design) for episode in batches[0]] == [0, 1] * 4
+    assert not np.array_equal(batches[0][0].actions, batches[0][4].actions), "the batches drew the same"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("how", ["local", "parts", "central"])
+@pytest.mark.parametrize("how", ["local", "batches", "central"])
 def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_with(dtype: str, how: str) -> None:
     config = PolicyConfig(node_width=8, rounds=1, grid_width=8, location_frequencies=4, dtype=dtype)  # type: ignore[arg-type]
     learner = Learner(config, PPOConfig(minibatch_size=64), ENV, DESIGNS, seed=0)
@@ -113,8 +113,8 @@ def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_wit
     if how == "central":
         episodes = _together(agent, snapshot, actors=3, config=config)
     else:
-        parts = 2 if how == "parts" else 1
-        actor = _actor(0, LocalInference(agent), envs=8, threads=2, parts=parts, config=config)
+        batches = 2 if how == "batches" else 1
+        actor = _actor(0, LocalInference(agent), envs=8, threads=2, batches=batches, config=config)
         episodes = list(actor.play_round(snapshot))
     prepared = learner.prepare(episodes)
     assert str(prepared.observation.maps.dtype) == dtype
@@ -172,7 +172,7 @@ def test_requests_that_wait_go_through_the_network_together() -> None:
         thread.join(LONG)
     stop.set()
     loop.join(LONG)
-    assert (central.passes, central.requests) == (3, 7)  # 4 and 1 of version 0, 2 of version 1
+    assert (central.batches, central.requests) == (3, 7)  # 4 and 1 of version 0, 2 of version 1
     assert [answers[number].values[0] for number in range(7)] == [0] * 5 + [1] * 2
 
 

@@ -16,8 +16,9 @@ from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.runtimes import local
 from placement.runtimes.ray import driver
-from placement.training.saving import FOLDER_NAME, read_parameters
-from placement.training.trained_run import parameter_shapes
+from placement.training.checkpoint import read_parameters
+from placement.training.run_folder import CHECKPOINTS_NAME
+from placement.training.trained_policy import parameter_shapes
 from tests.support.fakes import Silent
 
 # As in configs/test.yaml, so that tests of the command line have compiled it, or need not.
@@ -103,9 +104,9 @@ def test_a_resumed_run_does_not_read_it_again(tuned: Tuned, tmp_path: Path) -> N
 
 def test_what_cannot_be_begun_with_is_refused_before_anything_is_written(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    shutil.copytree(trained, tmp_path / "without", ignore=lambda _, names: [n for n in names if n == FOLDER_NAME])
+    shutil.copytree(trained, tmp_path / "without", ignore=lambda _, names: [n for n in names if n == CHECKPOINTS_NAME])
     shutil.copytree(trained, tmp_path / "damaged")
-    for file in (tmp_path / "damaged" / FOLDER_NAME).rglob("*"):
+    for file in (tmp_path / "damaged" / CHECKPOINTS_NAME).rglob("*"):
         if file.is_file() and file.stat().st_size > 100:
             file.write_bytes(file.read_bytes()[:50])
     for name, message in (

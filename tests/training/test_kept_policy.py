@@ -12,11 +12,15 @@ import pytest
 
 from placement.config import ConfigError, PolicyConfig, PPOConfig, ReplayConfig, RuntimeConfig, TrainConfig
 from placement.runtimes import local
-from placement.training.kept_policy import keep_policy
-from placement.training.run_record import read_settings
-from placement.training.saving import read_parameters
-from placement.training.shipped_policies import policy_folder, shipped_policies
-from placement.training.trained_run import parameter_shapes, read_newest
+from placement.training.checkpoint import read_parameters
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import (
+    keep_policy,
+    parameter_shapes,
+    policy_folder,
+    read_newest,
+    shipped_policies,
+)
 from tests.support.fakes import Silent
 
 # As in configs/test.yaml, so that tests of the command line have compiled it, or need not.

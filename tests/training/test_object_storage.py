@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from placement.config import ConfigError
-from placement.training.object_storage import store as store_module
-from placement.training.object_storage.lease import LEASE_NAME, Lease
-from placement.training.object_storage.snapshot import MANIFEST_NAME, Publisher, fetch, read_manifest
-from placement.training.object_storage.store import ObjectStore, StorageError
+from placement.training import object_storage as store_module
+from placement.training import stored_run
+from placement.training.object_storage import MANIFEST_NAME, ObjectStore, Publisher, StorageError, fetch, read_manifest
+from placement.training.stored_run import LEASE_NAME, Lease
 from tests.support.object_server import ObjectServer
 from tests.support.waiting import wait_until
 
@@ -179,7 +179,7 @@ def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, fo
         (b"{", "is damaged"),
         (b'{"format": 1, "id": "x", "files": {"../../outside": [1, "ab"]}}', r"it names '../../outside'"),
         (b'{"format": 1, "id": "x", "files": {"/etc/outside": [1, "ab"]}}', r"it names '/etc/outside'"),
-        (b'{"format": 2, "id": "x", "files": {}}', "its format is 2"),
+        (b'{"format": 2, "id": "x", "files": {}}', "its format version is 2"),
         (b'{"format": 1, "id": "x", "files": []}', "is damaged"),
     ],
     ids=["cut", "outside", "absolute", "format", "shape"],
@@ -193,12 +193,19 @@ def test_a_strange_manifest_is_refused(address: str, tmp_path: Path, content: by
     assert not (tmp_path / "nothing").exists()
 
 
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"BEAT_SECONDS": 0.1, "WATCH_SECONDS": 2.0, "SETTLE_SECONDS": 0.5}.items():
+        monkeypatch.setattr(stored_run, name, seconds)
+
+
 def lease(address: str, lost: threading.Event | None = None) -> Lease:
     store = ObjectStore(address, key="run_dir")
     event = lost or threading.Event()
-    return Lease(store, key="run_dir", lost=event.set, beat_seconds=0.1, watch_seconds=2.0, settle_seconds=0.5)
+    return Lease(store, key="run_dir", lost=event.set)
 
 
+@pytest.mark.usefixtures("_soon")
 def test_one_run_writes_at_a_time(address: str) -> None:
     first, notes = lease(address), []
     first.acquire(notes.append)
@@ -212,6 +219,7 @@ def test_one_run_writes_at_a_time(address: str) -> None:
     assert len(notes) == 1 and ObjectStore(address, key="run_dir").read(LEASE_NAME) is None
 
 
+@pytest.mark.usefixtures("_soon")
 def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str) -> None:
     lost = threading.Event()
     cut_off, store = lease(address, lost), ObjectStore(address, key="run_dir")
@@ -226,6 +234,7 @@ def test_a_lease_that_was_left_is_taken_over_and_its_holder_is_told(address: str
     assert b'"new"' in (store.read(LEASE_NAME) or b"")  # is not its own to remove
 
 
+@pytest.mark.usefixtures("_soon")
 def test_of_two_that_take_it_over_together_one_gets_it(address: str) -> None:
     store = ObjectStore(address, key="run_dir")
     store.write(LEASE_NAME, b"not even JSON")

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from placement.config import ConfigError, RuntimeConfig, TrainConfig
+from placement.training import object_storage as store_module
 from placement.training import stored_run
-from placement.training.object_storage import store as store_module
-from placement.training.object_storage.lease import LEASE_NAME, Lease
-from placement.training.object_storage.snapshot import read_manifest
-from placement.training.object_storage.store import ObjectStore, StorageError
+from placement.training.object_storage import ObjectStore, StorageError, read_manifest
 from placement.training.run_folder import working_folder
-from placement.training.shipped_policies import policy_folder
-from placement.training.stored_run import published, refresh, stored
+from placement.training.stored_run import LEASE_NAME, published, refresh, stored
+from placement.training.trained_policy import policy_folder
 from tests.support.command import run_here
 from tests.support.object_server import ObjectServer
 from tests.support.waiting import wait_until
@@ -81,7 +78,7 @@ def test_a_run_goes_on_on_another_machine(address: str, machine: Path, monkeypat
         assert sorted(path.name for path in (aside / "checkpoints").iterdir()) == ["1", "2"]
     assert any(str(aside) in note for note in notes)
     with stored(config(address), note=notes.append):
-        assert notes[-1] == f"{address}: goes on with {working_folder(address)}"
+        assert notes[-1] == f"{address}: resumes with {working_folder(address)}"
 
 
 def test_training_goes_on_while_the_store_says_nothing(
@@ -96,7 +93,7 @@ def test_training_goes_on_while_the_store_says_nothing(
             with monkeypatch.context() as short:
                 short.setattr(store_module, "CALL_SECONDS", 1.0)
                 learn(working_folder(address), 2)
-                wait_until(lambda: "training goes on, and is published later" in caplog.text)
+                wait_until(lambda: "training continues, and is published later" in caplog.text)
             learn(working_folder(address), 3)
         finally:
             server.go_on()
@@ -110,7 +107,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
     notes: list[str] = []
     with monkeypatch.context() as short:
         try:
-            told = pytest.raises(StorageError, match=r"is not up to date: .* \(the run is whole in runs/remote/")
+            told = pytest.raises(StorageError, match=r"is not up to date: .* \(the run is complete in runs/remote/")
             with told, stored(config(address), note=notes.append):
                 learn(working_folder(address), 1)
                 wait_until(lambda: steps(address) == [1])
@@ -125,7 +122,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
     with stored(config(address), note=notes.append):
         pass
     assert steps(address) == [1, 2] and notes[-2:] == [
-        f"{address}: goes on with {working_folder(address)}",
+        f"{address}: resumes with {working_folder(address)}",
         f"published: {address}",
     ]
 
@@ -133,7 +130,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
 def test_a_run_that_is_taken_over_stops_and_keeps_what_it_has(
     address: str, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_run, "Lease", functools.partial(Lease, beat_seconds=0.1))
+    monkeypatch.setattr(stored_run, "BEAT_SECONDS", 0.1)
     stops: list[int] = []
     monkeypatch.setattr(stored_run.os, "kill", lambda process, number: stops.append(process))
     told = pytest.raises(StorageError, match=r"another run has taken it over \(this one's last state is in runs/remote")

@@ -27,7 +27,7 @@ def file_limit() -> Iterator[int]:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_what_the_system_says_is_told_with_the_file(tmp_path: Path, number: int) -> None:
-    said = f"metrics.csv cannot be written: {os.strerror(number)}: .* were free.*goes on"
+    said = f"metrics.csv cannot be written: {os.strerror(number)}: .* were free.*resumes"
     with pytest.raises(DiskFull, match=said), checked_room(tmp_path / "metrics.csv"):
         raise OSError(number, os.strerror(number))
 

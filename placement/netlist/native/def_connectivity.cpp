@@ -66,7 +66,7 @@ void DefReader::pin() {
   Site site;
   std::int32_t net = -1, layer = -1;
   std::int8_t direction = 0, use = 0;
-  bool is_special = false, is_done = false;  // done: the first port stands and another one follows
+  bool is_special = false, is_done = false;  // done: the first port is complete and another one follows
   Numbers points;
   for (std::string_view token = lexer_.need("';'"); token != ";"; token = lexer_.need("';'")) {
     if (token == "-") throw lexer_.error_at(static_cast<std::size_t>(all.begin.back()), "this pin has no ';'");

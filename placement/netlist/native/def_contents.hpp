@@ -1,4 +1,4 @@
-// What a DEF file holds, as columns. Names are views into the file's text; lengths are database units.
+// The content of a DEF file as columns. Names are views into the file's text; lengths are database units.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Words {
   }
 };
 
-// How a component or pin stands; the values are those of `PlacementStatus` in def_file.py.
+// Whether a component or pin is placed; the values are those of `PlacementStatus` in def_file.py.
 enum class Status : std::int8_t { kNone = 0, kUnplaced = 1, kPlaced = 2, kFixed = 3, kCover = 4 };
 
 struct DefHeader {
@@ -66,8 +66,8 @@ struct DefComponents {
 struct DefPins {
   Names name;
   Words nets, layers;
-  Numbers net, layer, x, y;                // net and layer: -1 where there is none
-  Numbers box;                             // left, bottom, right, top of the shapes, about (x, y), unturned
+  Numbers net, layer, x, y;                // net and layer: -1: none
+  Numbers box;                             // left, bottom, right, top of the shapes, about (x, y), in orientation N
   Codes status, orientation, direction, use, special;
   Offsets begin;
 };

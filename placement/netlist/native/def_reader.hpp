@@ -19,7 +19,7 @@ class DefReader {
   struct Point {
     std::int64_t x = 0, y = 0;
   };
-  struct Site {  // where a component or pin stands
+  struct Site {  // where a component or pin is located
     Status status = Status::kNone;
     Point at;
     std::int8_t orientation = 0;

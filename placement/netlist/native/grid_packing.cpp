@@ -63,7 +63,7 @@ class Packing {
     return std::clamp(static_cast<std::int32_t>(std::floor(at)), 0, count - 1);
   }
 
-  // Marks where a macro of a new size may stand.
+  // Marks where a macro of a new size may be placed.
   void begin_size(double width, double height) {
     std::fill(is_free_.begin(), is_free_.end(), char{0});
     next_ = 0;

@@ -22,7 +22,7 @@ bool equals_lower(std::string_view word, std::string_view lower) {
   return true;
 }
 
-// The marks and words of the format. Every method returns false where something else stands.
+// The marks and words of the format. Every method returns false for anything else.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}

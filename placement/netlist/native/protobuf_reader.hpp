@@ -22,12 +22,12 @@ struct ProtobufContents {
   std::vector<std::string_view> masters;
   std::vector<std::int32_t> start;  // node n drives sinks [start[n], start[n+1])
   std::vector<std::int32_t> sinks;  // node indices
-  std::vector<std::int64_t> begin;  // where each node stands in the text
+  std::vector<std::int64_t> begin;  // where each node begins in the text
   std::vector<Findings> findings;
 };
 
 // False where the text has anything that the tools do not write (escapes, lists, other quotes, repeated fields, …) or
-// is wrong: the full grammar in text_format.py is then to read it. `text` must outlive the result.
+// is wrong: the full grammar in protobuf_text.py then reads it. `text` must outlive the result.
 bool read_plain_protobuf(std::string_view text, ProtobufContents& out);
 
 }  // namespace netlist_text

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from placement.netlist.design import Design, Orientation, Placement
-from placement.netlist.keep_outs import KeepOutKind, keep_outs
+from placement.netlist.feasibility import KeepOutKind, keep_outs
 
 TOLERANCE = 1e-6  # µm: lengths that differ by rounding only are equal, as in the engine
 MOST_REASONS = 6  # reported for one macro

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import constraints_of, constraints_text
 from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement

@@ -1,18 +1,21 @@
 """The coordinator: every process sends it heartbeats with its address, and gets the other processes' addresses.
 
-One small process. It holds nothing that heartbeats do not bring again: if it restarts, it is filled within two of them.
-No parameters and no episodes pass through it.
+One small process. It holds nothing that heartbeats do not bring again: if it restarts, it is complete after two of
+them. No parameters and no episodes pass through it.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from placement.runtimes.ray import host_assignment
+from placement.config import RuntimeConfig
 from placement.runtimes.ray.messages import (
     Heartbeat,
     HeartbeatReply,
@@ -21,26 +24,34 @@ from placement.runtimes.ray.messages import (
     RunView,
     ServerLocation,
     Shortfall,
+    Timing,
     Who,
+    host_of,
 )
+from placement.runtimes.ray.telemetry import resident_mb, summarise
 
+_log = logging.getLogger(__name__)
 COORDINATOR = "coordinator"
-"""Its name, by which the processes of a run find it; Ray keeps the names of different runs apart."""
+"""Its name, by which the processes of a run find it; Ray separates the names of different runs."""
 OPTIONS = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0}
-"""How Ray runs it: it takes no processor for itself and is restarted as often as it dies."""
+"""How Ray runs it: it reserves no processor and is restarted as often as it dies."""
 LOST_HEARTBEATS = 10.0
 """A process that missed this many heartbeats in a row counts as dead until it sends one again."""
 NOTES = 200
 EDITION_BITS = 62
+ANSWER_SECONDS = 5.0
+"""Deadline of the coordinator's answer to a heartbeat; the next heartbeat follows."""
+RENDEZVOUS_SECONDS = 0.1
+OUT_OF_MEMORY = 75
+"""Exit code of a process that takes more memory than it may."""
 
 
 class Coordinator:
     """The coordinator. It needs no lock: Ray calls one method at a time.
 
     Args:
-        shards, caches: how many the run has.
+        shards, caches, learners: how many the run has.
         heartbeat_seconds: between two heartbeats of a process.
-        learners: learner hosts.
         clock: seconds; monotonic.
     """
 
@@ -69,8 +80,6 @@ class Coordinator:
         self._stop = False
         self._publish()
 
-    # From the roles.
-
     def heartbeat(self, heartbeat: Heartbeat, edition: int) -> HeartbeatReply:
         """Takes a heartbeat from a process that has the addresses of `edition`."""
         before = self._heartbeats.get(heartbeat.who)
@@ -85,14 +94,12 @@ class Coordinator:
         self._shortfalls[host] = shortfall
 
     def row(self, row: Mapping[str, float]) -> None:
-        """A row of the learner's metrics, to be shown."""
+        """Takes a row of the learner's metrics, to be shown."""
         self._rows.append(row)
 
     def note(self, text: str) -> None:
-        """A line for people."""
+        """Takes a line for people."""
         self._notes.append(text)
-
-    # From the driver.
 
     def forget(self, who: Who) -> None:
         """The process has died."""
@@ -101,7 +108,7 @@ class Coordinator:
             self._publish()
 
     def restarts(self, counts: dict[str, float]) -> None:
-        """How often each role was restarted, for `metrics.csv`."""
+        """Takes how often each role was restarted, for `metrics.csv`."""
         self._restarts = counts
 
     def stop(self) -> None:
@@ -118,7 +125,7 @@ class Coordinator:
 
     def _reply(self, who: Who, edition: int) -> HeartbeatReply:
         known, to_learner = edition == self._edition, who.role is RoleName.LEARNER
-        host = host_assignment.host_of(who.number, self._learners)
+        host = host_of(who.number, self._learners)
         first = self._heartbeats.get(Who(RoleName.LEARNER, 0))
         return HeartbeatReply(
             edition=self._edition,
@@ -126,7 +133,7 @@ class Coordinator:
             caches=None if known else self._locations[RoleName.CACHE],
             root=self._locations[RoleName.LEARNER][0],
             actors=sum(
-                other.role is RoleName.ACTOR and host_assignment.host_of(other.number, self._learners) == host
+                other.role is RoleName.ACTOR and host_of(other.number, self._learners) == host
                 for other in self._heartbeats
             ),
             shortfall=self._shortfalls.get(host, Shortfall()),
@@ -152,27 +159,134 @@ class Coordinator:
             self.forget(who)
 
 
-def summarise(heartbeats: list[Heartbeat]) -> dict[str, float]:
-    """Each role's measures over its processes: rates and counts are added up, others averaged (the worst of a p99).
+class CoordinatorClient:
+    """A process's connection to the coordinator, of which it has a handle: a thread sends heartbeats.
 
-    Keys are `<role>_<measure>`, and `<role>s` the number of processes.
+    Attributes:
+        host: this machine, as Ray knows it.
+        reply: the newest answer.
+        caches: where they are.
+        incarnation: a number that no other start of any process has (40 random bits).
+        measure: returns the numbers to send; replaceable.
+        on_stop: called once when the coordinator says that the run ends; replaceable.
+        on_too_large: called before a process that takes too much memory is ended; replaceable.
     """
-    gathered: dict[str, list[float]] = {}
-    counts: dict[str, float] = {}
-    for one in heartbeats:
-        role = one.who.role.value
-        counts[f"{role}s"] = counts.get(f"{role}s", 0.0) + 1
-        for name, value in one.measures.items():
-            gathered.setdefault(f"{role}_{name}", []).append(float(value))
-    return counts | {name: _combine(name, values) for name, values in sorted(gathered.items())}
 
+    def __init__(self, coordinator: Any, who: Who, runtime: RuntimeConfig, timing: Timing) -> None:
+        import ray  # only processes of Ray have one
 
-def _combine(name: str, values: list[float]) -> float:
-    finite = [value for value in values if value == value]
-    if not finite:
-        return float("nan")
-    if name.endswith("_p99") or name.endswith("_max"):
-        return max(finite)
-    if name.endswith(("_mean", "_p50", "_fraction", "_mb")):
-        return sum(finite) / len(finite)
-    return sum(finite)
+        self._ray, self._coordinator, self._who = ray, coordinator, who
+        self._seconds = timing.heartbeat
+        self._memory_mb = getattr(runtime.roles, who.role.value).memory_mb
+        self.incarnation = secrets.randbits(40)
+        self.measure: Callable[[], Mapping[str, float]] = dict
+        self.on_stop: Callable[[], None] = lambda: None
+        self.on_too_large: Callable[[], None] = lambda: None
+        self.host = ray.util.get_node_ip_address()
+        self._address, self._ready, self._rendezvous = "", False, Rendezvous()
+        self.reply = HeartbeatReply()
+        self._shards = (ServerLocation(),) * runtime.shards
+        self.caches = (ServerLocation(),) * runtime.caches
+        self._wake, self._closed = threading.Event(), threading.Event()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name=f"{who} heartbeat", daemon=True)
+        self._thread.start()
+
+    def serve(self, address: str) -> None:
+        """From now on heartbeats say that this process serves at `address`; the first one goes at once."""
+        self._address = address
+        self.ready()
+
+    def ready(self) -> None:
+        """From now on heartbeats say that the process has started."""
+        self._ready = True
+        self._wake.set()
+
+    def offer_rendezvous(self, rendezvous: Rendezvous) -> None:
+        """From now on heartbeats say where the learner hosts meet; the first one goes at once."""
+        self._rendezvous = rendezvous
+        self._wake.set()
+
+    def wait_for_rendezvous(self, number: int, *, timeout: float) -> Rendezvous:
+        """The learner hosts' rendezvous of that number; raises TimeoutError if none is offered in time."""
+        deadline = time.monotonic() + timeout
+        while self.reply.rendezvous.number != number:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._who} waited {timeout:g} s for the first learner to say where they meet")
+            if self._closed.wait(RENDEZVOUS_SECONDS):
+                raise TimeoutError(f"{self._who} does not meet the other learners: the run is ending")
+            self._wake.set()
+        return self.reply.rendezvous
+
+    def shards(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The present addresses of these shards; "": down."""
+        return tuple(self._shards[number].address for number in numbers)
+
+    def shard_hosts(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The machines of these shards."""
+        return tuple(self._shards[number].host for number in numbers)
+
+    def cache_hosts(self) -> tuple[str, ...]:
+        """The machine of each cache."""
+        return tuple(place.host for place in self.caches)
+
+    def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The present addresses of these caches (`tree.ROOT`: the learner's own) that are up, in their order."""
+        places = [self.reply.root if number < 0 else self.caches[number] for number in numbers]
+        return tuple(place.address for place in places if place.address)
+
+    def report_shortfall(self, shortfall: Shortfall) -> None:
+        """Reports to the coordinator; does not wait."""
+        self._coordinator.report_shortfall.remote(shortfall, self._who.number)
+
+    def iteration(self, row: Mapping[str, float]) -> None:
+        """Sends a row of metrics to the coordinator; does not wait."""
+        self._coordinator.row.remote(dict(row))
+
+    def note(self, text: str) -> None:
+        """Sends a line for people to the coordinator; does not wait."""
+        self._coordinator.note.remote(text)
+
+    def close(self) -> None:
+        """Ends the heartbeats. May be called twice."""
+        self._closed.set()
+        self._wake.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(ANSWER_SECONDS + self._seconds)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._send()
+            self._bound_memory()
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+
+    def _send(self) -> None:
+        try:
+            measures = {**self.measure(), "resident_mb": resident_mb()}
+        except Exception:  # noqa: BLE001  a failing measurement must not stop the heartbeats
+            _log.exception("%s cannot measure itself", self._who)
+            measures = {}
+        who, served = self._who, (self._address, self._ready)
+        heartbeat = Heartbeat(who, self.incarnation, self.host, os.getpid(), *served, measures, self._rendezvous)
+        try:
+            reply = self._ray.get(
+                self._coordinator.heartbeat.remote(heartbeat, self.reply.edition), timeout=ANSWER_SECONDS
+            )
+        except self._ray.exceptions.RayError as error:  # the coordinator is being restarted
+            _log.debug("%s sent a heartbeat that got no answer: %s", self._who, error)
+            return
+        self._shards = self._shards if reply.shards is None else reply.shards
+        self.caches = self.caches if reply.caches is None else reply.caches
+        self.reply = reply
+        if reply.stop and not self._stopped:
+            self._stopped = True
+            self.on_stop()
+
+    def _bound_memory(self) -> None:
+        taken = resident_mb()
+        if self._memory_mb and taken > self._memory_mb:
+            self.note(f"{self._who} takes {taken:.0f} MB, more than its {self._memory_mb} MB: it is restarted")
+            self.on_too_large()
+            time.sleep(self._seconds)  # so that the note is sent
+            os._exit(OUT_OF_MEMORY)

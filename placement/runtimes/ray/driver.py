@@ -1,6 +1,7 @@
 """`runtime=ray`: the driver starts every role in processes of its own, restarts what dies, and ends all.
 
-The command's own process. It holds no state that a run needs: the same command goes on from the last checkpoint.
+The driver is the command's own process. It holds no state that a run needs: the same command resumes from the last
+checkpoint.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
-from placement.runtimes.ray import host_assignment, session
-from placement.runtimes.ray.actor_process import ActorProcess
+from placement.netlist.design import Design
+from placement.runtimes.ray import session
 from placement.runtimes.ray.coordinator import COORDINATOR, OPTIONS, Coordinator
-from placement.runtimes.ray.evaluator_process import EvaluatorProcess
 from placement.runtimes.ray.learner_process import LearnerProcess
-from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Who
-from placement.runtimes.ray.process_table import processes_table
-from placement.runtimes.ray.role_process import MAX_CALLS, Makers
-from placement.runtimes.ray.server_processes import CacheProcess, ShardProcess
-from placement.training.run_folder import working_folder
-from placement.training.run_result import STOPPING, RunResult
+from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Timing, Who, processes_of, require_shares
+from placement.runtimes.ray.role_process import MAX_CALLS, CacheProcess, Factories, ShardProcess
+from placement.runtimes.ray.rollout_process import ActorProcess, EvaluatorProcess
+from placement.runtimes.ray.telemetry import processes_table
+from placement.training import run_folder
+from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
 from placement.transport.gate import new_token
 from placement.utils.supervisor import WorkerFailed
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
-"""That the learner may take to save and end once it is told to stop."""
+"""Deadline for the learner to save and end once it is told to stop."""
 ANSWER_SECONDS = 3.0
 LOST_SECONDS = 15.0
-"""A cluster that has answered nothing for so long, and takes no connections, is gone."""
+"""A cluster that has not answered for so long, and accepts no connections, is gone."""
 LEAVE_SECONDS = 10.0
-"""That a learner may take to end when another one has died."""
+"""Deadline for a learner to end when another one has died."""
 MAX_DEATHS = 5
 """After so many deaths of learners without a finished iteration the run fails."""
 CLASSES = {
+    RoleName.LEARNER: LearnerProcess,  # first: others, which fit anywhere, must not take the last CPU beside the GPU
     RoleName.SHARD: ShardProcess,
     RoleName.CACHE: CacheProcess,
-    RoleName.LEARNER: LearnerProcess,
     RoleName.ACTOR: ActorProcess,
     RoleName.EVALUATOR: EvaluatorProcess,
 }
@@ -54,14 +55,9 @@ CLASSES = {
 
 @dataclasses.dataclass
 class Member:
-    """A process as the driver knows it.
+    """A process as the driver knows it, with Ray's handle.
 
-    Attributes:
-        who: it is.
-        handle: Ray's.
-        running: Ray's reference to what `run` returns at the end, or to what `ping` returns while it restarts.
-        restarts: how often it was restarted.
-        restarting: whether Ray is restarting the process.
+    `running` is Ray's reference to what `run` returns at the end, or to what `ping` returns while Ray restarts it.
     """
 
     who: Who
@@ -75,105 +71,114 @@ def run(
     config: TrainConfig,
     *,
     progress: TrainingProgress | None = None,
-    makers: Makers | None = None,
+    factories: Factories | None = None,
+    timing: Timing | None = None,
     watch: Callable[[RunView], None] = lambda view: None,
-) -> RunResult:
+) -> Run:
     """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
 
     Args:
         config: all settings.
-        progress: is shown what happens; default: a live table on a terminal, plain lines elsewhere.
-        makers: of the network and its learner.
-        watch: is shown all processes' heartbeats, several times a second.
-
-    Raises what `placement.runtimes.local.run` raises, and:
+        progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
+        factories: of the network and its learner.
+        timing: of heartbeats and checkpoints.
+        watch: called with all processes' heartbeats, several times a second.
 
     Raises:
+        What `placement.runtimes.local.run` raises, and:
         ConfigError: Ray is not installed, or not at the address.
         ReplayTimeout: no episodes came.
-        WorkerFailed: a process failed in a way that a restart does not mend; a checkpoint of the last good state is
-            saved.
+        WorkerFailed: a restart does not mend a process's failure; a checkpoint of the last good state is saved.
     """
-    from placement.training import run_record
-    from placement.training.designs import load_designs
     from placement.training.progress import make_progress
-    from placement.training.shipped_policies import policy_folder
+    from placement.training.trained_policy import policy_folder
     from placement.utils.interruption import Interrupted, Interruption
 
-    host_assignment.require_shares(config)
-    load_designs(config)  # refuses what cannot be used before anything starts
+    require_shares(config)
+    designs = run_folder.load_designs(config)  # rejects what cannot be used before anything starts
     if config.initial_policy is not None:  # the learner reads the rest of it
-        run_record.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
+        run_folder.read_settings(policy_folder(config.initial_policy, key="initial_policy"), key="initial_policy")
     folder = working_folder(config.run_dir)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
-    with run_record.locked(folder), Interruption() as interruption:
-        run_record.write_record(folder, config)
+    with run_folder.locked(folder), Interruption() as interruption:
+        run_folder.write_record(folder, config)
+        if (done := _finished(config, designs, folder, shown)) is not None:
+            return done
         try:
             with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
-                return Driver(ray, config, makers or Makers(), shown, watch).run(interruption.requested.is_set)
+                driver = Driver(ray, config, factories or Factories(), timing or Timing(), shown)
+                return driver.run(interruption.requested.is_set, watch)
         except Interrupted:  # while Ray started
-            return RunResult(folder, interrupted=True)
+            return Run(folder, interrupted=True)
+
+
+def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: TrainingProgress) -> Run | None:
+    """As `learner_loop.finished`; JAX, which could take the learner's accelerator, is not used before the run's end."""
+    if run_folder.newest_checkpoint(folder) < config.ppo.iterations:
+        return None
+    import jax
+
+    from placement.training.checkpoint import Saver
+    from placement.training.learner_loop import finished
+
+    jax.config.update("jax_platforms", "cpu")
+    with Saver(folder, run_folder.identity(config, designs)) as saver:
+        saver.require_same_run()
+        return finished(config, designs, saver, note=progress.note)
 
 
 class Driver:
-    """Supervises the processes of a run; `ray` is the module, connected, all else as `run` takes it."""
+    """Supervises the processes of a run; `ray` is the module, connected, and all else as `run` takes it."""
 
     def __init__(
-        self,
-        ray: Any,
-        config: TrainConfig,
-        makers: Makers,
-        progress: TrainingProgress,
-        watch: Callable[[RunView], None],
+        self, ray: Any, config: TrainConfig, factories: Factories, timing: Timing, progress: TrainingProgress
     ) -> None:
-        self._ray, self._config, self._progress, self._watch = ray, config, progress, watch
+        self._ray, self._config, self._timing, self._progress = ray, config, timing, progress
         self._cluster, self._answered, self._lost = ray.get_runtime_context().gcs_address, time.monotonic(), False
         runtime = config.runtime
-        coordinator = ray.remote(Coordinator)
-        self._coordinator = coordinator.options(name=COORDINATOR, **OPTIONS, **self._here()).remote(
-            shards=runtime.shards,
-            caches=runtime.caches,
-            heartbeat_seconds=runtime.heartbeat_seconds,
-            learners=runtime.learners,
-        )
-        self._token = None if is_loopback(runtime.bind) else new_token()
+        self._coordinator = self._start_coordinator()
+        token = None if is_loopback(runtime.bind) else new_token()
         self._rendezvous = 1
-        counts = host_assignment.processes_of(runtime)
-        # Learners first: others, which fit anywhere, must not take the last processor of the node with the GPU.
+        counts = processes_of(runtime)
         self._members = [
-            self._start(Who(role, number), makers)
-            for role in sorted(counts, key=lambda role: role is not RoleName.LEARNER)
-            for number in range(counts[role])
+            self._start(Who(role, number), factories, token) for role in CLASSES for number in range(counts[role])
         ]
         self._learners = [member for member in self._members if member.who.role is RoleName.LEARNER]
         self._learner = self._learners[0]
-        self._leaving: dict[Who, float] = {}  # learners that are to restart because another one died, and the deadline
+        self._leaving: dict[Who, float] = {}  # learners that must restart because another one died, and the deadline
         self._started = time.monotonic()
         self._all_started = self._learner_is_ready = False
         self._iteration, self._deaths = -1.0, 0
 
-    def run(self, stopped: Callable[[], bool]) -> RunResult:
+    def run(self, stopped: Callable[[], bool], watch: Callable[[RunView], None] = lambda view: None) -> Run:
         """Waits until the learner is done or `stopped()`, and ends all processes."""
+        self._watch = watch
         try:
             while True:
                 finished = self._wait()
-                if finished is not None:
-                    self._look()
-                    return finished
                 self._look()
+                if finished is not None:
+                    return finished
                 if stopped():
                     return self._interrupt()
         finally:
             self._end_all()
 
-    def _here(self) -> dict[str, Any]:
-        """Has Ray keep a process on the driver's node, without which the run ends anyway."""
+    def _start_coordinator(self) -> Any:
+        """On the driver's own node, without which the run ends anyway."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        node = self._ray.get_runtime_context().get_node_id()
-        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
+        made = self._ray.remote(Coordinator).options(name=COORDINATOR, scheduling_strategy=here, **OPTIONS)
+        runtime = self._config.runtime
+        return made.remote(
+            shards=runtime.shards,
+            caches=runtime.caches,
+            learners=runtime.learners,
+            heartbeat_seconds=self._timing.heartbeat,
+        )
 
-    def _start(self, who: Who, makers: Makers) -> Member:
+    def _start(self, who: Who, factories: Factories, token: str | None) -> Member:
         resources = getattr(self._config.runtime.roles, who.role.value)
         options: dict[str, Any] = {"num_cpus": resources.cpus, "num_gpus": resources.gpus}
         if self._config.runtime.address != session.LOCAL:
@@ -182,17 +187,15 @@ class Driver:
         made = self._ray.remote(CLASSES[who.role]).options(
             max_restarts=-1, max_task_retries=0, max_concurrency=MAX_CALLS, **options
         )
-        handle = made.remote(self._config, who, makers, self._token)
+        handle = made.remote(self._config, who, factories, self._timing, token)
         return Member(who, handle, self._run_role(who, handle))
 
     def _run_role(self, who: Who, handle: Any) -> Any:
-        """Has a process run its role; Ray's reference to its end."""
+        """Has a process run its role; returns Ray's reference to its end."""
         return handle.run.remote(self._rendezvous) if who.role is RoleName.LEARNER else handle.run.remote()
 
-    # While it runs.
-
-    def _wait(self) -> RunResult | None:
-        """Waits a moment and restarts what has died. The learner's result, if it is done."""
+    def _wait(self) -> Run | None:
+        """Waits a moment and restarts what has died; returns the learner's result, if it is done."""
         self._end_late_leavers()
         by_reference = {member.running: member for member in self._members}
         ended, _ = self._ray.wait(list(by_reference), num_returns=len(by_reference), timeout=LOOK_SECONDS)
@@ -245,14 +248,13 @@ class Driver:
         """A learner died. Learner hosts act as one, so all others end and meet again at the last checkpoint."""
         self._deaths += 1
         if self._deaths >= MAX_DEATHS:
-            raise WorkerFailed(
-                f"{dead.who} died, and learners {MAX_DEATHS} times without finishing an iteration: {error}"
-            )
+            times = f"learners {MAX_DEATHS} times without finishing an iteration"
+            raise WorkerFailed(f"{dead.who} died, and {times}: {error}")
         self._rendezvous += 1
         for other in self._learners:
             if other is not dead and not other.restarting and other.who not in self._leaving:
                 self._leaving[other.who] = time.monotonic() + LEAVE_SECONDS
-                # Many end by themselves: `kill` might end the process that already comes after them.
+                # Most end by themselves: `kill` might end the process that already replaces them.
                 other.handle.leave.remote(self._rendezvous)
 
     def _end_late_leavers(self) -> None:
@@ -276,7 +278,7 @@ class Driver:
             return
         self._answered = time.monotonic()
         for note in view.notes:
-            if note != STOPPING:  # was said when the user asked
+            if note != STOPPING:  # was shown when the user asked
                 self._progress.note(note)
         for row in view.rows:
             self._progress.iteration(row)
@@ -296,7 +298,7 @@ class Driver:
             raise WorkerFailed(
                 f"the Ray cluster at {self._cluster} has not answered for {silent:.0f} s: its head is gone, and the "
                 "run's processes end with it. Start the cluster again (head first, then the other nodes) and give the "
-                f"same command: the run goes on from the last checkpoint in {self._config.run_dir}"
+                f"same command: the run resumes from the last checkpoint in {self._config.run_dir}"
             )
 
     def _check_start(self, heartbeats: tuple[Heartbeat, ...]) -> None:
@@ -306,22 +308,20 @@ class Driver:
         ready = {one.who for one in heartbeats if one.ready}
         missing = [str(member.who) for member in self._members if member.who not in ready]
         self._all_started = not missing
-        timeout = self._config.runtime.start_timeout
-        if missing and time.monotonic() - self._started > timeout:
+        if missing and time.monotonic() - self._started > self._timing.start:
             raise WorkerFailed(
-                f"{', '.join(missing[:5])} did not start within runtime.start_timeout={timeout:g} s; Ray has "
+                f"{', '.join(missing[:5])} did not start within {self._timing.start:g} s; Ray has "
                 f"{self._ray.available_resources()} left of {self._ray.cluster_resources()}"
             )
 
-    # At the end.
-
-    def _interrupt(self) -> RunResult:
-        """Has the learner save and end; its result, or how far it was when it saved."""
+    def _interrupt(self) -> Run:
+        """Has the learner save and end; returns its result, or how far it was when it saved."""
         self._progress.note(STOPPING)
         self._tell("stop")
+        unfinished = Run(working_folder(self._config.run_dir), interrupted=True)
         if not self._learner_is_ready or self._learner.restarting:  # nothing is learned, or nobody answers
-            return RunResult(working_folder(self._config.run_dir), interrupted=True)
-        said = self._learner.handle.stop.remote()
+            return unfinished
+        saved = self._learner.handle.stop.remote()
         deadline = time.monotonic() + STOP_SECONDS
         try:
             while time.monotonic() < deadline:
@@ -329,16 +329,17 @@ class Driver:
                 if ended:
                     return self._ray.get(self._learner.running)
             # In the middle of a long computation: what is saved is all that is needed.
-            so_far = self._ray.get(said, timeout=ANSWER_SECONDS)
+            so_far = self._ray.get(saved, timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:
             _log.debug("the learner died while stopping: %s", error)
             so_far = None
         finally:
             self._look()
-        if so_far is not None:
-            iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
-            self._progress.note(f"{iterations}: the same command goes on from there")
-        return so_far or RunResult(working_folder(self._config.run_dir), interrupted=True)
+        if so_far is None:
+            return unfinished
+        stopped = f"stopped after iteration {so_far.iterations} with a checkpoint"
+        self._progress.note(f"{stopped}: the same command resumes from there")
+        return so_far
 
     def _end_all(self) -> None:
         """Tells all to stop, then ends them whether they have or not."""
@@ -355,7 +356,7 @@ def _failure(who: Who, error: Any) -> Exception:
     from placement.netlist.errors import DesignError
     from placement.replay.base import ReplayTimeout
     from placement.training.checkpoint import CheckpointError
-    from placement.training.divergence import Diverged
+    from placement.training.learner_loop import Diverged
     from placement.utils.disk import DiskFull
 
     cause = error.cause if isinstance(error.cause, Exception) else error

@@ -1,4 +1,9 @@
-"""The learner's side of the sharded replay: it drops episodes that are too old or untrue, and reports shortfall.
+"""The learner's side of the sharded replay: drops episodes that are too old or untrue, and reports a shortfall.
+
+What a run publishes has numbers of its own, which rise through every restart of the learner, while iterations fall
+back: a learner that died resumes from its last checkpoint, and the parameters that it then publishes differ from the
+dead one's of the same iteration. A learner takes numbers that no earlier one took, so that an episode's number shows
+whether it was drawn with an earlier learner's parameters.
 
 Axis legend: T macros to place (the longest design's).
 """
@@ -6,21 +11,23 @@ Axis legend: T macros to place (the longest design's).
 from __future__ import annotations
 
 import collections
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine.actions import IllegalAction
+from placement.engine.state import IllegalAction
 from placement.episode import Episode
+from placement.netlist.files import write_whole
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
 from placement.runtimes.ray.messages import Shortfall
-from placement.runtimes.ray.publications import PublicationNumbers
-from placement.training.episode_identity import is_evaluation
-from placement.training.episode_verifier import EpisodeVerifier
+from placement.training.best import EpisodeVerifier
+from placement.training.rollout import is_evaluation
 
 _log = logging.getLogger(__name__)
 SLICE_SECONDS = 0.5
@@ -33,13 +40,67 @@ LAGS = 4
 """Columns of the distribution of staleness, before the last one (this many or more)."""
 
 
+PUBLICATIONS_NAME = "publications.json"
+BLOCK = 1000
+"""Publication numbers that are reserved at once."""
+
+
+class PublicationNumbers:
+    """The numbers of one start of the learner, at `iteration`, for learner hosts that do not publish.
+
+    Args:
+        first: the number of the first parameters.
+        iteration: at which this learner starts.
+        unseen: iterations beyond `newest` whose parameters may be published already.
+
+    Attributes:
+        newest: the last iteration known to be done; -1 before the first parameters are numbered.
+    """
+
+    def __init__(self, first: int, *, iteration: int, unseen: int = 1) -> None:
+        self.first, self.begun, self.newest, self._unseen = first, iteration, -1, unseen
+
+    @property
+    def possible(self) -> int:
+        """The last iteration whose parameters an episode can have been made with."""
+        return self.newest + self._unseen
+
+    def iteration(self, number: int) -> int | None:
+        """The iteration whose parameters this learner published as `number`; None if another learner did."""
+        return number - self.first + self.begun if number >= self.first else None
+
+
+class Publications(PublicationNumbers):
+    """The numbers of one start of the learner, for the host that publishes; `folder` records the numbers taken."""
+
+    def __init__(self, folder: Path, *, iteration: int) -> None:
+        self._path = folder / PUBLICATIONS_NAME
+        # A file that cannot be read is an error, or numbers would be taken twice.
+        known = json.loads(self._path.read_text(encoding="utf-8"))["reserved"] if self._path.exists() else 0
+        self._reserved = int(known)
+        super().__init__(self._reserved, iteration=iteration, unseen=0)
+        self._reserve()
+
+    def number(self, iteration: int) -> int:
+        """The number of the parameters after `iteration` iterations; reserved in the run folder before it is used."""
+        number = self.first + iteration - self.begun
+        while number >= self._reserved:
+            self._reserve()
+        self.newest = iteration
+        return number
+
+    def _reserve(self) -> None:
+        self._reserved += BLOCK
+        write_whole(self._path, json.dumps({"reserved": self._reserved}) + "\n")
+
+
 class Bounds(NamedTuple):
-    """What the learner takes.
+    """What the learner accepts.
 
     Attributes:
         episodes: in one iteration.
         oldest: versions that an episode may lag behind when it is learned from.
-        strict: whether episodes with an action that no rule allows are refused here; else they are further on.
+        strict: whether episodes with an illegal action are rejected here; otherwise the input pipeline rejects them.
     """
 
     episodes: int
@@ -50,22 +111,21 @@ class Bounds(NamedTuple):
 class EpisodeCollector:
     """Reads episodes from all shards for the learner's loop: young enough ones, drawn with this learner's parameters.
 
-    The best placements are found here: an episode that says that it is cheaper than any before is played again.
-    Episodes may be read ahead of the iteration that learns from them; their age is what it will be then. For one
-    reading thread.
+    It finds the best placements, too: an episode that claims to be cheaper than any before is replayed. Episodes may be
+    read ahead of the iteration that learns from them; their age is what it will be then. For one reading thread.
 
     Args:
         source: the sharded replay.
-        publications: says of which iteration an episode's parameters were.
-        verifier: plays episodes again, and keeps the best placements.
+        publications: maps a number to the iteration whose parameters it stands for.
+        verifier: replays episodes, and keeps the best placements.
         bounds: how many episodes, and how old.
         stop: set to end all waits with ReplayClosed.
         report_shortfall: called when episodes do not come.
 
     Attributes:
         stale: episodes dropped because they were too old.
-        orphaned: episodes dropped because they were made with a dead learner's parameters.
-        untrue: episodes refused because they do not cost what they say.
+        orphaned: episodes dropped because they were drawn with a dead learner's parameters.
+        untrue: episodes rejected because they do not cost what they claim.
     """
 
     def __init__(
@@ -90,14 +150,14 @@ class EpisodeCollector:
 
     @property
     def rejected(self) -> int:
-        """Items that were malformed or untrue, and thrown away."""
+        """Items that were malformed or untrue, and were rejected."""
         return int(getattr(self._source, "rejected", 0)) + self.untrue
 
     def read(self, count: int, *, timeout: float) -> list[Episode]:
-        """Takes `count` episodes; their version is the iteration whose parameters they were made with.
+        """Takes `count` episodes; their version is the iteration whose parameters they were drawn with.
 
         Raises:
-            ReplayTimeout: fewer came within `timeout` seconds; they stay for the next read.
+            ReplayTimeout: fewer came within `timeout` seconds; they are kept for the next read.
             ReplayClosed: the replay is closed, or the run is to stop.
         """
         deadline = time.monotonic() + timeout
@@ -112,12 +172,12 @@ class EpisodeCollector:
             except ReplayTimeout:
                 got = []
             self._check_shortfall(bool(got))
-            self._kept += [judged for judged in map(self._judge, got) if judged is not None]
+            self._kept += [accepted for accepted in map(self._accept, got) if accepted is not None]
         taken, self._kept = self._kept[:count], self._kept[count:]
         return taken
 
     def _target(self) -> int:
-        """The iteration that the episode accepted next is for: the one that is due, or the one after it."""
+        """The iteration that the next accepted episode is for: the one that is due, or the one after it."""
         newest = self._publications.newest
         return min(max(self._publications.begun + self._accepted // self._bounds.episodes, newest), newest + 1)
 
@@ -127,22 +187,22 @@ class EpisodeCollector:
         if got or self._waiting > before:
             self._came = now
             if self._shortfall.missing:
-                self._tell(0)
+                self._report(0)
         busy = self._target() > self._publications.newest
         if now - self._came > SHORTFALL_SECONDS * (BUSY_FACTOR if busy else 1):
             self._came = now
-            self._tell(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
+            self._report(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
 
     def size(self) -> int:
         """Episodes waiting to be read, as they came."""
         return self._source.size()
 
     def close(self) -> None:
-        """Wakes who waits. May be called twice."""
+        """Wakes a waiting reader. May be called twice."""
         self._source.close()
 
     def staleness(self) -> dict[str, float]:
-        """How many of the episodes read since the last call lag by 0, 1, … versions (the last one: or more)."""
+        """How many of the episodes read since the last call lag by 0, 1, … versions (the last count: or more)."""
         lags, self._lags = self._lags, collections.Counter()
         counts = [lags[lag] for lag in range(LAGS)]
         more = sum(count for lag, count in lags.items() if lag >= LAGS)
@@ -156,23 +216,25 @@ class EpisodeCollector:
         iterations, costs = zip(*evaluated.values(), strict=True)
         return {"greedy_cost": sum(costs) / len(costs), "greedy_iteration": float(max(iterations))}
 
-    def _tell(self, missing: int) -> None:
+    def _report(self, missing: int) -> None:
         self._shortfall = Shortfall(self._shortfall.number + 1, missing)
         self._report_shortfall(self._shortfall)
 
-    def _judge(self, episode: Episode) -> Episode | None:
+    def _accept(self, episode: Episode) -> Episode | None:
         """The episode with its iteration as version, or None if it is not to be learned from."""
         iteration = self._publications.iteration(int(episode.version))
         if iteration is None:
             self.orphaned += 1
             return None
-        # A host other than the first may hear of new parameters before it is done with the iteration that made them.
+        # A host other than the first may get episodes of parameters that it is only about to make.
         evaluation, lag = is_evaluation(episode), max(self._target() - iteration, 0)
         if lag > self._bounds.oldest and not evaluation:
             self.stale += 1
             return None
         if (reason := self._wrong(episode, iteration)) is not None:
-            self._refuse(reason)
+            self.untrue += 1
+            if self.untrue == 1 or self.untrue % REPEATED == 0:
+                _log.warning("an episode is rejected (%d so far): %s", self.untrue, reason)
             return None
         if evaluation:
             self._evaluated[int(episode.design)] = iteration, float(episode.costs[4])
@@ -182,7 +244,7 @@ class EpisodeCollector:
         return episode._replace(version=np.array(iteration, np.int32))
 
     def _wrong(self, episode: Episode, iteration: int) -> str | None:
-        """Keeps its placement if it is the best; why it is refused, if it is."""
+        """Keeps its placement if it is the best; returns why the episode is rejected, if it is."""
         if iteration > self._publications.possible:
             return f"parameters {iteration} do not exist"
         if self._bounds.strict:
@@ -191,8 +253,3 @@ class EpisodeCollector:
             except IllegalAction as error:
                 return str(error)
         return self._verifier.keep(episode, iteration)
-
-    def _refuse(self, reason: str) -> None:
-        self.untrue += 1
-        if self.untrue == 1 or self.untrue % REPEATED == 0:
-            _log.warning("an episode is refused (%d so far): %s", self.untrue, reason)

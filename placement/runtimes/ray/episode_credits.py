@@ -1,10 +1,10 @@
-"""How many episodes an actor makes with each version of the parameters, without anybody to ask.
+"""How many episodes an actor plays with each version of the parameters, without asking anybody.
 
-Each new version grants an actor episode credits: the iteration's episodes divided by the actors that live. Beginning
-an episode takes one credit; at zero the actor waits for the next version. An actor holds at most `1 + max_staleness`
-grants, so no episode is older than the learner allows. A group of environments may begin on a part of its credits; the
-rest is taken from the next grant. When an actor or a shard dies, episodes are lost: the learner reports the shortfall,
-and every actor gets credits for its share of it.
+Each new version grants an actor episode credits: the iteration's episodes divided by the living actors. Beginning an
+episode takes one credit; at zero the actor waits for the next version. An actor holds at most `1 + max_staleness`
+grants, so no episode is older than the learner allows. A group of environments may begin with fewer credits than it
+needs; the rest is taken from the next grant. When an actor or a shard dies, episodes are lost: the learner reports the
+shortfall, and every actor gets credits for its share of it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,14 @@ from collections.abc import Callable
 
 from placement.modelcache.store import ParameterStore, StoreTimeout
 from placement.runtimes.ray.messages import Shortfall
-from placement.training.episode_schedule import ScheduleClosed, Turn
+from placement.training.actor import ScheduleClosed, Ticket
 
 LOOK_SECONDS = 0.5
-"""After this long without a new version, what the learner and the coordinator say is looked at again."""
+"""After this long without a new version, the number of actors and the shortfall are read again."""
 
 
 class EpisodeCredits:
-    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant.
-
-    Args:
-        episodes_per_iteration: whole episodes that one iteration learns from.
-        max_staleness: versions that an episode may lag behind.
-    """
+    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant."""
 
     def __init__(self, *, episodes_per_iteration: int, max_staleness: int) -> None:
         self._per_iteration, self._shares = episodes_per_iteration, 1 + max_staleness
@@ -37,7 +32,7 @@ class EpisodeCredits:
         self._shortfall = 0
 
     def version(self, version: int, actors: int) -> None:
-        """Takes note of the newest version; `actors` live."""
+        """Takes the newest version, with the number of living actors."""
         if version <= self._version:
             return
         share = self._per_iteration / max(actors, 1)
@@ -46,7 +41,7 @@ class EpisodeCredits:
         self._version = version
 
     def shortfall(self, shortfall: Shortfall, actors: int) -> None:
-        """Takes note that episodes are missing; each time once."""
+        """Takes a report of missing episodes; each report counts once."""
         if shortfall.number != self._shortfall:
             self._shortfall = shortfall.number
             if shortfall.missing:
@@ -61,13 +56,13 @@ class EpisodeCredits:
 
 
 class CreditedSchedule:
-    """Permission to begin episodes, as an `EpisodeSchedule` gives it, for an actor in a process of its own.
+    """Issues tickets to begin episodes, as an `EpisodeSchedule` does, for an actor in a process of its own.
 
     Args:
-        store: where new versions show.
-        credits: how many episodes may be begun; None = no limit.
-        actors: how many live.
-        shortfall: what the learner said last.
+        store: where new versions appear.
+        credits: how many episodes may begin; None: no limit.
+        actors: returns how many are alive.
+        shortfall: returns the learner's last report.
     """
 
     def __init__(
@@ -81,8 +76,8 @@ class CreditedSchedule:
         self._store, self._credits, self._actors, self._shortfall = store, credits, actors, shortfall
         self._closed = False
 
-    def begin(self, count: int, *, timeout: float) -> Turn:
-        """Waits until `count` episodes may be begun together.
+    def begin(self, count: int, *, timeout: float) -> Ticket:
+        """Waits until `count` episodes may begin together.
 
         Raises:
             TimeoutError: neither parameters nor credits came within `timeout` seconds.
@@ -94,7 +89,7 @@ class CreditedSchedule:
             if self._closed:
                 raise ScheduleClosed(f"{threading.current_thread().name} begins no more episodes: the run is ending")
             if version >= 0 and self._may_begin(version, count):
-                return Turn(version, version)
+                return Ticket(version, version)
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"{threading.current_thread().name} waited {timeout:g} s for the learner to publish parameters "
@@ -102,11 +97,11 @@ class CreditedSchedule:
                 )
             version = self._next(version)
 
-    def finish(self, turn: Turn) -> None:
-        """All episodes of the turn are written."""
+    def finish(self, ticket: Ticket) -> None:
+        """See `TicketSchedule`."""
 
     def close(self) -> None:
-        """No more episodes are begun. May be called twice."""
+        """No more episodes begin. May be called twice."""
         self._closed = True
 
     def _may_begin(self, version: int, count: int) -> bool:

@@ -1,79 +1,77 @@
-"""What every learner host is built from: the process's connections, a fresh learner, the reading of its shards."""
+"""The learner hosts: the first one publishes, measures and saves; all read their own shards and learn together."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from placement.config import TrainConfig
+from placement.episode import Episode, EpisodeIntervalSet
+from placement.modelcache.cache import ModelCache
+from placement.modelcache.store import Layout, ParameterPublisher
 from placement.netlist.design import Design
 from placement.ppo.hosts import Hosts
-from placement.ppo.mesh import make_mesh
+from placement.ppo.learner import Learner
+from placement.replay.base import ReplayClosed
 from placement.replay.sharded import ShardedReplay
-from placement.runtimes.ray import host_assignment
-from placement.runtimes.ray.coordinator_client import CoordinatorClient
-from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
-from placement.runtimes.ray.publications import PublicationNumbers
-from placement.runtimes.ray.role_process import Makers, find
-from placement.training.best import BestTracker
-from placement.training.designs import steps
-from placement.training.episode_verifier import EpisodeVerifier
+from placement.runtimes.components import Connections, Setup, build_loop, make_learner
+from placement.runtimes.ray import telemetry
+from placement.runtimes.ray.coordinator import CoordinatorClient
+from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector, PublicationNumbers, Publications
+from placement.runtimes.ray.messages import host_of, shards_of, share
+from placement.runtimes.ray.rendezvous import InitialState, agree
+from placement.runtimes.ray.role_process import Factories, find
+from placement.training import run_folder
+from placement.training.best import BestTracker, EpisodeVerifier
+from placement.training.checkpoint import Counters, Saver
+from placement.training.input_pipeline import InputPipeline
+from placement.training.learner_loop import LearnerLoop
+from placement.training.rollout import EVALUATOR, actor_of
+from placement.training.stored_run import published
+from placement.training.trained_policy import initial_parameters
 from placement.transport.gate import NetworkAccess
-from placement.utils.seeds import SeedRole, role_seed
+from placement.utils.disk import checked_room
+from placement.utils.interruption import Interruption
+
+LOCK_NAME = ".learner.lock"
+LOCK_SECONDS = 30.0
+"""How long a learner waits for the previous one, whose run was killed, to be gone."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LearnerHost:
-    """A learner process, as its learning sees it.
-
-    Attributes:
-        config: the run's settings.
-        coordinator: connection to it.
-        network: how it serves others, and reaches them.
-        makers: of the network and its learner.
-        stop: set when the run is to end.
-        hosts: the learner hosts, of which this process is one.
-    """
+    """A learner process, as its learning sees it; `stop` is set when the run is to end."""
 
     config: TrainConfig
     coordinator: CoordinatorClient
     network: NetworkAccess
-    makers: Makers
+    factories: Factories
     stop: threading.Event
     hosts: Hosts
-
-    def learner(self, designs: Sequence[Design]) -> Any:
-        """A fresh learner, over the devices of all hosts."""
-        config = self.config
-        seed = role_seed(config.seed, SeedRole.LEARNER)
-        made = find(self.makers.learner)
-        settings = config.policy, config.ppo, config.env
-        return made(*settings, designs, seed=seed, mesh=make_mesh(), hosts=self.hosts)
 
     def open_shards(
         self, designs: Sequence[Design], best: BestTracker, numbers: PublicationNumbers, *, learned: np.ndarray
     ) -> tuple[EpisodeCollector, ShardedReplay]:
-        """Begins to read this host's shards.
+        """The episodes that may be learned from, and this host's shards that they come from.
 
         Args:
             designs: the run's.
-            best: is told of placements that are better than any before.
-            numbers: of what the learner publishes.
+            best: receives placements that are better than any before.
+            numbers: of the published parameters.
             learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-
-        Returns:
-            The episodes that are worth to be learned from, and the shards that they come from.
         """
         config, coordinator, hosts = self.config, self.coordinator, self.hosts
-        mine = host_assignment.shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
+        mine = shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
         shards = ShardedReplay(
             lambda: coordinator.shards(mine),
-            steps=steps(designs),
+            steps=run_folder.steps(designs),
             designs=len(designs),
             intervals=learned,
             numbers=mine,
@@ -83,11 +81,138 @@ class LearnerHost:
             shards,
             numbers,
             EpisodeVerifier(designs, config.env, best),
-            bounds=Bounds(host_assignment.share(config), _oldest(config), strict=hosts.count > 1),
+            bounds=Bounds(share(config), _oldest(config), strict=hosts.count > 1),
             stop=self.stop,
             report_shortfall=coordinator.report_shortfall,
         )
         return episodes, shards
+
+
+@contextlib.contextmanager
+def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
+    """The first host's loop, ready to run, with its servers open.
+
+    Raises:
+        ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
+        CheckpointError: its checkpoints cannot be used.
+    """
+    config, coordinator, network = host.config, host.coordinator, host.network
+    folder, runtime = run_folder.working_folder(config.run_dir), config.runtime
+    designs = run_folder.load_designs(config)
+    with contextlib.ExitStack() as opening:
+        opening.enter_context(published(config, note=coordinator.note))
+        opening.enter_context(checked_room(folder))
+        opening.enter_context(run_folder.locked(folder, name=LOCK_NAME, timeout=LOCK_SECONDS))
+        saver = opening.enter_context(Saver(folder, run_folder.identity(config, designs)))
+        saver.require_same_run()
+        root = opening.enter_context(contextlib.closing(ModelCache(bind=network.bind, token=network.token)))
+
+        def connect(learner: Learner, best: BestTracker, counters: Counters) -> Connections:
+            learned = saver.learned_before
+            publications = Publications(folder, iteration=counters.iteration)
+            start = InitialState(learner.state, learned, counters.iteration, publications.first)
+            learner.state = agree(host.hosts, start).learner
+            # Episodes come from this host's shards, and from the other hosts, which read theirs.
+            replay, shards = host.open_shards(designs, best, publications, learned=learned)
+            opening.callback(shards.close)
+            peers = PeerEpisodes(host.hosts.count, EpisodeVerifier(designs, config.env, best), learned)
+            saver.learned = lambda: peers.learned(shards.intervals())
+            return Connections(
+                replay,
+                RootStore(root, Layout(learner.parameters()), publications),
+                evaluate_every=0 if runtime.evaluator else runtime.evaluate_every,
+                measures=lambda: {**_measures(replay, shards), **coordinator.reply.summary},
+                received=peers.received,
+            )
+
+        setup = Setup(
+            config,
+            designs,
+            find(host.factories.agent)(config.policy, designs),
+            find(host.factories.learner),
+            saver,
+            initial_parameters(config),
+            coordinator,
+            Interruption(host.stop),
+            hosts=host.hosts,
+        )
+        loop = build_loop(setup, connect)
+        coordinator.on_too_large = loop.save
+        coordinator.measure = lambda: {"iteration": float(loop.state.counters.iteration), **telemetry.cache(root)}
+        coordinator.serve(root.address)
+        yield loop
+
+
+def follow(host: LearnerHost) -> None:
+    """Learns with the other hosts until told to stop: publishing, saving and evaluating are the first host's.
+
+    Raises:
+        ReplayTimeout: no episodes came.
+        JaxRuntimeError: another host is gone.
+    """
+    config, coordinator = host.config, host.coordinator
+    designs = run_folder.load_designs(config)
+    learner = make_learner(config, designs, find(host.factories.learner), host.hosts)
+    start = agree(host.hosts, InitialState(learner.state, np.zeros((0, 3), np.int64), 0, 0))
+    learner.state = start.learner
+    numbers = PublicationNumbers(start.first, iteration=start.iteration)
+    numbers.newest = start.iteration
+    # Episodes that claim to be the best are replayed, so that nothing untrue is learned from; host 0 keeps them.
+    best = BestTracker(designs, config.env.cost.weights())
+    replay, shards = host.open_shards(designs, best, numbers, learned=start.learned)
+    with contextlib.closing(shards), contextlib.suppress(ReplayClosed):
+        coordinator.measure = lambda: telemetry.collected(replay, shards.statistics())
+        coordinator.ready()
+        with InputPipeline(replay, learner, episodes=share(config)) as pipeline:
+            while numbers.newest < config.ppo.iterations:
+                prepared = pipeline.next(timeout=config.replay.timeout).prepared
+                learner.learn(prepared, iteration=numbers.newest, elapsed=host.hosts.first(0.0))
+                jax.block_until_ready(learner.state)  # what the hosts exchange next must not overtake it
+                numbers.newest += 1
+    host.stop.wait()
+
+
+class RootStore(ParameterPublisher):
+    """Publishes iterations under their numbers, at the root of the tree of caches, which the caller closes."""
+
+    def __init__(self, cache: ModelCache, layout: Layout, publications: Publications) -> None:
+        self._cache, self._layout, self._publications = cache, layout, publications
+
+    def publish(self, iteration: int, parameters: Any) -> None:
+        """Makes the parameters after `iteration` iterations the newest; SnapshotMismatch if not of the layout."""
+        self._cache.publish(self._layout.pack(self._publications.number(iteration), parameters))
+
+
+class PeerEpisodes:
+    """The first of several hosts keeps the other hosts' identities of episodes, and their best placements.
+
+    `learned` are int64 [N, 3], all hosts' episodes that were learned from before.
+    """
+
+    def __init__(self, learners: int, verifier: EpisodeVerifier, learned: np.ndarray) -> None:
+        self._learners, self._verifier, self._learned = learners, verifier, EpisodeIntervalSet(learned)
+        self._lock = threading.Lock()  # another thread may save a checkpoint
+
+    def received(self, episodes: Sequence[Episode]) -> None:
+        """Takes an iteration's episodes."""
+        for episode in episodes:
+            actor, count = episode.identity.tolist()
+            if self._host(actor):
+                with self._lock:
+                    self._learned.add(actor, count)
+                self._verifier.keep(episode, int(episode.version))
+
+    def learned(self, mine: np.ndarray) -> np.ndarray:
+        """int64 [N, 3]: all hosts' episodes learned from; `mine` are those that this host has read."""
+        with self._lock:
+            others = self._learned.rows()
+        both = [(mine, True), (others, False)]
+        return np.concatenate([rows[[(not self._host(int(row[0]))) is own for row in rows]] for rows, own in both])
+
+    def _host(self, identity: int) -> int:
+        """The host whose shards the actor of that identity writes to."""
+        actor = actor_of(identity)
+        return 0 if actor == EVALUATOR else host_of(actor, self._learners)
 
 
 def _oldest(config: TrainConfig) -> int:
@@ -96,4 +221,15 @@ def _oldest(config: TrainConfig) -> int:
     if runtime.staleness == "drop":
         return runtime.max_staleness
     together = math.ceil(runtime.actors / runtime.learners) * runtime.envs_per_actor
-    return runtime.max_staleness + math.ceil(together / host_assignment.share(config))
+    return runtime.max_staleness + math.ceil(together / share(config))
+
+
+def _measures(replay: EpisodeCollector, shards: ShardedReplay) -> dict[str, float]:
+    """What `metrics.csv` says of the shards and of the episodes that came."""
+    return {
+        **replay.evaluation(),
+        **replay.staleness(),
+        "stale_episodes": float(replay.stale),
+        "orphaned_episodes": float(replay.orphaned),
+        **telemetry.replay(shards.statistics()),
+    }

@@ -1,10 +1,17 @@
-"""The messages between a run's processes and its coordinator: a few numbers and names."""
+"""The processes of a run: their roles and numbers, which learner host they belong to, and what they tell each other.
+
+Every learner host has shards and actors of its own: an actor writes to the shards of one host only, so that every host
+gets its share of an iteration's episodes whatever becomes of other hosts' shards. Imports nothing heavy: all processes
+use this.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
 from collections.abc import Mapping
+
+from placement.config import ConfigError, RuntimeConfig, TrainConfig
 
 
 class RoleName(enum.StrEnum):
@@ -19,12 +26,7 @@ class RoleName(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Who:
-    """One process of a role.
-
-    Attributes:
-        role: of the process.
-        number: stable among those of its role, from 0.
-    """
+    """One process of a role; its number is stable among those of its role, from 0."""
 
     role: RoleName
     number: int
@@ -35,13 +37,61 @@ class Who:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rendezvous:
-    """Where learner hosts find each other.
+class Timing:
+    """Times that nobody chooses, in seconds; tests take shorter ones.
 
     Attributes:
-        number: rises each time that they restart; 0 = none yet.
-        address: `host:port` that the first of them waits at.
+        start: within which every process must have started.
+        heartbeat: between two heartbeats of a process.
+        shard_checkpoint: between two checkpoints of a shard.
     """
+
+    start: float = 300.0
+    heartbeat: float = 1.0
+    shard_checkpoint: float = 30.0
+
+
+def processes_of(runtime: RuntimeConfig) -> dict[RoleName, int]:
+    """How many processes of each role a run has."""
+    return {
+        RoleName.SHARD: runtime.shards,
+        RoleName.CACHE: runtime.caches,
+        RoleName.LEARNER: runtime.learners,
+        RoleName.ACTOR: runtime.actors,
+        RoleName.EVALUATOR: int(runtime.evaluator and runtime.evaluate_every > 0),
+    }
+
+
+def host_of(number: int, learners: int) -> int:
+    """The learner host that an actor, a shard or the evaluator (number 0) belongs to."""
+    return number % learners
+
+
+def shards_of(host: int, *, shards: int, learners: int) -> tuple[int, ...]:
+    """The numbers of a learner host's shards."""
+    return tuple(range(host, shards, learners))
+
+
+def share(config: TrainConfig) -> int:
+    """Episodes that each learner host reads for one iteration."""
+    return config.ppo.episodes_per_iteration // config.runtime.learners
+
+
+def require_shares(config: TrainConfig) -> None:
+    """Raises ConfigError unless an iteration's work can be shared evenly by the learner hosts."""
+    learners = config.runtime.learners
+    for key in ("episodes_per_iteration", "minibatch_size"):
+        value = getattr(config.ppo, key)
+        if value % learners:
+            raise ConfigError(
+                f"ppo.{key}={value}: must be divisible by the {learners} learner hosts (runtime.learners), such as "
+                f"{value // learners * learners or learners} or {(value // learners + 1) * learners}"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class Rendezvous:
+    """The `host:port` at which the first learner host waits; `number` rises with each restart (0: none yet)."""
 
     number: int = 0
     address: str = ""
@@ -49,17 +99,14 @@ class Rendezvous:
 
 @dataclasses.dataclass(frozen=True)
 class Heartbeat:
-    """What a process tells the coordinator of itself, at intervals.
+    """What a process reports of itself to the coordinator, at intervals.
 
     Attributes:
-        who: the process.
         incarnation: a different number at each start of the process.
         host: name or address of its machine.
-        pid: its process number.
-        address: `host:port` that it serves at; "" if it serves nothing.
+        address: `host:port` at which it serves; "" if it serves nothing.
         ready: whether it has finished starting.
         measures: numbers by name, for people and `metrics.csv`.
-        rendezvous: where the first learner host waits for the others.
     """
 
     who: Who
@@ -74,12 +121,7 @@ class Heartbeat:
 
 @dataclasses.dataclass(frozen=True)
 class ServerLocation:
-    """Where a server is.
-
-    Attributes:
-        address: `host:port`; "" while it is down.
-        host: its machine.
-    """
+    """The `host:port` of a server ("" while it is down), and its machine."""
 
     address: str = ""
     host: str = ""
@@ -87,12 +129,7 @@ class ServerLocation:
 
 @dataclasses.dataclass(frozen=True)
 class Shortfall:
-    """The learner waits for episodes that do not come.
-
-    Attributes:
-        number: rises with each such message.
-        missing: episodes.
-    """
+    """The learner waits for so many `missing` episodes that do not come; `number` rises with each such message."""
 
     number: int = 0
     missing: int = 0
@@ -106,9 +143,7 @@ class HeartbeatReply:
         edition: of the addresses; only a process with another edition gets them.
         shards, caches: by number; None: unchanged.
         root: the learner's own cache.
-        actors: how many live, of those that belong to the same learner host.
-        shortfall: of that host.
-        rendezvous: of the learner hosts.
+        actors, shortfall: of the process's learner host: its living actors, and its missing episodes.
         stop: whether the run is ending.
         summary: numbers over all roles, for the learner's `metrics.csv`.
     """
@@ -126,14 +161,7 @@ class HeartbeatReply:
 
 @dataclasses.dataclass(frozen=True)
 class RunView:
-    """All that the driver is shown.
-
-    Attributes:
-        heartbeats: the newest of each process that lives.
-        rows: the learner's rows of metrics that were not shown yet.
-        notes: lines for people that were not shown yet.
-        coordinator: the process number of the coordinator that tells this.
-    """
+    """What the driver shows: the newest heartbeats, new rows of metrics and notes, the coordinator's process number."""
 
     heartbeats: tuple[Heartbeat, ...]
     rows: tuple[Mapping[str, float], ...]

@@ -1,4 +1,4 @@
-"""How learner hosts find each other and start from the same state."""
+"""How learner hosts meet and start from the same state."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import numpy as np
 from flax.serialization import msgpack_restore, msgpack_serialize
 from jax.experimental import multihost_utils
 
-from placement.config import RuntimeConfig
 from placement.ppo.hosts import Hosts, join_hosts
-from placement.runtimes.ray.coordinator_client import CoordinatorClient
+from placement.runtimes.ray.coordinator import CoordinatorClient
 from placement.runtimes.ray.messages import Rendezvous
 from placement.transport.gate import Gate, NetworkAccess
 
 
 def join(
-    coordinator: CoordinatorClient, runtime: RuntimeConfig, *, index: int, rendezvous: int, network: NetworkAccess
+    coordinator: CoordinatorClient, network: NetworkAccess, *, index: int, count: int, rendezvous: int, timeout: float
 ) -> Hosts:
     """Makes this process one of the run's learner hosts; call it before JAX computes anything.
 
     Args:
-        coordinator: to the coordinator, through which host 0 says where they meet.
-        runtime: how many hosts there are, and how long they may take to start.
-        index: which one this is.
-        rendezvous: the number of this start of all hosts.
+        coordinator: connection to the coordinator, through which host 0 says where they meet.
         network: how this host serves others, and reaches them.
+        index: which host this is.
+        count: of how many.
+        rendezvous: the number of this start of all hosts.
+        timeout: seconds that they may take to start.
 
     Raises:
         RuntimeError: the others did not come in time.
         TimeoutError: host 0 did not say in time where they meet.
     """
-    if runtime.learners == 1:
+    if count == 1:
         return Hosts()
     own = ""
     if index == 0:
         own, offered = _meeting_place(network)
         coordinator.offer_rendezvous(Rendezvous(rendezvous, offered))
-    address = own or network.dial(coordinator.wait_for_rendezvous(rendezvous, timeout=runtime.start_timeout).address)
-    return join_hosts(address, index=index, count=runtime.learners, timeout=runtime.start_timeout, bind=network.bind)
+    address = own or network.dial(coordinator.wait_for_rendezvous(rendezvous, timeout=timeout).address)
+    return join_hosts(address, index=index, count=count, timeout=timeout, bind=network.bind)
 
 
 def _meeting_place(network: NetworkAccess) -> tuple[str, str]:
     """Where JAX's coordination service is to listen, and the address by which other hosts reach it.
 
-    JAX's service asks nobody who they are. With a token it stays on loopback, behind a gate.
+    JAX's service authenticates nobody. With a token it stays on loopback, behind a gate.
     """
     if network.token is None:
         address = f"{network.bind}:{_free_port(network.bind)}"
@@ -63,8 +63,7 @@ class InitialState:
     Attributes:
         learner: its state, a pytree of arrays.
         learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
-        iteration: iterations done.
-        first: number under which the parameters after them are published.
+        iteration, first: iterations done, and the number under which the parameters after them are published.
     """
 
     learner: Any
@@ -74,10 +73,9 @@ class InitialState:
 
 
 def agree(hosts: Hosts, start: InitialState) -> InitialState:
-    """Host 0's start, on every host; all must call this with the same structure of the learner's state.
+    """Host 0's state, on every host; all must call this with the same structure of the learner's state.
 
-    Raises:
-        JaxRuntimeError: another host is gone.
+    Raises JaxRuntimeError if another host is gone.
     """
     if hosts.count == 1:
         return start

@@ -1,30 +1,38 @@
-"""What the processes of all roles share: Ray starts and restarts them, and they send heartbeats to the coordinator."""
+"""What the processes of all roles share, and the two roles that serve: replay shards and model caches.
+
+Ray starts and restarts the processes, and they send heartbeats to the coordinator.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import importlib
 import logging
 import os
 import threading
-from pathlib import Path
+import time
 from typing import Any
 
-from placement.config import RoleConfig, TrainConfig
-from placement.runtimes.ray.coordinator import COORDINATOR
-from placement.runtimes.ray.coordinator_client import CoordinatorClient
-from placement.runtimes.ray.messages import Who
-from placement.training.run_folder import working_folder
+from placement.config import TrainConfig
+from placement.runtimes.ray import telemetry
+from placement.runtimes.ray.coordinator import COORDINATOR, CoordinatorClient
+from placement.runtimes.ray.messages import Timing, Who
+from placement.training.run_folder import load_designs, steps, working_folder
 from placement.transport.gate import Dial, NetworkAccess, Tunnels, direct
 
 NODE = "node"
 MAX_CALLS = 4
 """Methods of a process that Ray may run at once: `run`, which lasts, and short ones beside it."""
+LOOK_SECONDS = 0.2
+BLOCK_BYTES = 1 << 20
+"""Freed blocks of this size or more are returned to the system: a snapshot of parameters is larger."""
+_M_MMAP_THRESHOLD = -3  # glibc's malloc.h
 
 
 @dataclasses.dataclass(frozen=True)
-class Makers:
-    """The network and its learner, as `module:class`, so that only processes that need them import them."""
+class Factories:
+    """The classes of the network and its learner, as `module:class`: only processes that need them import them."""
 
     agent: str = "placement.policy.agent:Agent"
     learner: str = "placement.ppo.learner:Learner"
@@ -39,35 +47,24 @@ def find(name: str) -> Any:
 class RoleProcess:
     """A process. Ray makes it, calls `run` and restarts it when it dies.
 
-    Args:
-        config: the run's settings.
-        who: this process.
-        makers: of the network and its learner.
-        token: the run's, which its servers ask for; None: they ask for none, as only this machine reaches them.
+    Its servers ask for the run's token; without one they ask for none, because only this machine reaches them.
     """
 
-    def __init__(self, config: TrainConfig, who: Who, makers: Makers, token: str | None = None) -> None:
-        self.config, self.who, self.makers, self._token = config, who, makers, token
+    def __init__(
+        self, config: TrainConfig, who: Who, factories: Factories, timing: Timing, token: str | None = None
+    ) -> None:
+        self.config, self.who, self.factories, self.timing, self._token = config, who, factories, timing, token
         self._dial: Dial = direct if token is None else Tunnels(token).dial
         self._stop = threading.Event()
-        self.coordinator: CoordinatorClient | None = None
         logging.basicConfig(level=logging.WARNING, format=f"{who}: %(levelname)s %(message)s")
-
-    def resources(self) -> RoleConfig:
-        """What this process may take."""
-        return getattr(self.config.runtime.roles, self.who.role.value)
 
     def connect(self) -> CoordinatorClient:
         """Connects to the coordinator, whose answers say when to stop."""
         import ray
 
-        self.coordinator = CoordinatorClient(ray.get_actor(COORDINATOR), self.who, self.config.runtime)
-        self.coordinator.on_stop = self.stop
-        return self.coordinator
-
-    def folder(self, name: str) -> Path:
-        """This process's own folder `name` in the run folder."""
-        return working_folder(self.config.run_dir).absolute() / name / str(self.who.number)
+        coordinator = CoordinatorClient(ray.get_actor(COORDINATOR), self.who, self.config.runtime, self.timing)
+        coordinator.on_stop = self.stop
+        return coordinator
 
     def network(self) -> NetworkAccess:
         """How this process serves others, and reaches them."""
@@ -90,15 +87,87 @@ class RoleProcess:
         return os.getpid()
 
 
-def keep_off_accelerators(*, threads: int | None = None) -> None:
-    """Has JAX, which must not have been imported yet, compute on the CPU.
+class ShardProcess(RoleProcess):
+    """A replay shard: a Reverb server in a process of its own."""
 
-    Args:
-        threads: for one operation; None = as many as there are processors.
-    """
+    def run(self) -> None:
+        """Serves until told to stop; restores its newest checkpoint at the start, and checkpoints at intervals."""
+        keep_off_accelerators()
+        coordinator = self.connect()
+        from placement.replay.shard import ReplayShard
+        from placement.utils.disk import checked_room
+
+        folder = working_folder(self.config.run_dir).absolute() / "shards" / str(self.who.number)
+        network = self.network()
+        shard = ReplayShard(
+            number=self.who.number,
+            capacity=self.config.replay.capacity,
+            steps=steps(load_designs(self.config)),
+            bind=network.bind,
+            checkpoint_folder=folder,
+            token=network.token,
+        )
+        if shard.restored is not None:
+            coordinator.note(f"{self.who} restores {shard.size()} episodes of its checkpoint {shard.restored.name}")
+        try:
+            coordinator.measure = lambda: telemetry.shard(shard.statistics())
+            coordinator.serve(shard.address)
+            saved = time.monotonic()
+            while not self._stop.wait(LOOK_SECONDS):
+                if time.monotonic() - saved > self.timing.shard_checkpoint:
+                    with checked_room(folder):
+                        shard.checkpoint()
+                    saved = time.monotonic()
+        finally:
+            shard.close()
+            coordinator.close()
+
+
+class CacheProcess(RoleProcess):
+    """A model cache: a node of the tree between the learner and the actors."""
+
+    def run(self) -> None:
+        """Serves until told to stop."""
+        return_freed_blocks(BLOCK_BYTES)
+        keep_off_accelerators()
+        coordinator = self.connect()
+        from placement.modelcache.cache import ModelCache
+        from placement.modelcache.tree import plan_tree
+
+        fan_out, network = self.config.runtime.fan_out, self.network()
+
+        def above() -> tuple[str, ...]:
+            """The parent, its parent …, the learner's own cache at last."""
+            tree = plan_tree(coordinator.cache_hosts(), fan_out)
+            return coordinator.cache_addresses(tree.ancestors(self.who.number))
+
+        cache = ModelCache(bind=network.bind, parents=above, token=network.token)
+        try:
+            coordinator.measure = lambda: telemetry.cache(cache)
+            coordinator.serve(cache.address)
+            self._stop.wait()
+        finally:
+            cache.close()
+            coordinator.close()
+
+
+def keep_off_accelerators(*, threads: int | None = None) -> None:
+    """Makes JAX, which must not have been imported yet, compute on the CPU, with `threads` for one operation."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if threads is not None:
         os.environ["NPROC"] = str(threads)  # the size of XLA's thread pool
         single = " --xla_cpu_multi_thread_eigen=false" if threads == 1 else ""
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + single
+
+
+def return_freed_blocks(threshold: int) -> bool:
+    """Makes the C library return freed blocks of at least `threshold` bytes to the system; returns whether it can.
+
+    glibc raises that threshold with each such block that is freed, and keeps later ones; a server of large blocks then
+    grows to a multiple of what it holds.
+    """
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, threshold))
+    except (OSError, AttributeError):
+        return False

@@ -1,4 +1,7 @@
-"""A connection to Ray: one of this run's own on this machine, on loopback with a token, or one that runs already."""
+"""A connection to Ray: one of this run's own on this machine, on loopback with a token, or one that runs already.
+
+It also finds and ends the processes below this one.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from placement.config import ConfigError, RuntimeConfig
-from placement.runtimes.ray import host_assignment, processes
+from placement.runtimes.ray.messages import processes_of
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.event_loop import within
 from placement.utils.supervisor import WorkerFailed
@@ -27,24 +31,23 @@ _log = logging.getLogger(__name__)
 LOCAL = "local"
 OBJECT_STORE_BYTES = 80 * 1024 * 1024  # next to nothing goes through it; Ray wants at least 75 MiB
 END_SECONDS = 0.5
-"""That Ray takes to disconnect; then its processes are killed."""
+"""How long Ray may take to disconnect before its processes are killed."""
 HEAD = "gcs_server"
 """The process of Ray that a driver must not outlive while it disconnects: Ray would end it after some seconds."""
 HANG_SECONDS = 60.0
-"""That Ray may take to disconnect on a busy machine; then its head is killed, too, and Ray ends this process."""
+"""How long Ray may take to disconnect on a busy machine before its head is killed, too, and Ray ends this process."""
 LEAVE_SECONDS = 10.0
-"""That leaving somebody else's cluster may take."""
+"""Deadline for leaving somebody else's cluster."""
 CONNECT_SECONDS = 10.0
-"""That somebody else's cluster may take to take a connection."""
+"""Deadline for somebody else's cluster to accept a connection."""
+POLL_SECONDS = 0.05
 SPARE_CPUS = 1.0
 STARTS = 3
-"""Of a Ray that is not ready in time, as on a machine that is busy with other work."""
+"""Attempts to start a Ray that is not ready in time, as on a machine that is busy with other work."""
 NOT_READY = "timed out during startup"
-"""What Ray says then."""
-TOKEN = secrets.token_hex(32)
-"""Of every Ray that this process starts; Ray reads it once."""
+"""Ray's message in that case."""
 TOKEN_HINT = "if it has a token, set RAY_AUTH_TOKEN; if it has none, RAY_AUTH_MODE=disabled"
-"""What is to be tried where a cluster does not let this process join."""
+"""What to try where a cluster does not let this process join."""
 FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
@@ -56,6 +59,7 @@ _ALWAYS = {
 }
 _OWN = {
     "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),  # Ray reads it once
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's only switch between its public and its loopback address
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
 }
@@ -64,23 +68,17 @@ _OWN = {
 
 def import_ray() -> Any:
     """The module `ray` for a run, which needs Reverb, too; raises ConfigError saying how to install them."""
-    ray = _import_alone("runtime.name='ray'", instead="use runtime=local")
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            f"runtime.name='ray': Ray cannot be imported ({error}); install the `ray` extra, or use runtime=local"
+        ) from error
     if importlib.util.find_spec("reverb") is None:
         raise ConfigError(
             "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; install the "
             "`reverb` extra (Python 3.11), or use runtime=local"
         )
-    return ray
-
-
-def _import_alone(setting: str, *, instead: str) -> Any:
-    """The module `ray`; raises ConfigError where `setting` asks for it in vain, with what to do `instead`."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            f"{setting}: Ray cannot be imported ({error}); install the `ray` extra, or {instead}"
-        ) from error
     return ray
 
 
@@ -93,26 +91,31 @@ def opened(
 ) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
-    What was started is ended: no process of a Ray of this run's own is left, however the block was left.
+    No process of a Ray of this run's own is left, however the block ends.
 
     Args:
         config: address and resources.
+        run_dir: records where Ray's own files are, so that those of a killed run are removed.
         breakable: a block in which Ray may be interrupted while it starts.
-        run_dir: keeps a note of where Ray's own files are, so that those of a run that was killed are removed.
 
     Raises:
-        ConfigError: Ray is not installed, or there is no cluster at the address, or it wants another token.
+        ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
         WorkerFailed: a Ray of this run's own was not ready in time.
     """
     with _environment(config.address):
         ray = import_ray()
         if config.address != LOCAL:
-            with _member(ray, "runtime.address", config.address, breakable):
+            with breakable():
+                _join(ray, config.address)
+            try:
                 yield ray
+            finally:
+                with contextlib.suppress(TimeoutError):  # the cluster is gone
+                    within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
             return
         note = run_dir / FOLDER_FILE
         remove_files(note)
-        others = processes.descendants(os.getpid())
+        others = descendants(os.getpid())
         try:
             with breakable():
                 _start_or_retry(ray, config, note, others)
@@ -123,42 +126,13 @@ def opened(
 
 
 @contextlib.contextmanager
-def joined(address: str) -> Iterator[Any]:
-    """The module `ray`, connected to somebody else's cluster; at the end it is disconnected.
-
-    Raises:
-        ConfigError: Ray is not installed, or there is no cluster at the address, or it wants another token.
-    """
-    with _environment(address):
-        ray = _import_alone(f"address={address!r}", instead="leave address out")
-        with _member(ray, "address", address, contextlib.nullcontext):
-            yield ray
-
-
-@contextlib.contextmanager
-def _member(
-    ray: Any, setting: str, address: str, breakable: Callable[[], contextlib.AbstractContextManager[None]]
-) -> Iterator[None]:
-    with breakable():
-        _join(ray, setting, address)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(TimeoutError):  # the cluster is gone
-            within(LEAVE_SECONDS, ray.shutdown, name="leaves Ray")
-
-
-@contextlib.contextmanager
 def _environment(address: str) -> Iterator[None]:
-    """What Ray's processes inherit; put back afterwards.
+    """Sets what Ray's processes inherit, and restores it afterwards.
 
     A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are.
     """
-    values: dict[str, str] = dict(_ALWAYS)
-    if address == LOCAL:
-        values |= _OWN | {"RAY_AUTH_TOKEN": TOKEN}
-    else:
-        values |= {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
+    mode = {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
+    values = _ALWAYS | (_OWN if address == LOCAL else mode)
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -172,11 +146,7 @@ def _environment(address: str) -> Iterator[None]:
 
 
 def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequence[psutil.Process]) -> None:
-    """Starts a Ray of this run's own; begins anew where it was not ready within the half minute that Ray waits.
-
-    Raises:
-        WorkerFailed: it never was.
-    """
+    """Starts a Ray of this run's own; WorkerFailed after some that were not ready in the half minute that Ray waits."""
     for _ in range(STARTS):
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")
@@ -197,8 +167,8 @@ def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequenc
 
 
 def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
-    # What all roles ask for: on one machine they share what there is, and nothing waits for a reservation.
-    counts = host_assignment.processes_of(config)
+    # The sum of all roles' reservations: on one machine they share what there is, and none waits for its reservation.
+    counts = processes_of(config)
     cpus = sum(getattr(config.roles, role.value).cpus * count for role, count in counts.items())
     with _sigterm_kept_from_children():
         ray.init(
@@ -212,13 +182,13 @@ def _start(ray: Any, config: RuntimeConfig, folder: str) -> None:
             _temp_dir=str(Path(folder) / "ray"),  # Ray opens it to all users; the folder above it stays closed
         )
     address = ray.util.get_node_ip_address()
-    if address != "127.0.0.1":  # Ray was imported before this run could tell it
+    if address != "127.0.0.1":  # Ray was imported before this run could set it
         _log.warning("Ray listens on %s, not on loopback: it was imported before the run began", address)
 
 
 @contextlib.contextmanager
 def _sigterm_kept_from_children() -> Iterator[None]:
-    """Processes that begin in this block never see SIGTERM, which `timeout` and Slurm send to all of a group.
+    """Processes that start in this block never see SIGTERM, which `timeout` and Slurm send to the whole group.
 
     This process ends them once the learner has saved. Its own signals arrive meanwhile through other threads.
     """
@@ -229,26 +199,27 @@ def _sigterm_kept_from_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _join(ray: Any, setting: str, address: str) -> None:
-    # Ray itself would ask for many minutes.
+def _join(ray: Any, address: str) -> None:
+    unusable = f"runtime.address={address!r}: no Ray cluster can be used there"
+    # Ray itself would try for many minutes.
     if is_host_port(address) and not accepts(address, timeout=CONNECT_SECONDS):
-        raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there (nothing takes connections)")
+        raise ConfigError(f"{unusable} (nothing accepts connections)")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = "; ".join([*str(error).strip().splitlines()[:1], TOKEN_HINT])
-        raise ConfigError(f"{setting}={address!r}: no Ray cluster can be used there ({reason})") from error
+        raise ConfigError(f"{unusable} ({reason})") from error
 
 
 def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:
-    """Ends Ray; kills what of it is left after a moment, its head once it has disconnected, but no process of `others`.
+    """Ends Ray; kills its remaining processes after a moment, its head once it has disconnected, but none of `others`.
 
-    Ray alone would wait a second for each of its processes, which do not hear its SIGTERM.
+    Ray alone would wait a second for each of its processes, which do not receive its SIGTERM.
     """
-    ours = [process for process in processes.descendants(os.getpid()) if process not in others]
-    without_head = [process for process in ours if processes.name(process) != HEAD]
-    killing = threading.Timer(END_SECONDS, processes.end_all, [without_head], {"timeout": 0.0})
-    hanging = threading.Timer(HANG_SECONDS, processes.end_all, [ours], {"timeout": 0.0})
+    ours = [process for process in descendants(os.getpid()) if process not in others]
+    without_head = [process for process in ours if program(process) != HEAD]
+    killing = threading.Timer(END_SECONDS, end_all, [without_head], {"timeout": 0.0})
+    hanging = threading.Timer(HANG_SECONDS, end_all, [ours], {"timeout": 0.0})
     killing.start()
     hanging.start()
     try:
@@ -256,11 +227,11 @@ def _stop(ray: Any, others: Sequence[psutil.Process]) -> None:
     finally:
         hanging.cancel()
         killing.join()
-        processes.end_all(ours, timeout=END_SECONDS)
+        end_all(ours, timeout=END_SECONDS)
 
 
 def remove_files(note: Path) -> None:
-    """Removes the folder that `note` names, if it is one of Ray's, and the note."""
+    """Removes the folder that the file `note` names, if it is one of Ray's, and the file."""
     try:
         folder = Path(note.read_text(encoding="utf-8").strip())
     except OSError:
@@ -268,3 +239,44 @@ def remove_files(note: Path) -> None:
     if folder.name.startswith(FOLDER_PREFIX) and folder.parent == Path(tempfile.gettempdir()):
         shutil.rmtree(folder, ignore_errors=True)
     note.unlink(missing_ok=True)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """Children of `pid`, their children and so on; empty if there is no such process."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).children(recursive=True)
+    return []
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether it still runs; a zombie does not."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
+
+
+def program(process: psutil.Process) -> str:
+    """The name of the program that it runs; empty if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return process.name()
+    return ""
+
+
+def end_all(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
+    """Waits up to `timeout` seconds for all to end, then kills the rest; returns those that had to be killed."""
+    left = wait_for_end(processes, timeout=timeout)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            process.kill()
+    wait_for_end(left, timeout=timeout)
+    return left
+
+
+def wait_for_end(processes: Iterable[psutil.Process], *, timeout: float) -> list[psutil.Process]:
+    """Those that have not ended within `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    left = [process for process in processes if alive(process)]
+    while left and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        left = [process for process in left if alive(process)]
+    return left

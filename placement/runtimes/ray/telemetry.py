@@ -1,15 +1,22 @@
-"""What servers and their users measured, as numbers by name, for reports, tables and `metrics.csv`.
+"""What processes measure, as numbers by name, for heartbeats, the table of processes and `metrics.csv`.
 
 Latencies are in milliseconds: `<what>_ms_mean`, `_p50` (median) and `_p99`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import psutil
+
+from placement.runtimes.ray.messages import Heartbeat, RoleName
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
@@ -18,6 +25,20 @@ if TYPE_CHECKING:
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
+COLUMNS = {
+    "episodes/s": ("episodes_per_second",),
+    "waiting": ("size",),
+    "read ms": ("read_ms_mean", "read_ms_p50", "read_ms_p99"),
+    "write ms": ("write_ms_mean", "write_ms_p50", "write_ms_p99"),
+    "memory MB": ("resident_mb",),
+}
+"""Titles of the table of processes, and the measures beneath them, of which a role shows those that it has."""
+
+
+def resident_mb() -> float:
+    """This process's resident memory, megabytes."""
+    return float(psutil.Process().memory_info().rss) / 1e6
+
 
 def latency(what: str, summary: Summary) -> dict[str, float]:
     """Mean, median and 99th percentile in milliseconds."""
@@ -25,12 +46,12 @@ def latency(what: str, summary: Summary) -> dict[str, float]:
 
 
 def reader(source: Source) -> dict[str, float]:
-    """Of who reads parameters from a cache."""
+    """Measures of a process that reads parameters from a cache."""
     return {**latency("read", source.latencies.summary()), "failures": float(source.failures)}
 
 
 class WriterMeasures:
-    """Of who writes episodes to a shard; rates are since the last call."""
+    """Measures of a process that writes episodes to a shard; rates are since the last call."""
 
     def __init__(self, writer: ShardWriter) -> None:
         self._writer, self._at, self._before = writer, time.monotonic(), (0, 0)
@@ -49,31 +70,82 @@ class WriterMeasures:
         }
 
 
+def _numbers(measured: object, *names: str) -> dict[str, float]:
+    return {name: float(getattr(measured, name)) for name in names}
+
+
 def cache(served: ModelCache) -> dict[str, float]:
-    """Of a model cache."""
-    own = {"served": served.served, "published": served.published, "strangers": served.unauthenticated}
-    counts = {name: float(value) for name, value in own.items()}
-    return counts if served.source is None else {**counts, **reader(served.source)}
-
-
-def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
-    """Of a learner host that does not write `metrics.csv`: what it threw away."""
-    lost = {"refused": float(replay.rejected), "stale": float(replay.stale), "orphaned": float(replay.orphaned)}
-    return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
+    """Measures of a model cache."""
+    own = _numbers(served, "served", "published", "unauthenticated")
+    return own if served.source is None else {**own, **reader(served.source)}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:
-    """Of a replay shard."""
-    names = ("size", "capacity", "written", "taken", "checkpoints")
-    return {**{name: float(getattr(load, name)) for name in names}, "strangers": float(load.unauthenticated)}
+    """Measures of a replay shard."""
+    return _numbers(load, "size", "capacity", "written", "taken", "checkpoints", "unauthenticated")
 
 
-def replay(shards: Sequence[ShardStatistics]) -> Mapping[str, float]:
-    """What the learner knows of the shards: each one's, and the sums of what was lost."""
+def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
+    """What a learner host that does not write `metrics.csv` dropped."""
+    lost = {"refused": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
+    return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
+
+
+def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
+    """What the learner knows of the shards: each one's measures, and the sums of what was lost."""
     numbers: dict[str, float] = {}
     for one in shards:
-        for name in ("rate", "wait", "skew", "waiting", "taken"):
-            numbers[f"replay{one.number}_{name}"] = float(getattr(one, name))
+        measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
+        numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
     for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
         numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
     return numbers
+
+
+def summarise(heartbeats: Sequence[Heartbeat]) -> dict[str, float]:
+    """Each role's `<role>_<measure>` over its processes, and the number of these, `<role>s`.
+
+    Rates and counts are added, others averaged; of a p99 the worst is taken.
+    """
+    gathered: dict[str, list[float]] = {}
+    counts: dict[str, float] = {}
+    for one in heartbeats:
+        role = one.who.role.value
+        counts[f"{role}s"] = counts.get(f"{role}s", 0.0) + 1
+        for name, value in one.measures.items():
+            gathered.setdefault(f"{role}_{name}", []).append(float(value))
+    return counts | {name: _combine(name, values) for name, values in sorted(gathered.items())}
+
+
+def _combine(name: str, values: list[float]) -> float:
+    finite = [value for value in values if not math.isnan(value)]
+    if not finite:
+        return math.nan
+    if name.endswith(("_p99", "_max")):
+        return max(finite)
+    if name.endswith(("_mean", "_p50", "_fraction", "_mb")):
+        return sum(finite) / len(finite)
+    return sum(finite)
+
+
+def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
+    """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
+    from placement.report.metrics import make_table  # only the driver draws
+
+    rows: list[list[str]] = []
+    numbers = summarise(heartbeats)
+    for role in RoleName:
+        members = {name: count for name, count in restarts.items() if name.split()[0] == role}
+        if members:
+            ready = sum(one.ready for one in heartbeats if one.who.role is role)
+            cells = [" / ".join(_texts(numbers, role, names)) for names in COLUMNS.values()]
+            rows.append([role.value, f"{ready} of {len(members)}", *cells, str(sum(members.values()))])
+    columns = ("processes", "live", *COLUMNS, "restarts")
+    return make_table(columns, rows, caption="latencies: mean / median / 99th percentile")
+
+
+def _texts(numbers: Mapping[str, float], role: RoleName, names: Sequence[str]) -> list[str]:
+    values = [numbers.get(f"{role}_{name}", math.nan) for name in names]
+    if all(math.isnan(value) for value in values):
+        return []
+    return ["–" if math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}" for value in values]

@@ -18,14 +18,13 @@ from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
 from placement.annealing import search as search_module
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.engine.costs import compute_costs, legality
 from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import read_flat, write_flat
+from placement.netlist.flat_design import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.generators.shipped import save
@@ -291,7 +290,6 @@ def test_a_search_is_watched_while_it_goes_on(
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
     design, found, seen = load(DESIGN), tmp_path / "found", []
-    config = AnnealConfig(round_moves=2000)
 
     def look(progress: float, point: object) -> None:
         seen.append(progress)
@@ -301,7 +299,7 @@ def test_a_search_is_watched_while_it_goes_on(
             pages.append(one)
 
     pages: list[Person] = []
-    result = search(design, config=config, budget=Budget(moves=20_000), watch=Watch(found, on_progress=look))
+    result = search(design, moves=20_000, round_moves=2000, watch=Watch(found, on_progress=look))
     [one] = pages
     one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
     assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost

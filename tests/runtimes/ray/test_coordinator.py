@@ -7,8 +7,9 @@ import math
 
 import pytest
 
-from placement.runtimes.ray.coordinator import Coordinator, summarise
+from placement.runtimes.ray.coordinator import Coordinator
 from placement.runtimes.ray.messages import Heartbeat, Rendezvous, RoleName, ServerLocation, Shortfall, Who
+from placement.runtimes.ray.telemetry import summarise
 
 SHARD, CACHE, LEARNER = Who(RoleName.SHARD, 1), Who(RoleName.CACHE, 0), Who(RoleName.LEARNER, 0)
 

@@ -21,12 +21,10 @@ from placement.netlist.load import load
 from placement.replay.base import ReplayClosed, ReplayTimeout
 from placement.replay.in_process import MemoryReplay
 from placement.runtimes.ray import episode_collector
-from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector
+from placement.runtimes.ray.episode_collector import Bounds, EpisodeCollector, PublicationNumbers, Publications
 from placement.runtimes.ray.messages import Shortfall
-from placement.runtimes.ray.publications import PublicationNumbers, Publications
 from placement.training.actor import Actor, ActorContext
-from placement.training.best import BestTracker
-from placement.training.episode_verifier import EpisodeVerifier
+from placement.training.best import BestTracker, EpisodeVerifier
 from placement.training.inference import LocalInference
 from tests.support.fakes import FakeAgent
 

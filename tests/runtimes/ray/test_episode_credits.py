@@ -8,7 +8,7 @@ import pytest
 from placement.modelcache.store import MemoryStore
 from placement.runtimes.ray.episode_credits import CreditedSchedule, EpisodeCredits
 from placement.runtimes.ray.messages import Shortfall
-from placement.training.episode_schedule import ScheduleClosed
+from placement.training.actor import ScheduleClosed
 
 
 def _begun(credits: EpisodeCredits, count: int) -> int:

@@ -10,9 +10,9 @@ import pytest
 from placement.config import TrainConfig
 from placement.netlist.load import load
 from placement.replay.base import ReplayTimeout
-from placement.training import run_record
+from placement.training import run_folder
 from placement.training.best import BestTracker
-from placement.training.saving import Counters, Saver, TrainingState, on_host
+from placement.training.checkpoint import Counters, Saver, TrainingState, on_host
 from tests.support.episodes import STEPS, counts, episode
 from tests.support.fakes import FakeLearner
 from tests.support.shard_process import ShardProcess
@@ -26,7 +26,7 @@ LONG = 120.0
 
 def test_learner_and_shard_both_begin_anew(tmp_path: Path) -> None:
     designs, learner = [load("toy6")], FakeLearner()
-    identity = run_record.identity(TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
+    identity = run_folder.identity(TrainConfig(design=("toy6",), run_dir=str(tmp_path / "run")), designs)
     shard = ShardProcess(0, tmp_path / "shard")
     with contextlib.closing(ShardWriter(lambda: (shard.address,), home=0, steps=STEPS)) as writer:
         for count in range(6):

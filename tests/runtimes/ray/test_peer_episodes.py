@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.episode import Episode
-from placement.runtimes.ray.peer_episodes import PeerEpisodes
-from placement.training.episode_identity import EVALUATOR, INCARNATION_BITS
+from placement.runtimes.ray.learner_host import PeerEpisodes
+from placement.training.rollout import EVALUATOR, INCARNATION_BITS
 from tests.support.episodes import episode
 
 INCARNATION = 5

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from placement.runtimes.ray.messages import Heartbeat, RoleName, Who
-from placement.runtimes.ray.process_table import processes_table
+from placement.runtimes.ray.telemetry import processes_table
 
 
 def test_a_line_for_each_role_with_the_living_and_the_restarted() -> None:

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import session, telemetry
 
 CHILD = """
 import subprocess, sys
@@ -28,26 +28,26 @@ def _start() -> tuple[subprocess.Popen[str], int]:
 def test_grandchildren_are_found_and_ended() -> None:
     child, grandchild = _start()
     try:
-        below = processes.descendants(os.getpid())
+        below = session.descendants(os.getpid())
         assert {child.pid, grandchild} <= {process.pid for process in below}
         ours = [process for process in below if process.pid in (child.pid, grandchild)]
-        assert all(map(processes.alive, ours))
-        assert processes.wait_for_end(ours, timeout=0.0) == ours
-        assert set(processes.end_all(ours, timeout=0.0)) == set(ours)
+        assert all(map(session.alive, ours))
+        assert session.wait_for_end(ours, timeout=0.0) == ours
+        assert set(session.end_all(ours, timeout=0.0)) == set(ours)
         child.wait(30)
-        assert processes.wait_for_end(ours, timeout=30) == []
+        assert session.wait_for_end(ours, timeout=30) == []
     finally:
         child.kill()
         child.communicate()
 
 
 def test_a_process_that_took_over_a_number_is_not_taken_for_the_one_before() -> None:
-    (mine,) = [process for process in processes.descendants(os.getppid()) if process.pid == os.getpid()]
-    assert processes.alive(mine)
+    (mine,) = [process for process in session.descendants(os.getppid()) if process.pid == os.getpid()]
+    assert session.alive(mine)
     other = psutil.Process(mine.pid)
     other._create_time = mine.create_time() + 1  # what psutil tells processes of one number apart by
     other._ident = (other.pid, other._create_time)
-    assert not processes.alive(other)
+    assert not session.alive(other)
 
 
 def test_freed_blocks_are_given_back() -> None:
@@ -55,12 +55,12 @@ def test_freed_blocks_are_given_back() -> None:
     # that stays is larger than the holes that imports leave below the blocks.
     script = (
         "import sys, numpy as np\n"
-        "from placement.runtimes.ray import processes\n"
-        "if sys.argv[1] == 'set' and not processes.give_back_blocks(1 << 20): sys.exit(3)\n"
+        "from placement.runtimes.ray import role_process, telemetry\n"
+        "if sys.argv[1] == 'set' and not role_process.return_freed_blocks(1 << 20): sys.exit(3)\n"
         "np.ones(1 << 24, np.uint8)\n"
         "blocks = [np.ones(1 << 24, np.uint8) for _ in range(8)]\n"
         "stays = np.ones(1 << 21, np.uint8); del blocks\n"
-        "print(processes.resident_mb())"
+        "print(telemetry.resident_mb())"
     )
     done = [
         subprocess.run([sys.executable, "-c", script, mode], capture_output=True, text=True, check=False)
@@ -73,4 +73,4 @@ def test_freed_blocks_are_given_back() -> None:
 
 
 def test_the_resident_memory_is_known() -> None:
-    assert 10 < processes.resident_mb() < 1e6
+    assert 10 < telemetry.resident_mb() < 1e6

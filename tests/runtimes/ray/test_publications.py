@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from placement.runtimes.ray.publications import BLOCK, Publications, RootStore
+from placement.runtimes.ray.episode_collector import BLOCK, Publications
+from placement.runtimes.ray.learner_host import RootStore
 
 
 class Kept:

@@ -94,7 +94,7 @@ def test_the_clocks_differ(cluster: Cluster) -> None:
 
 def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> None:
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + iterations, "training goes on", timeout=within)
+    run.until(lambda: run.iteration() > reached + iterations, "training continues", timeout=within)
 
 
 def _newest(folder: Path, number: int) -> int:
@@ -105,7 +105,7 @@ def _newest(folder: Path, number: int) -> int:
 
 def _taken_back(run: RayRun, number: int) -> list[int]:
     """The checkpoints that a shard took back so far."""
-    found = re.findall(rf"shard {number} takes back \d+ episodes of its checkpoint (\d+)", run.output())
+    found = re.findall(rf"shard {number} restores \d+ episodes of its checkpoint (\d+)", run.output())
     return [int(checkpoint) for checkpoint in found]
 
 
@@ -114,7 +114,7 @@ def test_shards_take_back_their_newest_checkpoints_where_the_clock_is_behind(clu
     runtime = {"bind": "node", "shards": 2, "caches": 2, "actors": 2, "roles": {"learner": {"gpus": 1}}}
     config = toy(folder / "run", iterations=10**6, runtime={**runtime, "address": cluster.address})
     behind = cluster.network.hosts["two"].address
-    with cluster.run(config, makers=FAKES) as run:
+    with cluster.run(config, factories=FAKES) as run:
 
         def back(pids: dict[str, int]) -> bool:
             """Whether all shards are other processes now, on the node whose clock is behind."""
@@ -147,7 +147,7 @@ class Command:
     """`train.py`, given on the head in the folder that there is the head's own."""
 
     def __init__(self, cluster: Cluster, machine: Path, *settings: str) -> None:
-        words = [*cluster.on(HEAD), sys.executable, str(ROOT / "train.py"), "--config-name", "test", *settings]
+        words = [*cluster.on(HEAD), sys.executable, str(ROOT / "train.py"), "preset=test", *settings]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         self.process = subprocess.Popen(words, cwd=machine, env=cluster.variables, **pipes)
         self.lines: list[str] = []
@@ -198,7 +198,7 @@ def test_a_learner_on_another_host_than_the_command_keeps_its_run_in_object_stor
     said = "".join(command.lines)
     assert "learner died and is restarted" in said
     assert "files fetched into runs/remote/s3/bucket/first, checkpoints [10" in said, "the other node had the run"
-    assert "goes on after iteration" in said
+    assert "resumes after iteration" in said
     result = machine / "runs/remote/s3/bucket/first"
     with (result / "metrics.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))

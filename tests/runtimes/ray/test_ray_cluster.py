@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import session
 from tests.support.ray_head import VARIABLES, named, ray_head
 from tests.support.ray_run import FAKES, LONG, RayRun, toy
 
@@ -28,18 +28,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
 def test_a_run_joins_trains_and_leaves(cluster: tuple[str, int], tmp_path: Path) -> None:
     address, head = cluster
     config = toy(tmp_path, iterations=10**6, runtime={"address": address, "bind": "node", "actors": 1})
-    with RayRun(config, makers=FAKES, environment=VARIABLES) as run:
+    with RayRun(config, factories=FAKES, environment=VARIABLES) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
         below = named(head, b"Process")
         assert {one["pid"] for one in run.seen.values()} <= {process.pid for process in below}
         run.send(signal.SIGINT)
         assert run.end(timeout=LONG) == 0, run.output()
-        assert not processes.wait_for_end(below, timeout=LONG), "processes of the run live on"
+        assert not session.wait_for_end(below, timeout=LONG), "processes of the run live on"
     assert not named(head, b"Process")
 
 
 def test_without_the_token_it_is_told_in_one_line(cluster: tuple[str, int], tmp_path: Path) -> None:
     config = toy(tmp_path, iterations=30, runtime={"address": cluster[0]})
-    with RayRun(config, makers=FAKES, environment={**VARIABLES, "RAY_AUTH_TOKEN": "0" * 32}) as run:
+    with RayRun(config, factories=FAKES, environment={**VARIABLES, "RAY_AUTH_TOKEN": "0" * 32}) as run:
         assert run.end(timeout=LONG) != 0
         assert "no Ray cluster can be used there" in run.output()

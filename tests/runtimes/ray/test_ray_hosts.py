@@ -51,7 +51,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def run(cluster: Cluster, folder: Path) -> Iterator[RayRun]:
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
-    with cluster.run(config, makers=FAKES) as run:
+    with cluster.run(config, factories=FAKES) as run:
         run.until(lambda: run.iteration() > 20 and _all_ready(run), "training has begun", timeout=LONG)
         yield run
 
@@ -68,7 +68,7 @@ def _host(cluster: Cluster, run: RayRun, name: str) -> str:
 
 def _goes_on(run: RayRun, *, within: float = MINUTE, iterations: int = 5) -> None:
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + iterations, "training goes on", timeout=within)
+    run.until(lambda: run.iteration() > reached + iterations, "training continues", timeout=within)
 
 
 def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Cluster, run: RayRun, folder: Path) -> None:
@@ -80,11 +80,10 @@ def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Clust
 
 ASK = """
 import json, socket, sys
-from placement.modelcache.reader import CacheConnection, SourceFailed, Timeouts
+from placement.modelcache.reader import Source, SourceFailed, Timeouts
 from placement.replay.shard_items import ItemWriter, probe, reverb
 from placement.transport.addresses import split
-from placement.transport.gate import Tunnels, direct
-from placement.transport.gate import new_token
+from placement.transport.gate import Tunnels, direct, new_token
 from tests.support.episodes import episode
 shards, caches, closed = json.loads(sys.argv[1])
 for address in shards:
@@ -98,8 +97,8 @@ for address in shards:
             print(address, way, "takes an episode:", False)
 for address in caches:
     for token in (None, new_token()):
-        connection = CacheConnection(address, Timeouts(call=5, read=5), token=token)
-        for ask in (lambda: connection.version(-1, 0.0), connection.snapshot):
+        source = Source(lambda: (address,), timeouts=Timeouts(call=5, read=5, retry=0), token=token)
+        for ask in (source.version, source.read):
             try:
                 print(address, "tells", ask())
             except SourceFailed as error:
@@ -142,11 +141,11 @@ def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, 
     for token in (None, "0" * 64):
         assert cluster.program("stranger", JOIN, cluster.address, token=token).startswith("refused")
 
-    def strangers(role: str) -> float:
+    def unauthenticated(role: str) -> float:
         with (folder / "run" / "metrics.csv").open(newline="") as stream:
-            return float(list(csv.DictReader(stream))[-1][f"{role}_strangers"])
+            return float(list(csv.DictReader(stream))[-1][f"{role}_unauthenticated"])
 
-    run.until(lambda: strangers("shard") >= 4 and strangers("cache") >= 8, "they are counted", timeout=LONG)
+    run.until(lambda: unauthenticated("shard") >= 4 and unauthenticated("cache") >= 8, "they are counted", timeout=LONG)
     _goes_on(run)
     check_record(folder)
     actors = {episode["identity"][0] for line in recorded(folder / "record") for episode in line["episodes"]}
@@ -212,8 +211,8 @@ def test_the_head_dies_and_the_user_is_told_what_to_do(cluster: Cluster, run: Ra
     for node in ("one", "two"):
         cluster.start(node, cpus=NODE_CPUS, own=folder / "run")
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "address": cluster.address})
-    with cluster.run(config, makers=FAKES) as again:
-        again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
+    with cluster.run(config, factories=FAKES) as again:
+        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
         again.until(lambda: again.iteration() > 0, "it has begun", timeout=LONG)
         _goes_on(again)
         check_record(folder)

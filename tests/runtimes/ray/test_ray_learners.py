@@ -17,8 +17,8 @@ pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
 from placement.config import ConfigError, TrainConfig, build
-from placement.runtimes.ray import driver, processes
-from placement.training.episode_identity import INCARNATION_BITS
+from placement.runtimes.ray import driver, session
+from placement.training.rollout import INCARNATION_BITS
 from tests.support.ray_run import EPISODES, FAKES, LONG, RayRun, recorded, told, toy
 from tests.support.recording import RECORD, UPDATE_SECONDS
 
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path) -> Iterator[RayRun]:
     config = toy(folder / "run", iterations=10**6, runtime={**RUNTIME, "bind": "node"})  # so they ask for the token
     variables = {RECORD: str(folder / "record"), UPDATE_SECONDS: "0.05", "XLA_FLAGS": ""}
-    with RayRun(config, makers=FAKES, environment=variables) as run:
+    with RayRun(config, factories=FAKES, environment=variables) as run:
         run.until(lambda: run.iteration() > 20, "training has begun", timeout=LONG)
         yield run
 
@@ -78,9 +78,9 @@ def test_one_is_killed_and_both_go_on_from_the_checkpoint(run: RayRun, folder: P
     # The one that lost the other ends itself; which of them Ray reports first is a matter of chance.
     assert len(re.findall(r"learner(?: 1)? died and is restarted", run.output())) == times, run.output()
     assert len(re.findall(r"learner(?: 1)? is restarted with the others", run.output())) == times, run.output()
-    assert run.output().count("goes on after iteration") == times
+    assert run.output().count("resumes after iteration") == times
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
     _check(folder)
 
 
@@ -89,7 +89,7 @@ def test_a_shard_is_killed_and_its_host_waits_for_it(run: RayRun, folder: Path) 
     killed = run.kill("shard 1", timeout=LONG)
     run.until(lambda: run.pid("shard 1") not in (0, killed), "it is restarted", timeout=LONG)
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
     _check(folder)
 
 
@@ -98,7 +98,7 @@ def test_they_stop_together(run: RayRun, folder: Path) -> None:
     below = run.below()
     run.send(signal.SIGINT)
     assert run.end(timeout=LONG) == 0, run.output()
-    assert not [process for process in below if processes.alive(process)]
+    assert not [process for process in below if session.alive(process)]
     done = int(run.lines[-1].split()[1])
     assert run.lines[-1].startswith("interrupted") and str(done) in os.listdir(folder / "run" / "checkpoints")
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import session
 from tests.support.ray_run import FAKES, LONG, ROOT, RayRun, told, toy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -28,7 +28,7 @@ def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> Non
         "sys.modules[missing] = None\n"
         "find = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *rest: None if name == missing else find(name, *rest)\n"
-        "sys.argv = ['train.py', '--config-name', 'test', 'runtime=ray', 'run_dir=run']\n"
+        "sys.argv = ['train.py', 'preset=test', 'runtime=ray', 'run_dir=run']\n"
         f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -42,29 +42,29 @@ def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> Non
 
 def test_an_actor_that_raises_ends_the_run_with_its_error(tmp_path: Path) -> None:
     config = toy(tmp_path, iterations=10**6, runtime={"actors": 1, "caches": 0})
-    makers = {**FAKES, "agent": "tests.support.fakes:NoSuchAgent"}
-    with RayRun(config, makers=makers, environment={"XLA_FLAGS": ""}) as run:
+    factories = {**FAKES, "agent": "tests.support.fakes:NoSuchAgent"}
+    with RayRun(config, factories=factories, environment={"XLA_FLAGS": ""}) as run:
         below = run.until(run.below, "processes are started", timeout=LONG)
         assert run.end(timeout=LONG) == 1
         assert "failed: AttributeError" in run.output() and "NoSuchAgent" in run.output()
-        assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
+        assert not session.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
 @pytest.mark.slow
 def test_a_signal_while_it_starts_ends_it_in_one_line(tmp_path: Path) -> None:
-    with RayRun(toy(tmp_path, iterations=10, runtime={}), makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
+    with RayRun(toy(tmp_path, iterations=10, runtime={}), factories=FAKES, environment={"XLA_FLAGS": ""}) as run:
         below = run.until(run.below, "Ray is starting", timeout=LONG)
         run.send(signal.SIGTERM)
         assert run.end(timeout=LONG) == 0, run.output()
         assert run.lines[-1] == "interrupted 0\n" and told(run.lines) == []
-        assert not processes.wait_for_end([*below, *run.below()], timeout=LONG)
+        assert not session.wait_for_end([*below, *run.below()], timeout=LONG)
 
 
 @pytest.mark.slow
 def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
     config = toy(tmp_path, iterations=10, runtime={"actors": 1, "caches": 0, "checkpoint_every": 2})
-    makers = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
-    with RayRun(config, makers=makers, environment={"XLA_FLAGS": ""}) as run:
+    factories = {**FAKES, "learner": "tests.support.recording:LearnerWithoutRoom"}
+    with RayRun(config, factories=factories, environment={"XLA_FLAGS": ""}) as run:
         assert run.end(timeout=LONG) == 1
         said = run.lines[-1]  # before it stands what the script, which catches nothing, says of the learner's error
         assert said.startswith("placement.utils.disk.DiskFull"), run.output()
@@ -75,6 +75,6 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
 def test_a_process_that_takes_too_much_memory_is_started_anew_and_says_so(tmp_path: Path) -> None:
     runtime = {"actors": 1, "caches": 0, "roles": {"actor": {"memory_mb": 150}}}
     config = toy(tmp_path, iterations=10**6, runtime=runtime)
-    with RayRun(config, makers=FAKES, environment={"XLA_FLAGS": ""}) as run:
+    with RayRun(config, factories=FAKES, environment={"XLA_FLAGS": ""}) as run:
         run.until(lambda: "more than its 150 MB" in run.output(), "it says so", timeout=LONG)
         run.until(lambda: "actor 0 died and is restarted" in run.output(), "it is restarted", timeout=LONG)

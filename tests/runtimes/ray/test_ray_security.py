@@ -80,7 +80,7 @@ def test_nobody_joins_without_the_token(run: RayRun, token: str, tmp_path: Path)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG, check=False)
     assert ("connected" in done.stdout) == (token == "right"), done.stdout
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
 
 
 def test_other_users_cannot_look_into_its_files(run: RayRun, folder: Path) -> None:
@@ -112,4 +112,4 @@ def test_a_malformed_item_is_refused_and_counted_and_training_goes_on(run: RayRu
 
     run.until(lambda: refused() >= len(bad), "they are counted", timeout=LONG)
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("reverb")
 
-from placement.runtimes.ray import processes
+from placement.runtimes.ray import session
 from tests.support.ray_run import LONG, RayRun, check_record, endless, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
@@ -24,7 +24,7 @@ def test_a_killed_process_comes_back_and_training_goes_on(run: RayRun, folder: P
     run.until(lambda: run.pid(name) not in (0, killed), f"{name} is restarted", timeout=LONG)
     assert f"{name} died and is restarted" in run.output()
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
     check_record(folder)
 
 
@@ -40,7 +40,7 @@ def test_the_coordinator_is_killed_and_filled_again(run: RayRun, folder: Path) -
         timeout=LONG,
     )
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
     killed = run.kill("actor 0", timeout=LONG)  # who begins anew finds it, too
     run.until(lambda: run.pid("actor 0") not in (0, killed), "actor 0 is restarted", timeout=LONG)
     check_record(folder)
@@ -53,7 +53,7 @@ def test_several_die_at_once(run: RayRun, folder: Path) -> None:
     for name in names:
         run.until(lambda name=name: run.pid(name) not in (0, killed[name]), f"{name} is back", timeout=LONG)
     reached = run.iteration()
-    run.until(lambda: run.iteration() > reached + 5, "training goes on", timeout=LONG)
+    run.until(lambda: run.iteration() > reached + 5, "training continues", timeout=LONG)
     check_record(folder)
 
 
@@ -63,10 +63,10 @@ def test_the_whole_run_is_killed_and_the_same_command_goes_on(run: RayRun, folde
     run.process.kill()
     assert run.end(timeout=LONG) == -signal.SIGKILL
     with endless(folder) as again:
-        again.until(lambda: "goes on after iteration" in again.output(), "it says so", timeout=LONG)
+        again.until(lambda: "resumes after iteration" in again.output(), "it says so", timeout=LONG)
         before = again.iteration()
-        again.until(lambda: again.iteration() > before + 5, "training goes on", timeout=LONG)
-        assert not processes.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
+        again.until(lambda: again.iteration() > before + 5, "training continues", timeout=LONG)
+        assert not session.wait_for_end(below, timeout=LONG), "processes of the killed run live on"
         check_record(folder)
         _stop(again, folder)
 
@@ -77,9 +77,9 @@ def _stop(run: RayRun, folder: Path) -> None:
     assert len(below) > 8
     run.send(signal.SIGTERM)
     assert run.end(timeout=LONG) == 0, run.output()
-    assert not [process for process in below if processes.alive(process)]
+    assert not [process for process in below if session.alive(process)]
     assert told(run.lines) == [], "more than people want to read"
-    assert "the same command goes on from there" in run.output()
+    assert "the same command resumes from there" in run.output()
     assert run.lines[-1].startswith("interrupted")
     done = int(run.lines[-1].split()[1])
     assert str(done) in os.listdir(folder / "run" / "checkpoints")

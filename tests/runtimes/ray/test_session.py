@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from placement.config import RuntimeConfig
-from placement.runtimes.ray import processes, session
+from placement.runtimes.ray import session
 from placement.utils.supervisor import WorkerFailed
 
 
@@ -28,7 +28,7 @@ class _SlowRay:
 
     def shutdown(self) -> None:
         time.sleep(self._seconds)
-        self.alive = {processes.name(one) for one in self._others if processes.alive(one)}
+        self.alive = {session.program(one) for one in self._others if session.alive(one)}
 
 
 @pytest.mark.parametrize(("hang_seconds", "alive"), [(session.HANG_SECONDS, {session.HEAD}), (0.7, set())])
@@ -39,7 +39,7 @@ def test_the_head_outlives_a_driver_that_disconnects_slowly_but_not_one_that_han
     sleep = shutil.which("sleep")
     assert sleep is not None
     head, raylet = (Path(shutil.copy(sleep, tmp_path / name)) for name in (session.HEAD, "raylet"))
-    before = processes.descendants(os.getpid())
+    before = session.descendants(os.getpid())
     started = [subprocess.Popen([program, "60"]) for program in (head, raylet)]
     try:
         ray = _SlowRay([psutil.Process(one.pid) for one in started], 3 * session.END_SECONDS)
@@ -101,4 +101,4 @@ def test_an_ended_process_has_no_name() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(child.pid)
     child.wait(30)
-    assert processes.name(process) == ""
+    assert session.program(process) == ""

@@ -1,0 +1,266 @@
+"""The network `edge_gnn`: a graph encoder, a context per design and step, a grid decoder.
+
+**Encoder and contexts** depend on parameters and designs only (`embed`). The encoder follows "A graph placement
+methodology for fast chip design" (Mirhoseini et al., Nature 2021), section "Edge-based graph neural network": an edge's
+embedding comes from both its end nodes and its weight, a node's from the mean of its edges. The edge function is
+symmetrised over the edge's direction, as Circuit Training does.
+
+**The decoder** runs at every step (`decide`): two layers per cell with a mixing of regions between them. Channels come
+before rows and columns: the matrix products then run along the cells, which XLA does fastest on a CPU (measured:
+depthwise 3 × 3 convolutions cost 5 times the whole of this). On accelerators these products take bfloat16 operands and
+add up in float32; what goes straight to the logits (location head, priors) stays float32.
+
+One network serves designs of different sizes and grids.
+
+Axis legend: G designs, N graph nodes, E edges, F node features, T macros, D node width, W grid width, M cosine
+frequencies, S width of the context's summary, B samples, K spring targets, U priors, L map channels, V global values,
+R grid rows, C grid columns, Q regions along one axis, H = 2·W + M² + U + S, the context's numbers side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from placement.config import PolicyConfig
+from placement.engine.observation import Observation
+from placement.policy.features import GLOBALS, GridFeatures, channels, grid_features, priors, situation
+from placement.policy.inputs import NODE_FEATURES, GraphInputs
+from placement.policy.precision import FLOAT32, product, product_dtype, rounded
+from placement.policy.springs import TARGETS
+
+SUMMARY = 32
+"""S."""
+REGIONS = 6
+"""Q: the canvas is summarised in Q × Q regions, however many cells it has."""
+ILLEGAL = -1e9
+"""Logit of an illegal cell: finite, and its probability is exactly 0."""
+_CONTEXT_HIDDEN = 64
+_RANK_WAVES = 6
+
+
+class EdgeGNN(nnx.Module):
+    """See the module's text."""
+
+    def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
+        self.config = config
+        width, frequencies, maps = config.grid_width, config.location_frequencies, len(priors(config))
+        self.encoder = GraphEncoder(NODE_FEATURES, config.node_width, config.rounds, rngs=rngs)
+        features = 3 * config.node_width + 2 * _RANK_WAVES + 1 + TARGETS + 4
+        self.context_hidden = nnx.Linear(features, _CONTEXT_HIDDEN, rngs=rngs)
+        small = nnx.initializers.variance_scaling(1e-2, "fan_in", "normal")
+        self.modulation = nnx.Linear(_CONTEXT_HIDDEN, 2 * width, kernel_init=small, rngs=rngs)
+        tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
+        self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
+        self.prior = nnx.Linear(_CONTEXT_HIDDEN, maps, kernel_init=tiny, bias_init=prior_weights(config), rngs=rngs)
+        self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
+        self.decoder = GridDecoder(channels(config), width, SUMMARY, dtype=product_dtype(config), rngs=rngs)
+
+    def embed(self, inputs: GraphInputs) -> jax.Array:
+        """float32 [G, T, H]: the context of the step that places each macro."""
+        nodes = jax.vmap(self.encoder)(inputs.nodes, inputs.edges, inputs.edge_weight, inputs.edge_mask)
+        if not self.config.graph:
+            nodes = jnp.zeros_like(nodes)
+        share = inputs.node_mask / inputs.node_mask.sum(axis=1, keepdims=True)
+        graph = jnp.einsum("gn,gnd->gd", share, nodes)
+        macros = jnp.take_along_axis(nodes, inputs.order[:, :, None], axis=1)
+        neighbours = jnp.einsum("gst,gtd->gsd", inputs.target_weights[:, 0], macros)
+        features = jnp.concatenate(
+            [
+                macros,
+                neighbours,
+                jnp.broadcast_to(graph[:, None], macros.shape),
+                _rank_features(inputs),
+                jnp.log1p(inputs.stiffness).transpose(0, 2, 1),
+                4 * inputs.size,
+                jnp.broadcast_to(inputs.aspect[:, None] - 1, inputs.size.shape),
+            ],
+            axis=2,
+        )
+        hidden = nnx.relu(self.context_hidden(features))
+        heads = [self.modulation(hidden), self.location(hidden), self.prior(hidden), self.summary(hidden)]
+        return jnp.concatenate(heads, axis=2)
+
+    def decide(
+        self, embeddings: jax.Array, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
+    ) -> tuple[jax.Array, jax.Array]:
+        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs; `energy` as `situation`."""
+        design = jnp.asarray(observation.design)
+        step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
+        features = grid_features(observation, situation(inputs, observation, energy), self.config)
+        return self.decoder(features, self._context(embeddings[design, step]))
+
+    def _context(self, numbers: jax.Array) -> Context:
+        """Splits float32 [B, H]."""
+        width, frequencies = self.config.grid_width, self.config.location_frequencies
+        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(priors(self.config))]
+        scale, shift, location, prior, summary = jnp.split(numbers, ends, axis=1)
+        if not self.config.location:
+            location = jnp.zeros_like(location)
+        return Context(scale, shift, location.reshape(-1, frequencies, frequencies), prior, summary)
+
+
+def prior_weights(config: PolicyConfig) -> nnx.Initializer:
+    """The untrained policy's weight of each prior; the springs' have none."""
+    weights = [getattr(config, f"{name}_bias", 0.0) for name in priors(config)]
+    return nnx.initializers.constant(jnp.asarray(weights, jnp.float32))
+
+
+def _rank_features(inputs: GraphInputs) -> jax.Array:
+    """float32 [G, T, 2·waves + 1]: the place in the order as waves, which tells apart macros that look the same."""
+    macros = inputs.order.shape[1]
+    rank = jnp.arange(macros, dtype=jnp.float32)[None] / inputs.macros[:, None].astype(jnp.float32)
+    angle = rank[:, :, None] * (math.pi * 2.0 ** jnp.arange(_RANK_WAVES, dtype=jnp.float32))
+    return jnp.concatenate([rank[:, :, None], jnp.sin(angle), jnp.cos(angle)], axis=2)
+
+
+class EdgeRound(nnx.Module):
+    """One round: edges from their ends, then nodes from the mean of their edges, added to what they were."""
+
+    def __init__(self, width: int, *, rngs: nnx.Rngs) -> None:
+        # An edge's first layer is split by its inputs, so that the products with the ends are made once per node.
+        self.ends = nnx.Linear(width, 2 * width, rngs=rngs)
+        self.weight = nnx.Linear(1, width, use_bias=False, rngs=rngs)
+        self.update = nnx.Linear(width, width, rngs=rngs)
+        self.norm = nnx.LayerNorm(width, rngs=rngs)
+
+    def __call__(
+        self, hidden: jax.Array, edges: jax.Array, edge_weight: jax.Array, edge_mask: jax.Array, degree: jax.Array
+    ) -> jax.Array:
+        """float32 [N, D] → float32 [N, D]; `edges` int32 [E, 2], `edge_weight`, `edge_mask` [E], `degree` [N]."""
+        width = hidden.shape[-1]
+        ends = self.ends(self.norm(hidden))
+        first, second = ends[edges[:, 0]], ends[edges[:, 1]]
+        bias = self.weight(edge_weight[:, None])
+        forward = nnx.relu(first[:, :width] + second[:, width:] + bias)
+        backward = nnx.relu(second[:, :width] + first[:, width:] + bias)
+        edge = (forward + backward) * (0.5 * edge_mask[:, None])
+        total = jnp.zeros_like(hidden).at[edges[:, 0]].add(edge).at[edges[:, 1]].add(edge)
+        return hidden + nnx.relu(self.update(total / degree[:, None]))
+
+
+class GraphEncoder(nnx.Module):
+    """Node embeddings of one design's graph."""
+
+    def __init__(self, features: int, width: int, rounds: int, *, rngs: nnx.Rngs) -> None:
+        self.rounds = rounds
+        self.input = nnx.Linear(features, width, rngs=rngs)
+        for index in range(rounds):
+            setattr(self, f"round_{index}", EdgeRound(width, rngs=rngs))
+        self.norm = nnx.LayerNorm(width, rngs=rngs)
+
+    def __call__(self, nodes: jax.Array, edges: jax.Array, edge_weight: jax.Array, edge_mask: jax.Array) -> jax.Array:
+        """float32 [N, F] → float32 [N, D]; edges as in `EdgeRound`, `edge_mask` being 0 at padding."""
+        hidden = nnx.relu(self.input(nodes))
+        degree = jnp.zeros(len(nodes), nodes.dtype).at[edges[:, 0]].add(edge_mask).at[edges[:, 1]].add(edge_mask)
+        for index in range(self.rounds):
+            layer: EdgeRound = getattr(self, f"round_{index}")
+            hidden = layer(hidden, edges, edge_weight, edge_mask, jnp.maximum(degree, 1))
+        return self.norm(hidden)
+
+
+class Context(NamedTuple):
+    """The decoder's input for the current macro. It depends on design and step only, so it is made once per parameters.
+
+    Attributes:
+        scale, shift: float32 [B, W], feature-wise modulation of the first layer.
+        location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position.
+        prior: float32 [B, U], the weight of each prior.
+        summary: float32 [B, S], for the value head.
+    """
+
+    scale: jax.Array
+    shift: jax.Array
+    location: jax.Array
+    prior: jax.Array
+    summary: jax.Array
+
+
+class GridDecoder(nnx.Module):
+    """Two layers per cell with a mixing of regions between them; see the module's text.
+
+    `maps`, `width` and `summary` are L, W and S; `dtype` is that of the operands of the products made for every cell.
+    """
+
+    def __init__(self, maps: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:
+        self.dtype = dtype
+        self.first = nnx.Linear(maps, width, use_bias=False, rngs=rngs)
+        self.dynamic = nnx.Linear(GLOBALS, width, rngs=rngs)
+        self.mix_regions = nnx.Linear(REGIONS**2, REGIONS**2, rngs=rngs)
+        self.mix_channels = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+        self.mix_bias = nnx.Param(jnp.zeros(width))
+        self.second = nnx.Linear(width, width, use_bias=False, rngs=rngs)
+        self.second_bias = nnx.Param(jnp.zeros(width))
+        small = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
+        self.logit = nnx.Linear(width, 1, use_bias=False, kernel_init=small, rngs=rngs)
+        self.value_hidden = nnx.Linear(3 * width + GLOBALS + summary, 64, rngs=rngs)
+        self.value = nnx.Linear(64, 1, kernel_init=small, rngs=rngs)
+
+    def __call__(self, features: GridFeatures, context: Context) -> tuple[jax.Array, jax.Array]:
+        """(logits float32 [B, R, C], `ILLEGAL` where the cell is illegal; values float32 [B])."""
+        shift = context.shift + self.dynamic(features.globals)
+        hidden = self._product("lw,blrc->bwrc", self.first.kernel[...], features.channels)
+        hidden = nnx.relu(hidden * (1 + context.scale)[:, :, None, None] + shift[:, :, None, None])
+        hidden = rounded(hidden, self.dtype)
+        up = region_weights(features.row, features.valid[:, :, 0])
+        across = region_weights(features.column, features.valid[:, 0, :])
+        regions = self._regions(hidden, up, across)
+        mixed = self._mix(regions)
+        bias = self.second_bias[...][None, :, None, None]
+        second = self._product("wv,bwrc->bvrc", self.second.kernel[...], hidden) + bias
+        second = rounded(nnx.relu(second + self._spread(mixed, up, across)), self.dtype)
+        logits = self._product("w,bwrc->brc", self.logit.kernel[...][:, 0], second)
+        logits = logits + _location(context.location, features)
+        logits = logits - jnp.einsum("bu,burc->brc", context.prior, features.priors)
+        cells = features.valid.sum(axis=(1, 2))[:, None]
+        pooled = self._product("bwrc,brc->bw", second, features.valid) / cells
+        summary = [pooled, regions.mean(axis=2), mixed.mean(axis=2), features.globals, context.summary]
+        value = self.value(nnx.relu(self.value_hidden(jnp.concatenate(summary, axis=1))))[:, 0]
+        return jnp.where(features.legal, logits, ILLEGAL), value
+
+    def _product(self, subscripts: str, *operands: jax.Array) -> jax.Array:
+        return product(subscripts, *operands, dtype=self.dtype)
+
+    def _regions(self, hidden: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
+        """Means over regions: float32 [B, W, Q²]."""
+        total = self._product("bwrc,bcq->bwrq", hidden, across)
+        total = self._product("bwrq,brp->bwpq", total, up)
+        share = up.sum(axis=1)[:, :, None] * across.sum(axis=1)[:, None, :]
+        means = total / jnp.maximum(share, 1e-6)[:, None]
+        return means.reshape(*means.shape[:2], REGIONS**2)
+
+    def _mix(self, regions: jax.Array) -> jax.Array:
+        """Between regions, then between channels: float32 [B, W, Q²] → the same."""
+        mixed = regions + nnx.relu(self.mix_regions(regions))
+        bias = self.mix_bias[...][None, :, None]
+        return nnx.relu(jnp.einsum("vw,bvq->bwq", self.mix_channels.kernel[...], mixed) + bias)
+
+    def _spread(self, regions: jax.Array, up: jax.Array, across: jax.Array) -> jax.Array:
+        """Interpolates float32 [B, W, Q²] back to the cells: float32 [B, W, R, C]."""
+        grid = regions.reshape(*regions.shape[:2], REGIONS, REGIONS)
+        rows = self._product("bwpq,brp->bwrq", grid, up)
+        return self._product("bwrq,bcq->bwrc", rows, across)
+
+
+def region_weights(positions: jax.Array, valid: jax.Array) -> jax.Array:
+    """float32 [B, X, Q]: each cell's share in the two nearest regions along an axis (linear), 0 off the grid."""
+    place = positions * REGIONS - 0.5
+    distance = jnp.abs(jnp.clip(place, 0, REGIONS - 1)[:, :, None] - jnp.arange(REGIONS, dtype=jnp.float32))
+    return jnp.maximum(1 - distance, 0) * valid[:, :, None]
+
+
+def cosines(positions: jax.Array, frequencies: int) -> jax.Array:
+    """float32 [B, X] positions in [0, 1] → float32 [B, X, M], cos(π·m·position) for m < M, falling with m."""
+    m = jnp.arange(frequencies, dtype=jnp.float32)
+    return jnp.cos(jnp.pi * m * positions[:, :, None]) / jnp.sqrt(1 + m)
+
+
+def _location(coefficients: jax.Array, features: GridFeatures) -> jax.Array:
+    """float32 [B, R, C]: the low-rank location head."""
+    frequencies = coefficients.shape[-1]
+    rows, columns = cosines(features.row, frequencies), cosines(features.column, frequencies)
+    return jnp.einsum("brm,bmn,bcn->brc", rows, coefficients, columns)

@@ -1,0 +1,301 @@
+"""What the network sees at each step: the current macro's situation, and maps of the grid made comparable.
+
+Nothing here has parameters, so nothing here costs a backward pass.
+
+With the sequential targets (`placement.policy.springs`), the least energy of the springs given what is placed is a sum
+over the placed macros of stiffness · (position - target)². A macro's target depends only on those placed before it. So
+a step adds one term, and the terms of an episode are the same for all of its steps.
+
+Axis legend: G designs, B samples (or episodes), T macros (padded), K spring targets (direct, sequential), U priors,
+R grid rows, C grid columns, L map channels, V global values.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from placement.config import PolicyConfig
+from placement.engine.observation import Observation
+from placement.policy.inputs import GraphInputs
+from placement.policy.precision import product_dtype, rounded
+
+PRIORS = ("wire", "direct", "sequential", "edge", "room")
+"""Maps that a macro may follow, cell by cell: wire mask, squared distance to the direct and to the sequential target,
+distance to the nearest canvas edge, open cells around (few: the macro would abut others or the edge)."""
+_ELECTROSTATIC = "electrostatic"
+"""One more, where its bias is not 0: log(1 + distance in cells) to the macro's electrostatic position."""
+_CHANNELS = 21
+"""Without the channel of the electrostatic prior."""
+GLOBALS = 14
+"""V, the number of `GridFeatures.globals`."""
+_LIMIT = 4.0
+_TOGETHER = 16
+"""Samples whose [T, T] weights are looked up at a time where several designs are mixed."""
+
+
+def priors(config: PolicyConfig) -> tuple[str, ...]:
+    """The names of all priors, U of them."""
+    return (*PRIORS, _ELECTROSTATIC) if config.electrostatic_bias else PRIORS
+
+
+def channels(config: PolicyConfig) -> int:
+    """L, the number of channels of `GridFeatures.channels`."""
+    return _CHANNELS + len(priors(config)) - len(PRIORS)
+
+
+class Situation(NamedTuple):
+    """The constants of each sample's design and current macro, and what follows from the placed macros.
+
+    Attributes:
+        grid: int32 [B, 2], rows and columns of the design.
+        aspect: float32 [B, 2].
+        target: float32 [B, K, 2], the current macro's spring targets, in canvas fractions.
+        stiffness: float32 [B, K], how strongly it is drawn there.
+        energy: float32 [B, 2], x and y, see `spring_energy`.
+        size: float32 [B, 2], the current macro's width and height in canvas fractions.
+        electrostatic: float32 [B, 2], its electrostatic position in canvas fractions; NaN: none.
+        progress: float32 [B], share of the macros placed.
+    """
+
+    grid: jax.Array
+    aspect: jax.Array
+    target: jax.Array
+    stiffness: jax.Array
+    energy: jax.Array
+    size: jax.Array
+    electrostatic: jax.Array
+    progress: jax.Array
+
+
+def situation(inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None) -> Situation:
+    """The situation of B samples, in O(T) for each where `energy` is given (None: `spring_energy`'s)."""
+    design = jnp.asarray(observation.design)
+    macros = inputs.macros[design]
+    placed = jnp.minimum(jnp.asarray(observation.step), macros)
+    step = jnp.minimum(placed, macros - 1)
+    weights, fixed = inputs.target_weights[design, :, step], inputs.target_fixed[design, :, step]
+    return Situation(
+        grid=inputs.grid[design],
+        aspect=inputs.aspect[design],
+        target=jnp.einsum("bkt,bta->bka", weights, _positions(observation)) + fixed,
+        stiffness=inputs.stiffness[design, :, step],
+        energy=spring_energy(inputs, observation) if energy is None else energy,
+        size=inputs.size[design, step],
+        electrostatic=inputs.electrostatic[design, step],
+        progress=placed.astype(jnp.float32) / macros,
+    )
+
+
+def spring_energy(inputs: GraphInputs, observation: Observation) -> jax.Array:
+    """float32 [B, 2], x and y: the springs' least energy given what is placed, over that of uniformly random positions.
+
+    Takes O(T²) for each sample, whatever the number of designs.
+    """
+    design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
+    done = jnp.arange(inputs.order.shape[1])[None] < jnp.minimum(placed, inputs.macros[design])[:, None]
+    return jnp.sum(_energy_terms(inputs, design, _positions(observation)) * done[:, :, None], axis=1)
+
+
+def next_energy(inputs: GraphInputs, observation: Observation, energy: jax.Array) -> jax.Array:
+    """`spring_energy` from that of the same environments one step before (`energy`, float32 [B, 2]), in O(T)."""
+    design, placed = jnp.asarray(observation.design), jnp.asarray(observation.step)
+    last = jnp.clip(placed, 1, inputs.macros[design]) - 1
+    positions = _positions(observation)
+    position = jnp.take_along_axis(positions, last[:, None, None], axis=1)[:, 0]
+    target = jnp.einsum("bt,bta->ba", inputs.target_weights[design, 1, last], positions)
+    target = target + inputs.target_fixed[design, 1, last]
+    added = (inputs.stiffness[design, 1, last] / _energy_scale(inputs, design))[:, None] * (position - target) ** 2
+    return jnp.where(placed[:, None] > 0, jnp.asarray(energy) + added, 0.0)
+
+
+def episode_energies(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
+    """`spring_energy` of all steps of whole episodes, in O(T) for each: float32 [B, T, 2].
+
+    The observation has axes [B, T] before those of a step; lengths, int32 [B], are the actions taken, and the energies
+    past them have no meaning.
+    """
+    terms = energy_terms(inputs, observation, lengths)
+    return jnp.cumsum(terms, axis=1) - terms
+
+
+def energy_terms(inputs: GraphInputs, observation: Observation, lengths: jax.Array) -> jax.Array:
+    """What each macro of whole episodes adds to `spring_energy`: float32 [B, T, 2]; arguments of `episode_energies`.
+
+    Without meaning at macros that no step of the episode sees placed.
+    """
+    last = jnp.maximum(jnp.asarray(lengths) - 1, 0)[:, None]
+    ends = [jnp.take_along_axis(jnp.asarray(array), last[:, :, None], axis=1)[:, 0] for array in observation[-2:]]
+    return _energy_terms(inputs, jnp.asarray(observation.design)[:, 0], jnp.stack(ends, axis=2))
+
+
+def _positions(observation: Observation) -> jax.Array:
+    """float32 [B, T, 2]."""
+    return jnp.stack([jnp.asarray(observation.x), jnp.asarray(observation.y)], axis=2)
+
+
+def _energy_scale(inputs: GraphInputs, design: jax.Array) -> jax.Array:
+    """float32 [B]: the springs' energy at uniformly random positions."""
+    return inputs.stiffness[design, 1].sum(axis=1) / 6
+
+
+def _energy_terms(inputs: GraphInputs, design: jax.Array, position: jax.Array) -> jax.Array:
+    """Each macro's term, float32 [B, T, 2], without meaning at unplaced ones; `position` is float32 [B, T, 2]."""
+    if len(inputs.macros) == 1:
+        targets = jnp.einsum("st,bta->bsa", inputs.target_weights[0, 1], position)
+    else:
+        targets = jax.lax.map(
+            lambda one: jnp.einsum("st,ta->sa", inputs.target_weights[one[0], 1], one[1]),
+            (design, position),
+            batch_size=_TOGETHER,
+        )
+    stiffness = inputs.stiffness[design, 1] / _energy_scale(inputs, design)[:, None]
+    return stiffness[:, :, None] * (position - targets - inputs.target_fixed[design, 1]) ** 2
+
+
+class GridFeatures(NamedTuple):
+    """The decoder's inputs.
+
+    Attributes:
+        channels: float32 [B, L, R, C], 0 outside the design's grid.
+        priors: float32 [B, U, R, C], see `priors`, those of `PRIORS` standardised over the legal cells; 0 at illegal
+            cells.
+        valid: float32 [B, R, C], 1 on the design's grid.
+        legal: bool [B, R, C].
+        column, row: float32 [B, C] and [B, R], centres of the cells in canvas fractions.
+        globals: float32 [B, V], the whole state in a few numbers.
+    """
+
+    channels: jax.Array
+    priors: jax.Array
+    valid: jax.Array
+    legal: jax.Array
+    column: jax.Array
+    row: jax.Array
+    globals: jax.Array
+
+
+def grid_features(observation: Observation, situation: Situation, config: PolicyConfig) -> GridFeatures:
+    """The decoder's inputs for a batch of observations, `situation` being theirs."""
+    maps = rounded(jnp.asarray(observation.maps), product_dtype(config)).astype(jnp.float32)
+    rows, columns = maps.shape[-2:]
+    row, row_valid = _centres(rows, situation.grid[:, 0])
+    column, column_valid = _centres(columns, situation.grid[:, 1])
+    valid = row_valid[:, :, None] * column_valid[:, None, :]
+    legal = jnp.asarray(observation.mask) != 0
+    open_ = legal.astype(jnp.float32)
+    count = jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0)
+    occupancy, density, wire = maps[:, 0] * valid, maps[:, 1] * valid, maps[:, 2]
+    distances = [_squared_distance(row, column, situation.target[:, kind], situation.aspect) for kind in range(2)]
+    edges = [jnp.minimum(position, 1 - position) for position in (row, column)]
+    closed = _neighbours(open_)
+    nearest = jnp.minimum(
+        edges[0][:, :, None] * situation.aspect[:, 1:, None], edges[1][:, None, :] * situation.aspect[:, :1, None]
+    )
+    room = 4 - sum(closed) + 4 * _box(open_, 2)
+    followed = [standardised(value, open_, count) for value in (wire, *distances, nearest, room)]
+    if config.electrostatic_bias:
+        followed.append(_cells_away(row, column, situation) * open_)
+    seen = [
+        open_,
+        occupancy,
+        jnp.clip(density, 0, 2),
+        *followed[: len(PRIORS)],
+        jnp.sqrt(distances[1] + 1e-12),
+        jnp.broadcast_to(2 * column[:, None, :] - 1, valid.shape),
+        jnp.broadcast_to(2 * row[:, :, None] - 1, valid.shape),
+        jnp.broadcast_to(2 * edges[1][:, None, :], valid.shape),
+        jnp.broadcast_to(2 * edges[0][:, :, None], valid.shape),
+        *closed,
+        _box(density, 1),
+        _box(density, 3),
+        _box(open_, 1),
+        valid,
+        *followed[len(PRIORS) :],
+    ]
+    return GridFeatures(
+        channels=jnp.stack(seen, axis=1) * valid[:, None],
+        priors=jnp.stack(followed, axis=1),
+        valid=valid,
+        legal=legal,
+        column=column,
+        row=row,
+        globals=_globals(density, open_, valid, wire, situation),
+    )
+
+
+def standardised(values: jax.Array, legal: jax.Array, count: jax.Array) -> jax.Array:
+    """`values` [B, R, C] with mean 0 and deviation 1 over the `legal` cells, clipped to ±4; 0 elsewhere.
+
+    `count`, float32 [B, 1, 1], are the legal cells, at least 1.
+    """
+    mean = jnp.sum(values * legal, axis=(1, 2), keepdims=True) / count
+    centred = (values - mean) * legal
+    variance = jnp.sum(centred**2, axis=(1, 2), keepdims=True) / count
+    return jnp.clip(centred * jax.lax.rsqrt(variance + 1e-10), -_LIMIT, _LIMIT)
+
+
+def _centres(length: int, used: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Cell centres in fractions, and which cells are on the grid: float32 [B, length] each."""
+    index = jnp.arange(length, dtype=jnp.float32)[None]
+    used_float = used.astype(jnp.float32)[:, None]
+    return (index + 0.5) / used_float, (index < used_float).astype(jnp.float32)
+
+
+def _squared_distance(row: jax.Array, column: jax.Array, target: jax.Array, aspect: jax.Array) -> jax.Array:
+    """float32 [B, R, C]: squared distance to the target, in units of the canvas's mean side."""
+    across = ((column - target[:, :1]) * aspect[:, :1]) ** 2
+    up = ((row - target[:, 1:]) * aspect[:, 1:]) ** 2
+    return up[:, :, None] + across[:, None, :]
+
+
+def _cells_away(row: jax.Array, column: jax.Array, situation: Situation) -> jax.Array:
+    """float32 [B, R, C]: log(1 + distance in cells) to the macro's electrostatic position; 0 where it has none."""
+    known = jnp.isfinite(situation.electrostatic).all(axis=1)
+    target = jnp.where(known[:, None], situation.electrostatic, 0.0)
+    cell = situation.aspect.prod(axis=1) / situation.grid.prod(axis=1)  # squared side, in squares of the mean side
+    squared = _squared_distance(row, column, target, situation.aspect) / cell[:, None, None]
+    return jnp.log1p(jnp.sqrt(squared + 1e-6)) * known[:, None, None]
+
+
+def _neighbours(open_: jax.Array) -> list[jax.Array]:
+    """Whether the cell left, right, below and above is closed to the macro: 4 × float32 [B, R, C]."""
+    padded = jnp.pad(open_, ((0, 0), (1, 1), (1, 1)))
+    around = (padded[:, 1:-1, :-2], padded[:, 1:-1, 2:], padded[:, :-2, 1:-1], padded[:, 2:, 1:-1])
+    return [1 - value for value in around]
+
+
+def _box(values: jax.Array, radius: int) -> jax.Array:
+    """Mean over the (2·radius + 1)² cells around each cell, 0 outside the grid."""
+    rows, columns = values.shape[-2:]
+    across, up = (
+        (jnp.abs(jnp.arange(n)[:, None] - jnp.arange(n)[None]) <= radius).astype(jnp.float32) / (2 * radius + 1)
+        for n in (columns, rows)
+    )
+    return jnp.einsum("qr,brc,cd->bqd", up, values, across)
+
+
+def _globals(
+    density: jax.Array, open_: jax.Array, valid: jax.Array, wire: jax.Array, situation: Situation
+) -> jax.Array:
+    """float32 [B, V]."""
+    cells = valid.sum(axis=(1, 2))
+    least = jnp.min(jnp.where(open_ > 0, wire, jnp.inf), axis=(1, 2))
+    over = [jnp.sum(jnp.maximum(density - level, 0), axis=(1, 2)) / cells for level in (0.0, 0.5, 0.9)]
+    values = [
+        situation.progress,
+        open_.sum(axis=(1, 2)) / cells,
+        *over,
+        jnp.where(jnp.isfinite(least), least, 0.0),
+        jnp.sqrt(situation.energy[:, 0] + 1e-6),
+        jnp.sqrt(situation.energy[:, 1] + 1e-6),
+        2 * situation.target[:, 1, 0] - 1,
+        2 * situation.target[:, 1, 1] - 1,
+        jnp.log1p(situation.stiffness[:, 0]),
+        jnp.log1p(situation.stiffness[:, 1]),
+        4 * situation.size[:, 0],
+        4 * situation.size[:, 1],
+    ]
+    return jnp.stack(values, axis=1)

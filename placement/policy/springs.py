@@ -1,0 +1,200 @@
+"""Nets as springs: where they draw each macro, given those that are placed.
+
+Most nets of a clustered design join a hard macro to soft macros, so nets between placed macros say little. Minimising
+the springs' energy over the soft macros (a Schur complement of the graph Laplacian) leaves an *effective* coupling of
+the hard macros to each other and to fixed nodes. Minimising it over the unplaced macros as well (a Cholesky factor in
+reverse placing order) gives the position of least energy for the current macro, its sequential target.
+
+Up to `_LARGEST_DENSE` soft macros are eliminated exactly, by a dense inverse. Beyond that the matrix would take
+gigabytes, and so would the factors of a sparse one, as clusters are joined far and wide. So the few columns that are
+needed are solved for by conjugate gradients (Hestenes and Stiefel 1952), some at a time.
+
+Axis legend: M movable nodes (hard macros in placing order, then soft macros), T hard macros in placing order,
+K targets (direct, sequential), U soft macros, Q right-hand sides. Coordinates are fractions of the canvas.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix, diags
+
+from placement.netlist.design import Design
+from placement.netlist.graph import net_members
+
+TARGETS = 2
+"""K."""
+_LARGEST_CLIQUE = 24
+"""Nets of more nodes become a star around their driver."""
+_LARGEST_DENSE = 2000
+"""Soft macros solved with a dense factorisation; beyond, by conjugate gradients."""
+_COLUMNS = 64
+"""Q at most."""
+_RESIDUAL = 1e-9
+"""Conjugate gradients stop at this share of the right-hand side."""
+_MOST_ROUNDS = 500
+"""Limit of conjugate gradients. The anchor bounds what is needed: 1,000 × 20,000 macros take about 40."""
+_ANCHOR = 1e-3
+"""Spring that holds every movable node to the canvas centre, as a share of the mean stiffness."""
+
+
+class SpringTargets(NamedTuple):
+    """Where the springs draw each macro, and how strongly.
+
+    Attributes:
+        weights: float64 [K, T, T], strictly lower triangular; the target of macro t is
+            `weights[k, t] @ x + fixed[k, t, 0]` (x [T] with 0 where unplaced), and likewise for y with `[k, t, 1]`.
+            K = 0 takes the springs to placed and fixed nodes (soft macros eliminated); K = 1 eliminates the
+            unplaced macros too.
+        fixed: float64 [K, T, 2], the fixed nodes' share of the target.
+        stiffness: float64 [K, T], how strongly macro t is held to its target, over the mean of all macros.
+        equilibrium: float64 [M, 2], every movable node's position where all springs balance.
+    """
+
+    weights: np.ndarray
+    fixed: np.ndarray
+    stiffness: np.ndarray
+    equilibrium: np.ndarray
+
+
+def springs(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The nets as springs: a net of k nodes and weight w gives each pair w / (k - 1); very large nets become stars.
+
+    (i, j, strength) are int64, int64 and float64, one for each spring; i and j are nodes, and pairs may repeat.
+    """
+    net, node = net_members(design)
+    size = np.bincount(net, minlength=design.netlist.num_nets)
+    start = np.concatenate(([0], np.cumsum(size)))
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for k in np.unique(size[size >= 2]):
+        nets = np.flatnonzero(size == k)
+        members = node[start[nets][:, None] + np.arange(k)]
+        weight = design.netlist.net_weight[nets]
+        if k <= _LARGEST_CLIQUE:
+            first, second = np.triu_indices(k, 1)
+            weight = weight / (k - 1)
+        else:
+            first, second = np.zeros(k - 1, np.int64), np.arange(1, k)
+        pair_weight = np.repeat(weight[:, None], len(first), axis=1)
+        found.append((members[:, first].ravel(), members[:, second].ravel(), pair_weight.ravel()))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+def spring_targets(design: Design) -> SpringTargets:
+    """Solves the springs of `design`."""
+    netlist, macros = design.netlist, len(design.placing_order)
+    soft = netlist.soft[~design.initial.fixed[netlist.soft]]
+    movable = np.concatenate((design.placing_order, soft)).astype(np.int64)
+    count = len(movable)
+    i, j, strength, fixed = _system(design, movable)
+    degree = np.bincount(i, strength, count) + np.bincount(j, strength, count) + fixed[:, 2]
+    anchor = _ANCHOR * (degree.mean() if count and degree.mean() > 0 else 1.0)
+    right = fixed[:, :2] + anchor * 0.5
+    reduced, right_hard, back = _eliminate_soft(i, j, strength, degree + anchor, right, macros)
+    hard = np.linalg.solve(reduced, right_hard) if macros else np.zeros((0, 2))
+    weights, shares, stiffness = (
+        np.stack(both) for both in zip(_direct(reduced, right_hard), _sequential(reduced, right_hard), strict=True)
+    )
+    if macros:
+        stiffness = stiffness / np.maximum(stiffness.mean(axis=1, keepdims=True), 1e-30)
+    return SpringTargets(weights, shares, stiffness, np.concatenate((hard, back(hard))))
+
+
+def _system(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Springs among movable nodes (i, j, strength), and those to fixed nodes: float64 [M, 3], Σw·x, Σw·y, Σw."""
+    first, second, strength = springs(design)
+    canvas, initial, count = design.canvas, design.initial, len(movable)
+    index = np.full(design.netlist.num_nodes, -1, np.int64)
+    index[movable] = np.arange(count)
+    fixed = np.zeros((count, 3))
+    for here, there in ((first, second), (second, first)):
+        held = (index[here] >= 0) & (index[there] < 0)
+        weight, node = strength[held], there[held]
+        for axis, value in enumerate((initial.x[node] / canvas.width, initial.y[node] / canvas.height, 1.0)):
+            fixed[:, axis] += np.bincount(index[here[held]], weight * value, count)
+    free = (index[first] >= 0) & (index[second] >= 0)
+    return index[first[free]], index[second[free]], strength[free], fixed
+
+
+def _eliminate_soft(
+    i: np.ndarray, j: np.ndarray, strength: np.ndarray, diagonal: np.ndarray, right: np.ndarray, macros: int
+) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """The system on the hard macros alone, [T, T] and [T, 2], and a function from hard to soft positions [M - T, 2]."""
+    count = len(diagonal)
+    solve: Callable[[np.ndarray], np.ndarray]
+    if count - macros <= _LARGEST_DENSE:
+        matrix = np.diag(diagonal)
+        np.subtract.at(matrix, (i, j), strength)
+        np.subtract.at(matrix, (j, i), strength)
+        hard, cross = matrix[:macros, :macros], matrix[:macros, macros:]
+        solve = functools.partial(np.matmul, np.linalg.inv(matrix[macros:, macros:]))
+    else:
+        both = coo_matrix((-strength, (i, j)), shape=(count, count)).tocsr()
+        sparse = (both + both.T + diags(diagonal)).tocsr()
+        hard, cross = sparse[:macros, :macros].toarray(), sparse[:macros, macros:]
+        solve = functools.partial(conjugate_gradients, sparse[macros:, macros:].tocsr())
+    reduced = hard - _coupled(cross, solve)
+    reduced_right = right[:macros] - cross @ solve(right[macros:])
+
+    def back(hard_positions: np.ndarray) -> np.ndarray:
+        return solve(right[macros:] - cross.T @ hard_positions)
+
+    return (reduced + reduced.T) / 2, reduced_right, back
+
+
+def _coupled(cross: Any, solve: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Returns cross · solve(crossᵀ), float64 [T, T]; a sparse `cross` [T, M - T] is never dense as a whole."""
+    if isinstance(cross, np.ndarray):
+        return cross @ solve(np.ascontiguousarray(cross.T))
+    columns = [
+        cross @ solve(np.ascontiguousarray(cross[first : first + _COLUMNS].toarray().T))
+        for first in range(0, cross.shape[0], _COLUMNS)
+    ]
+    return np.concatenate([np.zeros((cross.shape[0], 0)), *columns], axis=1)
+
+
+def conjugate_gradients(matrix: csr_matrix, right: np.ndarray) -> np.ndarray:
+    """Solves matrix [U, U] (diagonally dominant) · x = right [U, Q], preconditioned by the diagonal: float64 [U, Q].
+
+    The residuals are `_RESIDUAL` of the right-hand sides, or what `_MOST_ROUNDS` reach.
+    """
+    diagonal = matrix.diagonal()[:, None]
+    enough = (_RESIDUAL * np.linalg.norm(right, axis=0)) ** 2
+    found, residual = np.zeros_like(right), right.copy()
+    conditioned = residual / diagonal
+    direction, energy = conditioned.copy(), (residual * conditioned).sum(axis=0)
+    for _ in range(_MOST_ROUNDS):
+        if ((residual**2).sum(axis=0) <= enough).all():
+            break
+        ahead = matrix @ direction
+        length = energy / np.maximum((direction * ahead).sum(axis=0), 1e-300)
+        found += length * direction
+        residual -= length * ahead
+        conditioned = residual / diagonal
+        before, energy = energy, (residual * conditioned).sum(axis=0)
+        direction = conditioned + energy / np.maximum(before, 1e-300) * direction
+    return found
+
+
+def _direct(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights of the placed macros and of the fixed nodes in each macro's target, and its stiffness."""
+    coupling = np.maximum(-np.tril(matrix, -1), 0)
+    stiffness = coupling.sum(axis=1) + np.maximum(matrix.sum(axis=1), 0)
+    divisor = np.maximum(stiffness, 1e-30)[:, None]
+    return coupling / divisor, right / divisor, stiffness
+
+
+def _sequential(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `_direct`, with the macros placed later eliminated: matrix = Lᵀ·D·L in placing order, L unit lower."""
+    if not len(matrix):
+        return np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0)
+    factor = np.linalg.cholesky(matrix[::-1, ::-1])
+    root = np.diagonal(factor)
+    forward = np.linalg.solve(factor, right[::-1])
+    unit = (factor / root).T[::-1, ::-1]
+    return -np.tril(unit, -1), (forward / root[:, None])[::-1], (root**2)[::-1]

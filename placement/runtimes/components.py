@@ -1,0 +1,118 @@
+"""Builds the learner and the loop around it, the same for every runtime."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from placement.config import TrainConfig
+from placement.episode import Episode
+from placement.modelcache.store import ParameterPublisher
+from placement.netlist.design import Design
+from placement.policy.agent import Agent
+from placement.ppo.hosts import Hosts, make_mesh
+from placement.ppo.learner import Learner
+from placement.replay.base import ReplayReader
+from placement.training.best import BestTracker
+from placement.training.checkpoint import Counters, Saver
+from placement.training.learner_loop import LearnerComponents, LearnerLoop
+from placement.training.progress import ProgressSink
+from placement.training.rollout import Evaluator
+from placement.training.run_folder import working_folder
+from placement.training.trained_policy import Parameters
+from placement.utils.interruption import Interruption
+from placement.utils.seeds import SeedRole, role_key, role_seed
+from placement.utils.supervisor import Supervisor
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a runtime builds the learner from.
+
+    Attributes:
+        config: all settings.
+        designs: the run's.
+        agent: picks the evaluations' actions.
+        learner: the learner's class.
+        saver: of checkpoints.
+        initial: parameters that a new run begins with; None: random ones.
+        progress: shows what happens.
+        interruption: says when to stop.
+        supervisor: of the actors in this process.
+        hosts: the learner hosts, of which this process is one.
+    """
+
+    config: TrainConfig
+    designs: Sequence[Design]
+    agent: Agent
+    learner: Callable[..., Learner]
+    saver: Saver
+    initial: Parameters | None
+    progress: ProgressSink
+    interruption: Interruption
+    supervisor: Supervisor = dataclasses.field(default_factory=Supervisor)
+    hosts: Hosts = dataclasses.field(default_factory=Hosts)
+
+
+class Connections(NamedTuple):
+    """What lies between the learner and the rest of the run: parameters go one way, episodes the other.
+
+    Attributes:
+        replay: where episodes come from.
+        store: where parameters go.
+        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
+        measures: returns more numbers for each iteration's row.
+        received: called with each iteration's episodes before they are learned from.
+    """
+
+    replay: ReplayReader
+    store: ParameterPublisher
+    evaluate_every: int
+    measures: Callable[[], Mapping[str, float]] = dict
+    received: Callable[[Sequence[Episode]], None] = lambda episodes: None
+
+
+def make_learner(
+    config: TrainConfig, designs: Sequence[Design], learner: Callable[..., Learner], hosts: Hosts
+) -> Learner:
+    """A fresh learner of the class `learner`, over the devices of all hosts."""
+    seed = role_seed(config.seed, SeedRole.LEARNER)
+    return learner(config.policy, config.ppo, config.env, designs, seed=seed, mesh=make_mesh(), hosts=hosts)
+
+
+def build_loop(setup: Setup, connect: Callable[[Learner, BestTracker, Counters], Connections]) -> LearnerLoop:
+    """The learner's loop as the newest checkpoint left it, with its first parameters published.
+
+    Args:
+        setup: what to build it from.
+        connect: connects the restored learner with the rest of the run, which is the runtime's own affair.
+
+    Raises:
+        CheckpointError: the run's checkpoints cannot be used.
+    """
+    config, designs, folder = setup.config, setup.designs, working_folder(setup.config.run_dir)
+    learner = make_learner(config, designs, setup.learner, setup.hosts)
+    best = BestTracker(designs, config.env.cost.weights())
+    counters, initial, note = setup.saver.restore(learner, best), setup.initial, setup.progress.note
+    if counters.iteration:
+        best.recover(folder)
+        note(f"resumes after iteration {counters.iteration} of the run in {folder}")
+    if initial is not None:
+        learner.begin_with(initial.values)
+        note(f"begins with the parameters of iteration {initial.iteration} of the run in {initial.run}")
+    components = LearnerComponents(
+        learner=learner,
+        best=best,
+        evaluator=Evaluator(setup.agent, designs, env=config.env),
+        evaluation_key=role_key(config.seed, SeedRole.EVALUATOR),
+        supervisor=setup.supervisor,
+        interruption=setup.interruption,
+        progress=setup.progress,
+        saver=setup.saver,
+        hosts=setup.hosts,
+        **connect(learner, best, counters)._asdict(),
+    )
+    loop = LearnerLoop(config, components, folder, counters)
+    components.store.publish(counters.iteration, loop.state.parameters)
+    return loop

@@ -1,0 +1,142 @@
+"""`placement.train`: a training run from Python, with the settings and the runtimes of `macro-placement train`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from placement.config import ConfigError, TrainConfig, build
+from placement.netlist.load import data_folder, find, load
+from placement.training.run_folder import Run, default_run_dir, plain, working_folder
+
+if TYPE_CHECKING:
+    from placement.training.progress import TrainingProgress
+
+REPORT_NAME = "report.html"
+DEFAULTS = {"design": "clustered40", "run_dir": None}
+"""Of settings that have none in their dataclass; `run_dir` is then chosen by the design and the settings."""
+
+
+def train(
+    design: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    run_dir: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: TrainingProgress | None = None,
+) -> Run:
+    """Trains a policy on one or more designs; the same call resumes a run that was interrupted.
+
+    Args:
+        design: the name or path of a design, or several.
+        run_dir: where everything is written; None: ``runs/<design>/seed<seed>-<hash of the settings>``.
+        seed: of everything random.
+        preset: a named set of settings, as `preset=NAME` gives it to the command.
+        settings: what to change, by dotted keys, such as ``{"ppo.iterations": 100, "runtime": "ray"}``;
+            docs/reference/settings.md lists them.
+        progress: shows what happens; None: a live table on a terminal, plain lines elsewhere.
+
+    Returns:
+        The run: its folder, its best cost and placements, its policy.
+
+    Example:
+        >>> run = placement.train("toy6", run_dir="run", settings={"ppo.iterations": 2, "policy.node_width": 8})
+        >>> run.iterations, run.best_cost < placement.cost(placement.load("toy6")).total
+        (2, True)
+
+    Raises:
+        ConfigError: a setting is wrong.
+        DesignError: a design cannot be used.
+        CheckpointError, DiskFull, Diverged, ReplayTimeout, WorkerFailed: training cannot continue; the last good state
+            is saved.
+    """
+    names = [design] if isinstance(design, (str, os.PathLike)) else list(design)
+    given = {"design": [str(name) for name in names], "seed": seed, **(settings or {})}
+    if run_dir is not None:
+        given["run_dir"] = str(run_dir)
+    return run(compose(given, preset=preset), progress=progress)
+
+
+def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
+    """The default settings with these changed, by dotted keys; `runtime` selects a file of configs/runtime/.
+
+    Raises:
+        ConfigError: there is no such setting, or its value is wrong.
+    """
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    folder = data_folder("configs").absolute()
+    chosen = {key: value for key, value in settings.items() if isinstance(value, str) and (folder / key).is_dir()}
+    groups = [f"{key}={value}" for key, value in {**chosen, **({"preset": preset} if preset else {})}.items()]
+    try:
+        store_defaults()
+        with hydra.initialize_config_dir(str(folder), version_base="1.3"):
+            composed = hydra.compose("config", groups)
+        values: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"{' '.join(groups)}: {str(error).splitlines()[0]}") from None
+    for key, value in settings.items():
+        if key not in chosen:
+            _set(values, key, value)
+    return build(TrainConfig, {**values, "run_dir": values.get("run_dir") or default_run_dir(values)})
+
+
+def store_defaults() -> None:
+    """Gives Hydra the defaults of the dataclasses, on which the files in configs/ build."""
+    from hydra.core.config_store import ConfigStore
+
+    defaults = plain(TrainConfig(design=("any",), run_dir="any")) | DEFAULTS
+    ConfigStore.instance().store(name="defaults", node=defaults)
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    """Sets a dotted key; a mapping changes only what it names."""
+    first, _, rest = key.partition(".")
+    if rest:
+        value = {rest: value}
+    if isinstance(value, Mapping) and isinstance(values.get(first), dict):
+        for inner, each in value.items():
+            _set(values[first], inner, each)
+    else:
+        values[first] = value
+
+
+def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
+    """Trains on the runtime that the settings name, reports to the tracker, and draws the result.
+
+    Args:
+        config: all settings.
+        progress: as `train` takes it.
+
+    Raises:
+        What `placement.runtimes.local.run` and `placement.runtimes.ray.driver.run` raise, and:
+        StorageError: object storage does not answer.
+        TrackingError: the tracker does not accept the run.
+    """
+    for name in config.design:
+        find(name)  # before JAX is imported, which takes seconds
+    from placement.report.run_report import write_report
+    from placement.training.stored_run import refresh, stored
+    from placement.training.tracking import tracked
+
+    with stored(config), tracked(config):
+        if config.runtime.name == "ray":
+            from placement.runtimes.ray import driver
+
+            result = driver.run(config, progress=progress)
+            refresh(config)  # the learner may have run on another node
+            result = dataclasses.replace(result, folder=working_folder(config.run_dir))
+        else:
+            from placement.runtimes import local
+
+            result = local.run(config, progress=progress)
+        drawn = result.already_complete and (result.folder / REPORT_NAME).exists()
+        if not result.interrupted and not drawn:
+            write_report(result.folder, [load(name) for name in config.design], weights=config.env.cost.weights())
+    return result

@@ -1,0 +1,136 @@
+"""The policy of an earlier run: where it is, its parameters, and a copy of it to hand on."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from flax import nnx
+
+from placement.config import ConfigError, PolicyConfig, TrainConfig
+from placement.netlist.load import data_folder
+from placement.policy.agent import build_policy
+from placement.training.checkpoint import CheckpointError, Checkpoints, has_checkpoint, read_parameters
+from placement.training.object_storage import is_address
+from placement.training.run_folder import CHECKPOINTS_NAME, SETTINGS_NAME, VERSIONS_NAME, read_settings, working_folder
+from placement.training.stored_run import fetched
+
+DONE_NAME = "commit_success.txt"
+"""Marks a folder that Orbax wrote completely. Orbax writes the folder's path into it, and does not read it."""
+
+
+class Parameters(NamedTuple):
+    """What a run had learned after an iteration: a pytree as `Agent.init` returns it; and the run's folder."""
+
+    values: Any
+    iteration: int
+    run: Path
+
+
+def policy_folder(run: str | Path, *, key: str) -> Path:
+    """The run folder that a setting names: a folder of the user's own, or a shipped policy's by its name.
+
+    Args:
+        run: a path, a name such as `base`, or an address of object storage, whose run is copied for this program. An
+            existing path takes precedence over a name.
+        key: the setting, for messages.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if is_address(str(run)):
+        return fetched(str(run), key=key)
+    path = Path(run)
+    if path.exists():
+        return path
+    shipped = data_folder("policies") / path.name
+    if len(path.parts) == 1 and (shipped / SETTINGS_NAME).is_file():
+        return shipped
+    known = ", ".join(shipped_policies())
+    raise ConfigError(
+        f"{key}={str(run)!r}: must be the folder of a training run, or a policy that comes with the project"
+        f" ({known}): there is no such folder"
+    )
+
+
+def shipped_policies() -> list[str]:
+    """The names that `policy_folder` knows: policies that place a new design without any training."""
+    return sorted(found.parent.name for found in data_folder("policies").glob(f"*/{SETTINGS_NAME}"))
+
+
+def read_newest(run: Path, policy: PolicyConfig, *, key: str) -> Parameters:
+    """A run's newest parameters, for the network that `policy` describes.
+
+    Args:
+        run: its folder.
+        policy: sizes of the network that is to take them.
+        key: the setting that names the folder, for messages.
+
+    Raises:
+        ConfigError: the folder holds no run, no checkpoint, a damaged one, or one of another network.
+    """
+    trained = read_settings(run, key=key)
+    try:
+        return Parameters(*read_parameters(run, parameter_shapes(policy)), run)
+    except CheckpointError as error:
+        message = f"{key}={str(run)!r}: {error}"
+    differences = [
+        f"policy.{field.name}={getattr(trained.policy, field.name)} instead of {getattr(policy, field.name)}"
+        for field in dataclasses.fields(policy)
+        if getattr(trained.policy, field.name) != getattr(policy, field.name)
+    ]
+    if differences:
+        message += f"; that run was trained with {', '.join(differences)}: give the same"
+    raise ConfigError(message)
+
+
+def parameter_shapes(policy: PolicyConfig) -> Any:
+    """Zeros in the structure of the network's parameters; they depend on no design, and nothing is compiled."""
+    abstract = nnx.eval_shape(lambda: build_policy(policy, nnx.Rngs(0)))
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), nnx.to_pure_dict(nnx.state(abstract)))
+
+
+def initial_parameters(config: TrainConfig) -> Parameters | None:
+    """What a run begins with where `initial_policy` names another run; None where it resumes or begins afresh.
+
+    Raises ConfigError as `read_newest` does.
+    """
+    if config.initial_policy is None or has_checkpoint(working_folder(config.run_dir)):
+        return None
+    return read_newest(policy_folder(config.initial_policy, key="initial_policy"), config.policy, key="initial_policy")
+
+
+def keep_policy(run: Path, folder: Path) -> int:
+    """Copies what placing designs needs from a run: its settings, its versions, and its newest parameters alone.
+
+    Args:
+        run: the run folder.
+        folder: the new run folder; missing, or empty.
+
+    Returns:
+        The parameters' iteration.
+
+    Raises:
+        ConfigError: `run` is no run folder, or `folder` is not empty.
+        CheckpointError: the run has no checkpoint, or a damaged one.
+    """
+    settings = read_settings(run, key="run")
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"folder={str(folder)!r}: is not empty")
+    like = {"parameters": parameter_shapes(settings.policy)}
+    with (
+        contextlib.closing(Checkpoints(run / CHECKPOINTS_NAME, read_only=True)) as old,
+        contextlib.closing(Checkpoints(folder / CHECKPOINTS_NAME)) as new,
+    ):
+        restored = old.restore(like)
+        new.save(restored.step, restored.tree, {})
+    for name in (SETTINGS_NAME, VERSIONS_NAME):
+        shutil.copyfile(run / name, folder / name)
+    for path in folder.rglob(DONE_NAME):  # names a path of this machine
+        path.write_text("complete\n", encoding="utf-8")
+    return restored.step
