@@ -2,8 +2,9 @@
 
     python benchmarks/bench_view.py [--designs ariane133_ng45 chip] [--starts 5] [--width 2560 --height 1440]
 
-A design may have its placement behind a comma: `chip,best.plc`. Every figure is of this machine as it is loaded: the
-load average and the CPU seconds stand beside it. Chromium draws without a GPU here; with one, frames are faster.
+A design may be followed by its placement after a comma: `chip,best.plc`. All figures depend on the load of the machine,
+so the load average and the CPU seconds are printed beside them. Chromium draws without a GPU here; with one, frames are
+faster.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-DEADLINE = 60.0
-"""Seconds that anything may take."""
+DEADLINE = 60.0  # seconds
 PROGRAM = "import sys; from placement.cli.main import main; sys.exit(main())"
 PAINTED = "performance.getEntriesByName('painted')[0]?.startTime"
 MOVES, MOVES_PER_SECOND = 180, 60
@@ -89,7 +89,7 @@ SEARCH = """
 
 @contextmanager
 def served(design: str) -> Iterator[tuple[str, float, int]]:
-    """The window's address, the clock when the command began, and the server's process."""
+    """The window's address, the time when the command began, and the server's process id."""
     begun = time.perf_counter()
     command = [sys.executable, "-c", PROGRAM, "view", *design.split(","), "browser=false"]
     server = subprocess.Popen(
@@ -107,7 +107,7 @@ def served(design: str) -> Iterator[tuple[str, float, int]]:
                 yield found[0], begun, server.pid
                 break
         else:
-            raise SystemExit(f"{design}: the window has not started")
+            raise SystemExit(f"{design}: the window did not start")
     finally:
         server.terminate()
         server.wait(DEADLINE)
@@ -122,13 +122,13 @@ def percentiles(values: Sequence[float]) -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process until now (Linux)."""
+    """CPU seconds used by a process (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> float:
-    """MiB that a process holds (Linux)."""
+    """Resident memory of a process in MiB (Linux)."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 

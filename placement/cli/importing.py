@@ -173,7 +173,7 @@ def import_chip(config: ImportConfig, console: Console) -> None:
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
     from placement.flat.global_placement import place_before_clustering
     from placement.report import style
-    from placement.report.imported import import_table, notice_lines, plot_floorplan
+    from placement.report.describe import import_table, notice_lines, plot_floorplan
 
     check_design_folder(config.out, force=config.force)
     phases = Phases(console)

@@ -1,15 +1,24 @@
-"""A design's statistics as tables and as a picture."""
+"""What a design is: its statistics, and what an import made of a chip, as tables and as pictures.
+
+Axis legend: K rectangles. Lengths are in µm. The picture of a floorplan is in the user's coordinates.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection, PolyCollection
+from matplotlib.colors import hsv_to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.patches import Rectangle as Box
 from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 from rich.markup import escape
@@ -19,10 +28,17 @@ from placement.netlist.constraints import ALL_ORIENTATIONS
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
+from placement.netlist.floorplan import Rectangle
 from placement.netlist.graph import graph_arrays
+from placement.netlist.importing import ImportedDesign
 from placement.netlist.statistics import Statistics, statistics
+from placement.report import drawing, style
 from placement.report.metrics import facts_table, make_table
 
+MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
+_SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted
+_DEGREE_RANGES = ((2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 64), (65, 500))
+_BLOCKAGE, _REGION = "#C9CED4", style.GREEN
 _HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
 
 
@@ -66,7 +82,7 @@ def _summary(design: Design, figures: Statistics) -> Table:
 
 
 def _tracks(horizontal: float, vertical: float) -> str:
-    return f"{horizontal:g} horizontal, {vertical:g} vertical per µm"
+    return f"{horizontal:.5g} horizontal, {vertical:.5g} vertical tracks per µm"
 
 
 def _constraints(design: Design) -> str:
@@ -173,3 +189,201 @@ def _stacked_histogram(axes: Axes, groups: list[tuple[np.ndarray, str, str]], bi
     axes.hist([values for values, _, _ in groups], bins=list(bins), stacked=True, label=names, color=colours)
     if groups:
         axes.legend()
+
+
+def import_table(imported: ImportedDesign) -> Table:
+    """Cells, macros by size, nets by degree, ports, utilization, clusters, nets between them, grid, capacity."""
+    rows = (*_netlist_rows(imported), *_floorplan_rows(imported), *_clustered_rows(imported))
+    return facts_table(imported.flat.name, rows)
+
+
+def notice_lines(imported: ImportedDesign) -> list[str]:
+    """The first ten notices, a line each, and the number of the others."""
+    notices = imported.notices
+    lines = [f"note: {' '.join(notice.split())}" for notice in notices[:_SHOWN]]
+    if len(notices) > _SHOWN:
+        lines.append(f"note: {len(notices) - _SHOWN:,} more; all {len(notices):,} are in source.json")
+    return lines
+
+
+def _netlist_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
+    flat, netlist = imported.flat, imported.flat.netlist
+    hard, placed, fixed = netlist.hard, flat.placement.placed, flat.placement.fixed
+    sizes = Counter(zip(netlist.width[hard].tolist(), netlist.height[hard].tolist(), strict=True)).most_common()
+    shown = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in sizes[:_SHOWN]]
+    more = [f"{len(sizes) - _SHOWN:,} more sizes"] if len(sizes) > _SHOWN else []
+    rows = [
+        ("standard cells", f"{len(flat.cells):,} ({int(placed[flat.cells].sum()):,} placed)"),
+        ("macros", f"{len(hard):,} ({int(placed[hard].sum()):,} placed, {int(fixed[hard].sum()):,} fixed)"),
+        ("macros by size", ", ".join([*shown, *more])),
+        ("ports", f"{len(netlist.ports):,}"),
+        ("nets", f"{netlist.num_nets:,}, {len(netlist.net_pins):,} pins"),
+        ("nets by pins", _by_pins(np.diff(netlist.net_start))),
+    ]
+    joined = [len(array.names) for array in flat.arrays]
+    if joined:
+        text = f"{len(joined):,} of these macros, of {min(joined):,} to {max(joined):,}, {sum(joined):,} in all"
+        rows.insert(3, ("arrays", text))
+    return rows
+
+
+def _by_pins(degree: np.ndarray) -> str:
+    """The number of nets by their number of pins."""
+    counts = [(least, most, int(((degree >= least) & (degree <= most)).sum())) for least, most in _DEGREE_RANGES]
+    texts = [f"{least if least == most else f'{least}–{most}'}: {count:,}" for least, most, count in counts if count]
+    beyond = int((degree > _DEGREE_RANGES[-1][1]).sum())
+    if beyond:
+        texts.append(f"over {_DEGREE_RANGES[-1][1]}: {beyond:,} (largest {degree.max():,})")
+    return ", ".join(texts)
+
+
+def _floorplan_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
+    flat = imported.flat
+    die, core, netlist = flat.floorplan.die, flat.floorplan.core, flat.netlist
+    area = netlist.width * netlist.height
+    macros, cells = float(area[netlist.hard].sum()), float(area[flat.cells].sum())
+    free, used = core.area - macros, (macros + cells) / core.area
+    beside = f"{cells / free:.1%} of the area beside macros" if free > 0 else "macros leave nothing"
+    return [
+        ("die", f"{die.width:g} × {die.height:g} µm"),
+        ("core", f"{core.width:g} × {core.height:g} µm from ({core.x_low:g}, {core.y_low:g})"),
+        ("utilization", f"{used:.1%}: macros {macros / core.area:.1%}, cells {cells / core.area:.1%} ({beside})"),
+    ]
+
+
+def _clustered_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
+    design, clustering, capacity = imported.design, imported.clustering, imported.capacity
+    netlist, canvas = design.netlist, design.canvas
+    sizes = np.bincount(clustering.cluster[clustering.cluster >= 0], minlength=max(clustering.count, 1))
+    by = "connectivity and positions" if clustering.placed else "connectivity and names"
+    layers = ", ".join(
+        f"{layer.name} {'↑' if layer.is_vertical else '→'} {layer.tracks:.3g} ({layer.blocked:.0%})"
+        for layer in capacity.layers
+    )
+    rows = [
+        ("soft macros", f"{clustering.count:,} by {by}, of {sizes.min():,} to {sizes.max():,} cells"),
+        ("nets between them", f"{netlist.num_nets:,} ({netlist.net_weight.sum():,.0f} by weight)"),
+        ("grid", f"{canvas.columns} × {canvas.rows} gcells of {canvas.cell_width:.4g} × {canvas.cell_height:.4g} µm"),
+        ("routing capacity", _tracks(canvas.routes_horizontal, canvas.routes_vertical)),
+        ("taken by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
+    ]
+    return [*rows, ("layers", f"{layers} (tracks per µm, share that macros block)")] if layers else rows
+
+
+def plot_floorplan(imported: ImportedDesign) -> Figure:
+    """Die and core, placed cells in their clusters' colours, blockages, regions, macros and ports.
+
+    Macros without a position are drawn in columns to the right of the die.
+    """
+    flat = imported.flat
+    plan, netlist, placement = flat.floorplan, flat.netlist, flat.placement
+    is_placed = placement.placed[netlist.hard]
+    unplaced = netlist.hard[~is_placed]
+    shelf, right = _shelved(netlist.width[unplaced], netlist.height[unplaced], plan.die)
+    view = drawing.View(plan.die.x_low, max(plan.die.x_high, right), plan.die.y_low, plan.die.y_high)
+    figure, axes = drawing.view_figure(view, drawing.WIDTH)
+    margin = 0.012 * max(view.right - view.left, view.top - view.bottom)
+    around = (view.left - margin, view.right + margin, view.bottom - margin, view.top + margin)
+    drawing.dress_view(axes, drawing.View(*around))
+    _draw_plan(axes, imported)
+    cells = _draw_cells(axes, imported)
+    axes.add_collection(_macros(imported, netlist.hard[is_placed]))
+    if len(unplaced):
+        look: dict[str, Any] = {"facecolors": drawing.MOVABLE.face, "edgecolors": drawing.MOVABLE.edge}
+        axes.add_collection(PolyCollection(list(shelf), **look, linewidths=0.5, alpha=0.6))
+    drawing.draw_ports(axes, placement.x[netlist.ports], placement.y[netlist.ports])
+    canvas = imported.design.canvas
+    line = (
+        f"{len(flat.cells):,} cells in {imported.clustering.count:,} clusters · {canvas.columns} × {canvas.rows} gcells"
+    )
+    style.head(
+        figure, flat.name, line + (f" · {len(unplaced):,} unplaced macros, on the right" if len(unplaced) else "")
+    )
+    _legend(figure, imported, cells=cells)
+    return figure
+
+
+def _draw_plan(axes: Axes, imported: ImportedDesign) -> None:
+    """Draws die, core, blockages and regions."""
+    plan = imported.flat.floorplan
+    for box, face, width, order in ((plan.die, style.PAPER, 1.0, 0), (plan.core, style.CANVAS, 0.6, 0.5)):
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": style.MUTED, "linewidth": width, "zorder": order}
+        axes.add_patch(Box((box.x_low, box.y_low), box.width, box.height, **look))
+    for blockage in plan.blockages:
+        if not blockage.layer:
+            axes.add_collection(_rectangles(blockage.rectangles, facecolor=_BLOCKAGE, linewidth=0, zorder=1))
+    for region in plan.regions:
+        outline = _rectangles(region.rectangles, facecolor="none", edgecolor=_REGION, linewidth=1.2, zorder=4.4)
+        axes.add_collection(outline)
+
+
+def _rectangles(corners: np.ndarray, **look: Any) -> PatchCollection:
+    """`corners` float64 [K, 4]."""
+    boxes = [Box((low_x, low_y), high_x - low_x, high_y - low_y) for low_x, low_y, high_x, high_y in corners.tolist()]
+    return PatchCollection(boxes, **look)
+
+
+def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
+    """Draws dots at the placed cells in their clusters' colours; returns how many cells are placed."""
+    flat, cluster = imported.flat, imported.clustering.cluster
+    cells = flat.cells[flat.placement.placed[flat.cells] & (cluster[flat.cells] >= 0)]
+    if len(cells):
+        shown = cells[:: -(-len(cells) // MOST_CELLS)]
+        size, colours = max(0.3, min(12.0, 40_000 / len(shown))), _cluster_colours(imported.clustering.count)
+        look: dict[str, Any] = {
+            "s": size,
+            "c": colours[cluster[shown]],
+            "linewidths": 0,
+            "zorder": 2,
+            "rasterized": True,
+        }
+        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], **look)
+    return len(cells)
+
+
+def _cluster_colours(count: int) -> np.ndarray:
+    """float64 [count, 3]: colours in which successive clusters differ (golden angle steps of the hue)."""
+    number = np.arange(count)
+    hue = number * 0.618033988749895 % 1
+    return hsv_to_rgb(np.stack((hue, 0.35 + 0.3 * (number % 3) / 2, 0.95 - 0.3 * (number % 4) / 3), axis=1))
+
+
+def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
+    """The outlines of placed macros; fixed ones are grey."""
+    placement = imported.flat.placement
+    looks = [drawing.FIXED if fixed else drawing.MOVABLE for fixed in placement.fixed[nodes]]
+    faces, edges = [look.face for look in looks], [look.edge for look in looks]
+    corners = list(drawing.outlines(imported.flat.netlist, placement, nodes))
+    return PolyCollection(corners, facecolors=faces, edgecolors=edges, linewidths=0.6, zorder=3)
+
+
+def _shelved(width: np.ndarray, height: np.ndarray, die: Rectangle) -> tuple[np.ndarray, float]:
+    """Corners float64 [K, 4, 2] of macros in columns beside the die, and their right edge (µm)."""
+    gap = 0.01 * max(die.width, die.height)
+    left = die.x_high + 3 * gap
+    x, y, right = left, die.y_low, left
+    corners = []
+    for index in np.argsort(-width, kind="stable").tolist():
+        if y > die.y_low and y + height[index] > die.y_high:
+            x, y = right + gap, die.y_low
+        corners.append([[x, y], [x + width[index], y], [x + width[index], y + height[index]], [x, y + height[index]]])
+        right = max(right, x + float(width[index]))
+        y += float(height[index]) + gap
+    return np.array(corners).reshape(-1, 4, 2), right if len(width) else die.x_high
+
+
+def _legend(figure: Figure, imported: ImportedDesign, *, cells: int) -> None:
+    plan, netlist = imported.flat.floorplan, imported.flat.netlist
+    fixed = int(imported.flat.placement.fixed[netlist.hard].sum())
+    entries = drawing.macro_keys(
+        ((len(netlist.hard) - fixed, drawing.MOVABLE, "macros"), (fixed, drawing.FIXED, "fixed macros"))
+    )
+    if len(netlist.ports):
+        entries.append(drawing.marker_key(f"ports ({len(netlist.ports):,})", drawing.PORT_FACE, "s"))
+    if cells:
+        entries.append(drawing.marker_key("cells, a colour per cluster", tuple(_cluster_colours(1)[0]), "o"))
+    if any(not blockage.layer for blockage in plan.blockages):
+        entries.append(Patch(facecolor=_BLOCKAGE, label="blockages"))
+    if plan.regions:
+        entries.append(Patch(facecolor="none", edgecolor=_REGION, label="regions"))
+    style.foot_legend(figure, entries, ncols=min(len(entries), 4), handlelength=1.4, columnspacing=1.6)

@@ -258,11 +258,8 @@ def _draw_full(above: Axes, below: Axes, design: Design, panel: FullPanel, view:
 def _heading(panel: FullPanel) -> str:
     full = panel.full
     name = panel.name if len(panel.name) <= _LONGEST_NAME else f"…{panel.name[-_LONGEST_NAME:]}"
-    converged = "" if full.flat_converged else "; not converged"
-    return (
-        f"{name}\nflat {_length(full.flat_wirelength)}, overflow {full.overflow:.2%}\n"
-        f"routed {_length(full.routed_wirelength)}{converged}"
-    )
+    routed = f"routed {_length(full.routed_wirelength)}" + ("" if full.flat_converged else "; not converged")
+    return f"{name}\nflat {_length(full.flat_wirelength)}, overflow {full.overflow:.2%}\n{routed}"
 
 
 def _length(value: float) -> str:

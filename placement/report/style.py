@@ -65,9 +65,7 @@ def dress(axes: Axes, *, grid: bool = False) -> None:
 def head(figure: Figure, title: str, line: str = "", *, left: float = MARGIN) -> None:
     """Adds a bold title `left` inches from the figure's left edge, shrunk to fit, and a muted line of text below it."""
     width, height = figure.get_size_inches()
-    text = figure.text(
-        left / width, 1 - 0.2 / height, title, size=TITLE_SIZE, weight="bold", color=INK, verticalalignment="top"
-    )
+    text = figure.text(left / width, 1 - 0.2 / height, title, size=TITLE_SIZE, weight="bold", color=INK, va="top")
     excess = text.get_window_extent().width / ((width - left - MARGIN) * figure.dpi)
     if excess > 1:
         text.set_fontsize(TITLE_SIZE / excess)

@@ -40,8 +40,7 @@ _DIGITS = 4  # decimal places of drawn lengths: a tenth of a nanometre
 def edit(design: Design, placement: Placement, nodes: np.ndarray, what: str, how: str) -> Placement:
     """The placement after macros (int32 [K]) are edited; raises DesignError if they cannot be.
 
-    `what` is turn (`how`: one of `TURNS`), swap, align (left, right, bottom, top, centre_x, centre_y) or distribute
-    (x, y).
+    `what` is turn (`how`: one of `TURNS`), swap, align (one of `_ALIGNMENTS`) or distribute (x or y).
     """
     if what not in _EDITS:
         raise DesignError(f"edit {what!r}: must be turn, swap, align, distribute, move, fix or release")

@@ -289,8 +289,10 @@ class Window:
             self.tell("run", {"run": self._run_values(), "opened": opened})
 
     def _run_values(self) -> dict[str, Any] | None:
-        watch = self.services.watch
-        return {"folder": str(watch.folder), "curve": self._curve, "sessions": list(self._of_run)} if watch else None
+        if self.services.watch is None:
+            return None
+        folder = str(self.services.watch.folder)
+        return {"folder": folder, "curve": self._curve, "sessions": list(self._of_run)}
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Starts an action on a placement; its result becomes a step; raises DesignError."""
