@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace placement::flat {
@@ -41,46 +42,63 @@ struct Block {
   }
 };
 
-// The pins [first, last) of nets [net, end) along one axis: gradient per pin; returns the nets' weighted extent.
+// Calls `work` with a net's number of pins, as a constant where it is small: most nets are, and their loops unroll.
+template <class Work>
+inline void for_size(std::int64_t pins, Work&& work) {
+  switch (pins) {
+    case 2: return work(std::integral_constant<std::int64_t, 2>{});
+    case 3: return work(std::integral_constant<std::int64_t, 3>{});
+    case 4: return work(std::integral_constant<std::int64_t, 4>{});
+    default: return work(pins);
+  }
+}
+
+// The pins of nets [net, end) along one axis: gradient per pin; returns the nets' weighted extent.
 double block_gradient(const Nets& nets, std::int64_t net, std::int64_t end, const float* node_at, const float* offset,
                       float per_gamma, Block& block, float* pin_gradient) {
   const std::int64_t first = nets.net_start[net], last = nets.net_start[end];
-  float *at = block.at.data(), *up = block.up.data(), *down = block.down.data();
-  for (std::int64_t pin = first; pin < last; ++pin) at[pin - first] = node_at[nets.pin_node[pin]] + offset[pin];
+  for (std::int64_t pin = first; pin < last; ++pin) block.at[pin - first] = node_at[nets.pin_node[pin]] + offset[pin];
   double extent = 0;
   for (std::int64_t e = net; e < end; ++e) {
-    const std::int64_t begin = nets.net_start[e] - first, stop = nets.net_start[e + 1] - first;
-    float low = at[begin], high = at[begin];
-    for (std::int64_t i = begin + 1; i < stop; ++i) {
-      low = std::min(low, at[i]);
-      high = std::max(high, at[i]);
-    }
-    extent += static_cast<double>(nets.net_weight[e]) * (high - low);
-    for (std::int64_t i = begin; i < stop; ++i) {
-      up[i] = (at[i] - high) * per_gamma;
-      down[i] = (low - at[i]) * per_gamma;
-      at[i] -= low;  // smaller numbers lose fewer digits below
-    }
+    const std::int64_t begin = nets.net_start[e] - first;
+    float *at = block.at.data() + begin, *up = block.up.data() + begin, *down = block.down.data() + begin;
+    for_size(nets.net_start[e + 1] - nets.net_start[e], [&](auto pins) {
+      float low = at[0], high = at[0];
+      for (std::int64_t i = 1; i < pins; ++i) {
+        low = std::min(low, at[i]);
+        high = std::max(high, at[i]);
+      }
+      extent += static_cast<double>(nets.net_weight[e]) * (high - low);
+      for (std::int64_t i = 0; i < pins; ++i) {
+        up[i] = (at[i] - high) * per_gamma;
+        down[i] = (low - at[i]) * per_gamma;
+        at[i] -= low;  // smaller numbers lose fewer digits below
+      }
+    });
   }
   const std::int64_t count = last - first;
-  for (std::int64_t i = 0; i < count; ++i) up[i] = exp_negative(up[i]);
-  for (std::int64_t i = 0; i < count; ++i) down[i] = exp_negative(down[i]);
+  for (std::int64_t i = 0; i < count; ++i) block.up[i] = exp_negative(block.up[i]);
+  for (std::int64_t i = 0; i < count; ++i) block.down[i] = exp_negative(block.down[i]);
   for (std::int64_t e = net; e < end; ++e) {
-    const std::int64_t begin = nets.net_start[e] - first, stop = nets.net_start[e + 1] - first;
-    float up_sum = 0, up_moment = 0, down_sum = 0, down_moment = 0;
-    for (std::int64_t i = begin; i < stop; ++i) {
-      up_sum += up[i];
-      up_moment += up[i] * at[i];
-      down_sum += down[i];
-      down_moment += down[i] * at[i];
-    }
-    const float weight = nets.net_weight[e];
-    const float per_up = weight / up_sum, per_down = weight / down_sum;
-    const float up_mean = up_moment / up_sum, down_mean = down_moment / down_sum;
-    for (std::int64_t i = begin; i < stop; ++i) {
-      pin_gradient[first + i] = up[i] * per_up * (1.0f + (at[i] - up_mean) * per_gamma) -
-                                down[i] * per_down * (1.0f - (at[i] - down_mean) * per_gamma);
-    }
+    const std::int64_t begin = nets.net_start[e] - first;
+    const float *at = block.at.data() + begin, *up = block.up.data() + begin, *down = block.down.data() + begin;
+    float* gradient = pin_gradient + nets.net_start[e];
+    for_size(nets.net_start[e + 1] - nets.net_start[e], [&](auto pins) {
+      float up_sum = 0, up_moment = 0, down_sum = 0, down_moment = 0;
+      for (std::int64_t i = 0; i < pins; ++i) {
+        up_sum += up[i];
+        up_moment += up[i] * at[i];
+        down_sum += down[i];
+        down_moment += down[i] * at[i];
+      }
+      const float weight = nets.net_weight[e];
+      const float per_up = weight / up_sum, per_down = weight / down_sum;
+      const float up_mean = up_moment / up_sum, down_mean = down_moment / down_sum;
+      for (std::int64_t i = 0; i < pins; ++i) {
+        gradient[i] = up[i] * per_up * (1.0f + (at[i] - up_mean) * per_gamma) -
+                      down[i] * per_down * (1.0f - (at[i] - down_mean) * per_gamma);
+      }
+    });
   }
   return extent;
 }
