@@ -36,12 +36,14 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
     cover_.add(x[node], y[node], design_->width_of(node, orientation[node]),
                design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
   }
-  for (int net = 0; net < nets_->nets(); ++net) {  // in order of size, so that the branches are predicted
-    const std::int32_t* points = nets_->net_points.data() + nets_->net_start[net];
-    const double half_perimeter = with_size(nets_->size(net), [&](auto size) {
-      return router_.add<size>(places_.data(), points, nets_->size(net), nets_->route_weight[net], steps_);
+  for (int net = 0; net < nets_->nets();) {  // those of one size follow each other
+    with_size(nets_->size(net), [&](auto size) {
+      for (const int points = nets_->size(net); net < nets_->nets() && nets_->size(net) == points; ++net) {
+        const std::int32_t* first = nets_->net_points.data() + nets_->net_start[net];
+        const double length = router_.add<size>(places_.data(), first, points, nets_->route_weight[net], steps_);
+        costs.wirelength += nets_->weighted_length(net, length);
+      }
     });
-    costs.wirelength += nets_->weighted_length(net, half_perimeter);
   }
   costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());

@@ -39,7 +39,7 @@ class NetRouter {
 
   // Adds the route of a net of `count` points and returns its half perimeter, µm.
   template <int kPoints, typename Routes>
-  double add(const PointPlace* places, const std::int32_t* points, int count, double weight, Routes& routes) {
+  [[gnu::always_inline]] double add(const PointPlace* places, const std::int32_t* points, int count, double weight, Routes& routes) {
     if constexpr (kPoints == 2) {
       routes.add_two(places[points[0]], places[points[1]], weight);
     } else {
@@ -53,7 +53,7 @@ class NetRouter {
   // The half perimeter, µm, of a net whose points that are marked in `moved` [Q] go to `new_places`. If `routed`, replaces
   // its route.
   template <int kPoints, bool kLogged, typename Routes>
-  double follow(const PointPlace* places, const PointPlace* new_places, const std::uint8_t* moved,
+  [[gnu::always_inline]] double follow(const PointPlace* places, const PointPlace* new_places, const std::uint8_t* moved,
                 const std::int32_t* points, int count, double weight, bool routed, Routes& routes) {
     if (kPoints > 0) count = kPoints;
     Buffer<kPoints> before(before_), after(after_);
