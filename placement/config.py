@@ -276,7 +276,7 @@ class PPOConfig(Settings, group="ppo."):
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
     gae_lambda: Share = 1.0
-    baseline: Literal["history", "value", "none"] = "value"
+    baseline: Literal["history", "value"] = "value"
 
 
 @dataclasses.dataclass(frozen=True)
