@@ -213,12 +213,10 @@ class PPOConfig(Settings, group="ppo."):
     learning_rate: Positive = 3e-3
     final_learning_rate_fraction: Share = 0.1
     clip: Positive = 0.2
-    value_coefficient: Amount = 0.5
     entropy_coefficient: Amount = 0.01
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
-    gae_lambda: Share = 1.0
-    baseline: Literal["history", "value", "none"] = "value"
+    gae_lambda: Share = 0.95
 
 
 @dataclasses.dataclass(frozen=True)

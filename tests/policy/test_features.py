@@ -71,7 +71,7 @@ def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
 
     def decide(params: Params, inputs: GraphInputs, seen: Observation, before: np.ndarray) -> jax.Array:
         energy = next_energy(inputs, seen, before)
-        return agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen, energy)[0]
+        return agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen, energy)
 
     shapes = [
         shape for shape in _shapes(jax.make_jaxpr(decide)(params, inputs, seen, before).jaxpr) if samples in shape
