@@ -24,20 +24,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from placement.config import PolicyConfig
-from placement.engine.observation import MAPS, Observation
+from placement.engine.observation import Observation
 from placement.episode import Episode
 from placement.netlist.design import Design
 from placement.netlist.graph import net_members
-from placement.policy.features import GLOBALS, PRIORS, energy_terms, grid_features, situation
+from placement.policy.features import AT_CELL, GLOBALS, cell_features, energy_terms, situation
 from placement.policy.inputs import GraphInputs
 
 RECENT = 8
 """Macros that the second of the sums looks back over."""
-_AROUND = slice(13, 20)
-"""The channels of a cell's surroundings: closed neighbours, density near and far, open cells."""
 _WAVES = 3
 """Cosines per axis of a macro's position."""
-_PLACED = len(PRIORS) + (_AROUND.stop - _AROUND.start) + 1 + 2 + 2 * _WAVES
+_PLACED = AT_CELL + 2 + 2 * _WAVES
 """K."""
 FEATURES = 2 * _PLACED + GLOBALS
 """H."""
@@ -181,13 +179,10 @@ def history_features(
         given: tuple[Observation, jax.Array, jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array]:
         seen, held, chosen, added, length = given
-        features = grid_features(seen, situation(inputs, seen, held), config)
-        wire = jnp.asarray(seen.maps)[:, MAPS.index("wire_mask")][:, None].astype(jnp.float32)
-        shown = jnp.concatenate([features.priors[:, : len(PRIORS)], features.channels[:, _AROUND], wire], axis=1)
-        there = jnp.take_along_axis(shown.reshape(steps, shown.shape[1], -1), chosen[:, None, None], axis=2)[:, :, 0]
+        there, state = cell_features(seen, situation(inputs, seen, held), config, chosen)
         share = wire_shares[jnp.asarray(seen.design)[0]]
         there = there.at[:, -1].multiply(share * len(share))
-        return jnp.concatenate([there, added, _waves(seen, length)], axis=1), features.globals
+        return jnp.concatenate([there, added, _waves(seen, length)], axis=1), state
 
     given = (by_episode, energy.reshape(episodes, steps, 2), actions, terms, lengths)
     placed, state = jax.lax.map(one, given, batch_size=_episodes_at_once())
