@@ -121,7 +121,7 @@ def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_wit
     network, steps = agent.network, len(prepared.observation.step) // len(episodes)
 
     def found(params: Any, inputs: Any, seen: Observation) -> jax.Array:
-        logits, _ = network.decide(params, network.embed(params, inputs), inputs, seen)
+        logits = network.decide(params, network.embed(params, inputs), inputs, seen)
         return jax.nn.log_softmax(logits.reshape(len(logits), -1))
 
     chances = np.asarray(jax.jit(found)(snapshot.parameters, network.inputs, prepared.observation))
