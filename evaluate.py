@@ -10,4 +10,5 @@ import sys
 from placement.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main(["evaluate", *sys.argv[1:]]))
+    if status := main(["evaluate", *sys.argv[1:]]):
+        sys.exit(status)

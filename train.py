@@ -11,4 +11,5 @@ import sys
 from placement.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main(["train", *sys.argv[1:]]))
+    if status := main(["train", *sys.argv[1:]]):
+        sys.exit(status)

@@ -31,8 +31,8 @@ commands() {
   for run in \
     "--help" \
     "compare --help" \
-    "train --config-name test ppo.iterations=1 run_dir=run" \
-    "train -m --config-name test ppo.iterations=1 seed=1" \
+    "train preset=test ppo.iterations=1 run_dir=run" \
+    "train -m preset=test ppo.iterations=1 seed=1" \
     "evaluate design=toy6 placement=run/best.plc json=true" \
     "sample checkpoint=run samples=2 plots=false" \
     "sample checkpoint=base design=toy6 samples=2 plots=false" \

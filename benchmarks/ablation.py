@@ -98,14 +98,13 @@ def run(name: str, seed: int, options: argparse.Namespace) -> Outcome:
     slug = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
     folder = options.out / slug / f"seed{seed}"
     done = folder.with_suffix(".done")
-    design = options.design
     if not done.is_file():
         common = ("ppo.iterations=1000000", "runtime.evaluate_every=0", "runtime.checkpoint_every=1000000")
         settings = (*common, *options.set, *VARIANTS[name], f"seed={seed}")
         if seed == 0:
             with tempfile.TemporaryDirectory() as scratch:
-                train(design, Path(scratch) / "compile", (*settings, "ppo.iterations=1"))
-        train(design, folder, (*settings, f"runtime.minutes={options.minutes}"))
+                train(options.design, Path(scratch) / "compile", (*settings, "ppo.iterations=1"))
+        train(options.design, folder, (*settings, f"runtime.minutes={options.minutes}"))
         done.touch()
     return outcome(folder, options.minutes)
 

@@ -15,15 +15,14 @@ import argparse
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig, Budget
-from placement.annealing.flips import flip_macros
+from placement.annealing.config import AnnealConfig
+from placement.annealing.finishing import anneal_soft_macros, flip_macros
 from placement.annealing.search import search
-from placement.annealing.settle import settle_soft_macros
 from placement.annealing.starts import legal
 from placement.config import CostConfig, EnvConfig
 from placement.engine.costs import CostWeights, compute_costs
 from placement.env.gym_env import PlacementEnv
-from placement.evaluation.flat_evaluation import FlatJudge
+from placement.evaluation.full_evaluation import FullEvaluator
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 
@@ -40,21 +39,27 @@ def main() -> None:
     cost = CostConfig(name=arguments.cost)
     for name in arguments.designs:
         design = load(name)
-        judge = FlatJudge(name, design) if arguments.flat else None
+        evaluator = FullEvaluator(name, design) if arguments.flat else None
         best = search(
             design,
-            config=AnnealConfig(),
-            budget=Budget(seconds=arguments.seconds),
+            seconds=arguments.seconds,
             weights=cost.weights(),
             seed=arguments.seed,
         ).placement
-        tell(design, "search", best, best, cost.weights(), judge)
+        tell(design, "search", best, best, cost.weights(), evaluator)
         for scale in arguments.scales:
             for off_grid in (False, True):
                 config = EnvConfig(cost=cost, soft_placer="analytic_fast", action_scale=scale, off_grid=off_grid)
                 title = f"scale {scale}, free cells in turn, {'off' if off_grid else 'on'} the grid"
-                tell(design, title, one_by_one(design, best, config), best, cost.weights(), judge)
-            tell(design, f"scale {scale}, legal at the end", at_once(design, best, scale), best, cost.weights(), judge)
+                tell(design, title, one_by_one(design, best, config), best, cost.weights(), evaluator)
+            tell(
+                design,
+                f"scale {scale}, legal at the end",
+                at_once(design, best, scale),
+                best,
+                cost.weights(),
+                evaluator,
+            )
 
 
 def one_by_one(design: Design, best: Placement, config: EnvConfig) -> Placement | None:
@@ -98,7 +103,7 @@ def tell(
     placement: Placement | None,
     best: Placement,
     weights: CostWeights,
-    judge: FlatJudge | None,
+    evaluator: FullEvaluator | None,
 ) -> None:
     """Prints how far the macros are from `best`, and the cost once soft macros are settled and macros mirrored."""
     if placement is None:
@@ -107,13 +112,13 @@ def tell(
     macros = design.placing_order
     settled = placement
     if placement is not best:
-        settled = settle_soft_macros(design, placement, weights=weights)
+        settled = anneal_soft_macros(design, placement, weights=weights)
         settled = flip_macros(design, settled, weights=weights).placement
     away = np.hypot(placement.x - best.x, placement.y - best.y)[macros]
     words = f"cost {compute_costs(design, settled, weights=weights).total:.4f}"
     words += f", macros {away.mean():.1f} µm away in the mean, {away.max():.1f} at most"
-    if judge is not None:
-        found = judge.check(settled, middle=False).metrics
+    if evaluator is not None:
+        found = evaluator.evaluate(settled, middle=False).metrics
         words += f", routed {found.routed_wirelength / 1e3:.1f} mm, flat {found.flat_wirelength / 1e3:.1f} mm"
     print(f"{design.name}: {title}: {words}", flush=True)
 

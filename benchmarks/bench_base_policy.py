@@ -23,12 +23,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.settle import settle_for_check
-from placement.flat.full_check import FlatChecker
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.annealing.finishing import anneal_for_full_evaluation
+from placement.flat.flat_evaluator import FlatEvaluator
+from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import read_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
+from placement.netlist.load import load, read_clusters
 from placement.utils.compilation import keep_compilations
 
 _FIELDS = ("design", "placer", "seed", "flat_wirelength", "routed_wirelength", "overflow", "seconds")
@@ -41,7 +40,7 @@ def placed(design: Path, out: Path, placer: str, args: argparse.Namespace) -> tu
         settings = ["search", "method=anneal", f"time={placer.removeprefix('search ')}", "plots=false"]
     elif args.tuned:
         run = out.parent / f"{out.name}-run"
-        words = ["train", "--config-name", "base", f"runtime.minutes={args.tuned:g}", "runtime.evaluate_every=0"]
+        words = ["train", "preset=base", f"runtime.minutes={args.tuned:g}", "runtime.evaluate_every=0"]
         seconds = run_command([*words, f"design={design}", f"seed={args.seed}", f"run_dir={run}"])
         path, more = timed(
             ["sample", f"checkpoint={run}", f"samples={args.samples}", "plots=false"], design, out, args.seed
@@ -83,7 +82,7 @@ def worth(folder: Path, path: Path) -> tuple[float, float, float]:
     """Flat wirelength and routed wirelength, µm, and the share of the demand over the tracks."""
     design, flat, cluster = load(str(folder)), read_flat(folder / FLAT_NAME), read_clusters(folder)
     placement = read_placement(path, design.netlist, located=design.initial)[1]
-    found = FlatChecker(flat, cluster, design, anneal=settle_for_check).check(placement)
+    found = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation).evaluate(placement)
     return found.dense.wirelength, found.route.routed_wirelength, found.route.overflow
 
 

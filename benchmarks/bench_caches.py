@@ -37,7 +37,7 @@ START_SECONDS = 300.0
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """One arrangement's figures; seconds unless they say otherwise.
+    """One arrangement's figures; in seconds unless stated otherwise.
 
     Attributes:
         latencies: of the first reads of each reader.
@@ -45,8 +45,8 @@ class Measured:
         published: seconds that the learner spent in each publication.
         link: mean share of the learner's link used; NaN without a limit.
         cpu: mean share of the machine's CPU that was busy.
-        failures: of caches, in the eyes of readers; any would spoil the figures.
-        seconds: that it took.
+        failures: of caches, as seen by readers; any would invalidate the figures.
+        seconds: duration of the run.
     """
 
     latencies: np.ndarray
@@ -59,9 +59,9 @@ class Measured:
 
 
 class Role:
-    """A process on a host, and what it says."""
+    """A process on a host, and its reports."""
 
-    def __init__(self, network: Network, host: str, arguments: list[str], said: queue.Queue) -> None:
+    def __init__(self, network: Network, host: str, arguments: list[str], reports: queue.Queue) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         environment = {
             **os.environ,
@@ -73,15 +73,15 @@ class Role:
         command = ["python", str(Path(__file__).with_name("cache_roles.py")), *arguments]
         self.host = host
         self._process = network.start(host, command, env=environment, **pipes)
-        threading.Thread(target=self._listen, args=(said,), daemon=True).start()
+        threading.Thread(target=self._listen, args=(reports,), daemon=True).start()
 
-    def _listen(self, said: queue.Queue) -> None:
+    def _listen(self, reports: queue.Queue) -> None:
         for line in self._process.stdout:
-            said.put((self, json.loads(line)))
-        said.put((self, None))
+            reports.put((self, json.loads(line)))
+        reports.put((self, None))
 
     def go(self) -> None:
-        """Sends one connection."""
+        """Sends the line that starts it."""
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
 
@@ -90,32 +90,32 @@ class Role:
         self._process.stdin.close()
 
 
-def _hear(said: queue.Queue, seconds: float) -> Iterator[tuple[Role, dict]]:
-    """What the roles say, until `seconds` are over or one of them ends by itself."""
+def _listen_to(reports: queue.Queue, seconds: float) -> Iterator[tuple[Role, dict]]:
+    """The reports of the roles, until `seconds` are over or one of them ends by itself."""
     deadline = time.monotonic() + seconds
     while True:
         try:
-            role, message = said.get(timeout=max(deadline - time.monotonic(), 0.0))
+            role, message = reports.get(timeout=max(deadline - time.monotonic(), 0.0))
         except queue.Empty:
-            sys.exit(f"waited {seconds:.0f} s for readers, caches and learner to say something: slower links need more")
+            sys.exit(f"waited {seconds:.0f} s for a report of readers, caches and learner: slower links need more")
         if message is None:
             sys.exit(f"the process on {role.host} ended")
         yield role, message
 
 
-def _start(network: Network, said: queue.Queue, roles: dict[str, list[str]]) -> dict[str, str]:
-    """Starts roles by host; returns the addresses that they gave, as others reach them."""
-    started = [Role(network, host, arguments, said) for host, arguments in roles.items()]
+def _start(network: Network, reports: queue.Queue, roles: dict[str, list[str]]) -> dict[str, str]:
+    """Starts roles by host; returns the addresses that they reported, as others reach them."""
+    started = [Role(network, host, arguments, reports) for host, arguments in roles.items()]
     found: dict[str, str] = {}
-    for role, message in _hear(said, START_SECONDS):
+    for role, message in _listen_to(reports, START_SECONDS):
         found[role.host] = network.reach(role.host, message["address"]) if "address" in message else ""
         if len(found) == len(started):
             break
-    _RUNNING.extend(started)
+    _roles.extend(started)
     return found
 
 
-_RUNNING: list[Role] = []
+_roles: list[Role] = []
 
 
 def measure(options: argparse.Namespace, *, caches: int) -> Measured:
@@ -125,35 +125,40 @@ def measure(options: argparse.Namespace, *, caches: int) -> Measured:
     groups = math.ceil(options.readers / options.readers_per_host)
     tree = plan_tree([f"cache{number}" for number in range(caches)], options.fan_out)
     hosts = ["learner", *tree.hosts, *(f"readers{number}" for number in range(groups))]
-    _RUNNING.clear()
-    said: queue.Queue = queue.Queue()
+    _roles.clear()
+    reports: queue.Queue = queue.Queue()
     with make_network(dict.fromkeys(hosts, options.megabits), namespaces=not options.no_netns) as network:
         bind: Callable[[str], str] = lambda host: network.hosts[host].address  # noqa: E731
         learner = ["learner", bind("learner"), str(options.megabytes), str(options.period)]
-        reachable = {ROOT: _start(network, said, {"learner": learner})["learner"]}
+        reachable = {ROOT: _start(network, reports, {"learner": learner})["learner"]}
         level: dict[str, list[str]] = {}
+
+        def start_level() -> None:
+            started = _start(network, reports, level) if level else {}
+            reachable.update({int(host.removeprefix("cache")): address for host, address in started.items()})
+            level.clear()
+
         for number, host in enumerate(tree.hosts):
             if tree.parents[number] not in reachable:  # the level above is not up yet
-                reachable |= {int(name[5:]): address for name, address in _start(network, said, level).items()}
-                level = {}
+                start_level()
             level[host] = ["cache", bind(host), reachable[tree.parents[number]]]
-        reachable |= {int(name[5:]): address for name, address in _start(network, said, level).items()} if level else {}
+        start_level()
         used = [reachable[tree.readable("", reader)[0]] for reader in range(options.readers)]
         readers = {
             f"readers{group}": ["readers", str(options.megabytes), *used[group::groups]] for group in range(groups)
         }
-        _start(network, said, readers)
-        return _collect(network, said, options)
+        _start(network, reports, readers)
+        return _collect(network, reports, options)
 
 
-def _collect(network: Network, said: queue.Queue, options: argparse.Namespace) -> Measured:
+def _collect(network: Network, reports: queue.Queue, options: argparse.Namespace) -> Measured:
     """From the first publication to the last reader's last read."""
-    learner, cpu, sent, start = _RUNNING[0], _cpu(), network.sent("learner"), time.monotonic()
+    learner, cpu, sent, start = _roles[0], _cpu(), network.sent("learner"), time.monotonic()
     learner.go()
     published: dict[int, dict] = {}
     reads: dict[tuple[str, int], list[dict]] = {}
     done = 0
-    for role, message in _hear(said, options.limit):
+    for role, message in _listen_to(reports, options.limit):
         if role is learner:
             published[message["version"]] = message
         else:

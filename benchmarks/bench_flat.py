@@ -1,4 +1,4 @@
-"""The flat check beside coloquinte, and the routing estimate beside what a commercial flow measured.
+"""Full evaluations beside coloquinte, and the routing estimate beside what a commercial flow measured.
 
     python benchmarks/bench_flat.py FLAT.pb.txt.gz placed.def.gz … [--published published.csv]
     python benchmarks/bench_flat.py FLAT.pb.txt.gz --clustered NETLIST.pb.txt.gz placed.plc …
@@ -8,7 +8,7 @@ CPU seconds of both global placers, neither result legalised; then the routing e
 leaves them. With --published (a CSV with the columns placer and routed_wirelength_um), Kendall's τ of each figure with
 the routed wirelength.
 --warm begins each placement but the first from the cells of the one before. Needs `pip install coloquinte`, or
---no-coloquinte. What JAX compiles is kept between runs, as by train.py.
+--no-coloquinte.
 """
 
 from __future__ import annotations
@@ -26,60 +26,62 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import kendalltau
 
-from placement.flat.check import FlatResult, flat_check
-from placement.flat.core import Core
-from placement.flat.global_placement import PlacerSettings
+from placement.flat.electrostatic import PlacerSettings
+from placement.flat.global_placement import WARM_BALANCE, CellPlacement, place_cells, spread_cells
 from placement.flat.grid import blocked_share, density_overflow, grid_for
-from placement.flat.problem import counted_nets, flat_problem
-from placement.flat.routable import spread_cells
-from placement.flat.routing import NANGATE45, route_estimate
-from placement.flat.wirelength import half_perimeter
-from placement.netlist.assembly.flat_protobuf import read_protobuf_def
+from placement.flat.problem import Core, counted_nets, flat_problem, half_perimeter
+from placement.flat.routing import RoutingResources, route_estimate
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.formats.plc import read_placement
 from placement.netlist.formats.protobuf import read_netlist
-from placement.utils.compilation import keep_compilations
+from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.pdn_channel import pdn_channel
 
 _UNITS = 100  # coloquinte's length units per µm
 _ROW = 1.4  # µm, a row of NanGate45
-_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}  # the others swap sides: coloquinte is not asked
+# NanGate45, metal2 to metal10: usable share of the tracks (the adjustments that OpenROAD's platform gives its global
+# router) over the LEF's pitch. Memories block metal1 to metal4.
+_ACROSS = (0.3 / 0.14, 0.75 / 0.28, 0.75 / 0.8, 0.75 / 1.6)
+_UP = (0.2 / 0.19, 0.75 / 0.28, 0.75 / 0.28, 0.75 / 0.8, 0.75 / 1.6)
+_TRACKS = RoutingResources(sum(_ACROSS), sum(_UP), _ACROSS[0], sum(_UP[:2]))
+_TURNS = {"N": (1, 1), "FN": (-1, 1), "S": (-1, -1), "FS": (1, -1)}  # the others swap sides
 
 
-class Standing(NamedTuple):
-    """A flat netlist, where its macros and ports stand, and the core; cells are not placed."""
+class Macros(NamedTuple):
+    """A flat netlist, a placement of its macros and ports, and the core; cells are not placed."""
 
     netlist: Netlist
     placement: Placement
     core: Core
 
 
-def of_def(path: Path, flat: Path, halo: float) -> Standing:
+def of_def(path: Path, flat: Path, halo: float) -> Macros:
     """Macros, ports and die of a DEF file."""
     design, _ = read_protobuf_def(flat, path)
     die, own = design.floorplan.die, design.placement
-    stands = design.netlist.kind != NodeKind.CELL
-    placement = dataclasses.replace(own, placed=own.placed & stands, fixed=stands)
-    return Standing(design.netlist, placement, Core(die.width, die.height, x=die.x_low, y=die.y_low, halo=halo))
+    held = design.netlist.kind != NodeKind.CELL
+    placement = dataclasses.replace(own, placed=own.placed & held, fixed=held)
+    return Macros(design.netlist, placement, Core(die.width, die.height, x=die.x_low, y=die.y_low, halo=halo))
 
 
-def of_plc(path: Path, netlist: Netlist, clustered: Netlist, halo: float) -> Standing:
+def of_plc(path: Path, netlist: Netlist, clustered: Netlist, halo: float) -> Macros:
     """Hard macros and ports of a .plc file, whose indices count the nodes of `clustered`, by name."""
     canvas, theirs = read_placement(path, clustered)
-    stands = netlist.kind != NodeKind.CELL
+    held = netlist.kind != NodeKind.CELL
     index = {name: node for node, name in enumerate(clustered.names)}
-    nodes = np.flatnonzero(stands)
+    nodes = np.flatnonzero(held)
     there = np.array([index[netlist.names[node]] for node in nodes.tolist()])
     x, y = np.zeros((2, netlist.num_nodes))
     orientation = np.zeros(netlist.num_nodes, np.int8)
     x[nodes], y[nodes] = theirs.x[there], theirs.y[there]
     orientation[netlist.hard] = theirs.orientation[[index[netlist.names[node]] for node in netlist.hard.tolist()]]
-    placement = Placement(x=x, y=y, orientation=orientation, placed=stands, fixed=stands)
-    return Standing(netlist, placement, Core(canvas.width, canvas.height, halo=halo))
+    placement = Placement(x=x, y=y, orientation=orientation, placed=held, fixed=held)
+    return Macros(netlist, placement, Core(canvas.width, canvas.height, halo=halo))
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Standard output to nowhere: coloquinte talks."""
+    """Discards standard output, to which coloquinte writes."""
     kept = os.dup(1)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -130,9 +132,15 @@ def overflow_of(netlist: Netlist, placement: Placement, core: Core) -> float:
     """Density overflow on our placer's bins."""
     problem = flat_problem(netlist, placement, core)
     grid = grid_for(problem)
-    at = placement.x[problem.cells] - core.x, placement.y[problem.cells] - core.y
-    free = 1 - blocked_share(problem.fixed, grid)
-    return density_overflow(*at, (problem.width, problem.height), free, grid=grid)
+    at = np.stack([placement.x[problem.cells] - core.x, placement.y[problem.cells] - core.y])
+    return density_overflow(problem, at, 1 - blocked_share(problem.fixed, grid), grid)
+
+
+def channel_of(netlist: Netlist, core: Core) -> float:
+    """µm around each macro that the power network takes."""
+    cells, hard = netlist.kind == NodeKind.CELL, netlist.hard
+    area = float((netlist.width[cells] * netlist.height[cells]).sum())
+    return pdn_channel(netlist.width[hard], netlist.height[hard], core=core.width * core.height, cells=area)
 
 
 def main() -> None:
@@ -144,20 +152,18 @@ def main() -> None:
     parser.add_argument("--halo", type=float, default=0.0, help="µm around macros; coloquinte gets none")
     parser.add_argument("--density", type=float, default=1.0)
     parser.add_argument("--no-coloquinte", action="store_true")
-    parser.add_argument("--jax", action="store_true", help="the inner sums in JAX, not in the engine")
     parser.add_argument("--warm", action="store_true")
     args = parser.parse_args()
-    keep_compilations()
     named = (read_netlist(args.flat), read_netlist(args.clustered)) if args.clustered else None
-    settings = PlacerSettings(density=args.density, native=False if args.jax else None)
+    settings = PlacerSettings(density=args.density)
+    neighbour = dataclasses.replace(settings, growth=1.05, balance=0.1)
+    spreading = [dataclasses.replace(settings, balance=WARM_BALANCE), dataclasses.replace(settings, growth=1.015)]
     figures: dict[str, list[float]] = {"flat wirelength": [], "routed estimate": [], "overflow": []}
-    last: FlatResult | None = None
+    last: CellPlacement | None = None
     for path in args.placements:
-        standing = of_plc(path, *named, args.halo) if named else of_def(path, args.flat, args.halo)
-        netlist, placement, core = standing
-        last = flat_check(
-            netlist, placement, core, settings=settings, start=last.placement if args.warm and last else None
-        )
+        netlist, placement, core = of_plc(path, *named, args.halo) if named else of_def(path, args.flat, args.halo)
+        start = last.placement if args.warm and last else None
+        last = place_cells(netlist, placement, core, settings=neighbour if start else settings, start=start)
         line = f"{path.name:22} ours {last.wirelength / 1e6:.3f} m, overflow {last.density_overflow:.3f}, "
         line += f"{last.seconds:.1f} s"
         if not args.no_coloquinte:
@@ -166,8 +172,10 @@ def main() -> None:
             over = overflow_of(netlist, theirs, dataclasses.replace(core, halo=0.0))
             line += f" | coloquinte {length / 1e6:.3f} m, {over:.3f}, {seconds:.1f} s"
             line += f" | ratio {last.wirelength / length:.3f}"
-        spread = spread_cells(netlist, placement, core, dense=last, settings=settings)
-        route = route_estimate(netlist, spread.placement, core, NANGATE45)
+        spread = spread_cells(
+            netlist, placement, core, channel=channel_of(netlist, core), attempts=spreading, dense=last
+        )
+        route = route_estimate(netlist, spread.placement, core, _TRACKS)
         line += f" | spread {spread.wirelength / 1e6:.3f} m, {spread.seconds:.1f} s"
         line += f" | routed {route.routed_wirelength / 1e6:.3f} m, over {route.overflow:.2%}, {route.seconds:.1f} s"
         print(line, flush=True)

@@ -38,12 +38,12 @@ print(f"{{time.perf_counter() - wall:.2f}} s wall, {{time.process_time() - cpu:.
 CLUSTER = """
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.cluster import cluster_cells
-from placement.netlist.clustering.clustered import clustered_design
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.soft_macros import clustered_design
+from placement.netlist.clustering.cluster import ClusteringSettings
 """
 ARIANE = """
 from placement.netlist.load import load
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas
+from placement.netlist.formats.protobuf_design import read_protobuf_canvas
 canvas = load({clustered!r}).canvas
 flat = read_protobuf_canvas({flat!r}, canvas)
 """

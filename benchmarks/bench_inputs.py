@@ -1,6 +1,6 @@
 """What the policy's inputs cost on a large design: CPU seconds, and the process's peak memory after each stage.
 
-    python -m placement.netlist generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
+    macro-placement generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_inputs.py designs/large
 
 Stages: loading, the placing order by connection, the springs' solution, decisions for a batch of environments, the same

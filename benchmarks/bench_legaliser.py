@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from placement.annealing.legaliser import NoRoom, legalise
+from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, Placement
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.load import load
@@ -51,7 +51,7 @@ def legalised(design: Design, placement: Placement) -> tuple[float, float | None
     begun = time.process_time()
     try:
         legal = legalise(design, placement)
-    except NoRoom:
+    except NoLegalPlacement:
         return time.process_time() - begun, None
     seconds, nodes = time.process_time() - begun, design.placing_order
     return seconds, float((np.abs(legal.x - placement.x) + np.abs(legal.y - placement.y))[nodes].sum())

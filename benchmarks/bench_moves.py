@@ -1,4 +1,4 @@
-"""Moves per CPU second of the incremental exact cost: all three parts of the cost after each move, one core.
+"""Moves per CPU second of the incremental exact cost: all three terms of the cost after each move, one core.
 
     python benchmarks/bench_moves.py [DESIGN] [--moves N] [--accept SHARE] [--cost chip] [--anneal SECONDS]
 
@@ -6,7 +6,7 @@ DESIGN is a name or a path; default: ariane133_ng45 where PLACEMENT_PATH has it,
 put a hard macro and four a soft macro on a random gcell, one swaps two hard macros, one turns one. --accept is the
 share of moves that is kept; the rest is undone. The public annealer's figure is for Ariane, so the ratio is printed for
 it only. --anneal: also the moves of a search of so many CPU seconds, its starts not counted: its own kinds of moves at
-its own acceptance, most of them refused by a bound before their nets are rerouted.
+its own acceptance, most of them rejected by a bound before their nets are rerouted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ import time
 import numpy as np
 from bench_cost import ARIANE, default_design
 
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import search
 from placement.config import CostConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.load import load
 
@@ -64,7 +62,7 @@ def python_rate(cost: IncrementalCost, design: Design, moves: int, accept: float
 
 def annealer_rates(design: Design, weights: CostWeights, seconds: float) -> tuple[float, float, float]:
     """Moves per CPU second of a search after its starts; the shares of them that were legal, and accepted."""
-    found = search(design, config=AnnealConfig(), budget=Budget(seconds=seconds), weights=weights)
+    found = search(design, seconds=seconds, weights=weights)
     first, last = found.history[0], found.history[-1]
     drawn, legal, accepted = (sum(tally[i] for tally in found.tallies.values()) for i in range(3))
     return (last.moves - first.moves) / (last.seconds - first.seconds), legal / drawn, accepted / drawn

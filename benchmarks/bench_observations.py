@@ -20,7 +20,7 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.observation import Observation
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer
 from placement.episode import Episode, stack_episodes
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load

@@ -4,7 +4,7 @@
 
 For each placement coloquinte places all standard cells around the macros, with no halo. Printed: the half perimeters of
 the nets of 2 to 3,000 pins, the share of their demand over the tracks (of horizontal wires, of vertical ones), and the
-mean demand over capacity of the fullest 5% of the gcells; then what `evaluate flat=true` says. Demand is a net's half
+mean demand over capacity of the fullest 5% of the gcells; then what `evaluate full=true` says. Demand is a net's half
 perimeter times 0.55 + 0.05 for each pin (1 at least, 4 at most), spread over its box on 128 × 128 gcells; capacity is
 the canvas's tracks, or --tracks, less what macros block, or --blocked. With --published (a CSV with the columns placer
 and routed_wirelength_um), Kendall's τ of each figure with the routed wirelength of the placer a file is named after.
@@ -25,11 +25,10 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import kendalltau
 
-from placement.evaluation.flat_evaluation import FlatJudge, read_flat_of
-from placement.evaluation.given_placement import load_placements
-from placement.flat.core import Core
-from placement.flat.from_clusters import core_of, macros_on_flat
-from placement.flat.problem import counted_nets, pin_offsets
+from placement.evaluation.full_evaluation import FullEvaluator, read_flat_of
+from placement.evaluation.placements import load_placements
+from placement.flat.correspondence import core_of, macros_on_flat
+from placement.flat.problem import Core, counted_nets, pin_offsets
 from placement.netlist.design import Canvas, Netlist, Orientation, Placement
 from placement.netlist.load import load
 
@@ -132,18 +131,18 @@ def main() -> None:
     core, own = core_of(flat, design), tracks_of(design.canvas)
     tracks = np.array(args.tracks) if args.tracks else own[0]
     blocked = np.array(args.blocked) if args.blocked else own[1]
-    judge = None if args.no_check else FlatJudge(args.design, design)
+    evaluator = None if args.no_check else FullEvaluator(args.design, design)
     heads = ["coloquinte, m", "over across, up", "fullest 5%", "CPU-s"]
-    heads += ["flat, m", "routed, m", "overflow", "CPU-s"] if judge else []
+    heads += ["flat, m", "routed, m", "overflow", "CPU-s"] if evaluator else []
     table, figures = Table("placement", *heads), []
     for name, placement in placements.items():
         found = outside(flat.netlist, macros_on_flat(flat, design.netlist, placement), core, tracks, blocked)
         cells = [f"{found.flat_wirelength / 1e6:.3f}", f"{found.over_horizontal:.2%}, {found.over_vertical:.2%}"]
         cells += [f"{found.fullest:.3f}", f"{found.seconds:.0f}"]
         row = {"coloquinte": found.flat_wirelength}
-        if judge:
+        if evaluator:
             begun = time.process_time()
-            check = judge.check(placement).metrics
+            check = evaluator.evaluate(placement).metrics
             cells += [f"{check.flat_wirelength / 1e6:.3f}", f"{check.routed_wirelength / 1e6:.3f}"]
             cells += [f"{check.overflow:.2%}", f"{time.process_time() - begun:.0f}"]
             row |= {"flat": check.flat_wirelength, "routed": check.routed_wirelength}

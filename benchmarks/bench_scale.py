@@ -30,18 +30,16 @@ import matplotlib as mpl
 import numpy as np
 from bench_step import episode
 
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.legaliser import legalise
 from placement.annealing.search import search
 from placement.config import CostConfig, EnvConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
 from placement.engine.soft import place_soft_macros
+from placement.engine.state import EpisodeRenderer
 from placement.netlist.design import Design
 from placement.netlist.formats.plc import write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.load import load
 from tests.support.dense import strewn
@@ -102,7 +100,7 @@ def measured(macros: int, search_seconds: list[float], cost_name: str) -> dict[s
     row["episode"] = episode_seconds(design, cost_name)
     row["peak memory, MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     for seconds in search_seconds:
-        found = search(design, config=AnnealConfig(), budget=Budget(seconds=seconds), weights=weights, seed=0)
+        found = search(design, seconds=seconds, weights=weights)
         row[f"cost after {seconds:g} CPU-s"] = found.costs.total
     return row
 

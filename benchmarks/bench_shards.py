@@ -11,14 +11,14 @@ A writer is a thread. It makes an episode, writes it to its shard, waits for the
 an episode takes `--making` times as long as a payload takes on a link, give or take half (so 64 writers ask for 64/21
 of what one link carries, and for 16/21 of what each of four does). The learner reads from all shards meanwhile; with
 `--unread` it does not, which shows what its reading costs the writers. Payloads are episodes of random numbers, which
-do not compress, with as many steps as fit. Each writer's first write connects; it is done before the time begins and
+do not compress, with as many steps as fit. Each writer's first write connects; it happens before the time begins and
 does not count.
 
 A link lets 128 kB pass at once, so small payloads arrive faster than its rate while it is not busy. "±" is the standard
 error of the mean, from the differences between writers. A point takes `--seconds`, or as long as `--writes` take that
 need not wait (few writers make few), at most `--most`, and at least as long as each writer needs for four. Points that
-FILE already has are not measured again. "Taken away" is what the machine's host gave to others (steal): where it is
-more than some hundredths of a core, the latencies are the host's and not the shards'.
+FILE already has are not measured again. "Stolen" is CPU time that the machine's host gave to others: if it is more than
+some hundredths of a core, the latencies are the host's and not the shards'.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ CAPACITY = 64
 UNREAD_CAPACITY = 5000
 BAR = 3.0
 ROUNDS = 4.0
-"""Writes that each writer's time is enough for, also where the link is busy: the first ones find it empty."""
+"""Writes for which each writer's time suffices even if the link is busy: the first ones find it empty."""
 ANSWER_SECONDS = 900.0
+SILENCE_SECONDS = 120.0
+"""Behind a link that others fill, a shard's answers take longer than a run allows."""
 
 
 def steps_of(megabytes: float) -> int:
@@ -62,7 +64,7 @@ def make_episode(steps: int, actor: int) -> Episode:
     )
 
 
-# What runs on the hosts: each reads a line of JSON from standard input, does it, and answers with one.
+# What runs on the hosts: each reads commands as lines of JSON from standard input, and answers each with one line.
 
 
 def serve(roles: dict[str, Callable[..., object]]) -> None:
@@ -90,10 +92,12 @@ def shard_role() -> None:
 
 
 def learner_role() -> None:
+    from placement.replay import shard_items
     from placement.replay.base import ReplayClosed
     from placement.replay.sharded import ShardedReplay
     from placement.transport.addresses import fixed
 
+    shard_items.SILENCE_SECONDS = SILENCE_SECONDS
     held: list[tuple[ShardedReplay, threading.Thread]] = []
 
     def drain(replay: ShardedReplay) -> None:
@@ -121,12 +125,13 @@ def learner_role() -> None:
 
 
 def writer_role() -> None:
+    from placement.replay import shard_items
     from placement.replay.shard_writer import ShardWriter
     from placement.transport.addresses import fixed
 
+    shard_items.SILENCE_SECONDS = SILENCE_SECONDS
     count = {"": 0}
     lock = threading.Lock()
-
     writers: dict[int, ShardWriter] = {}
 
     def write_one(actor: int, episode: Episode) -> float:
@@ -176,10 +181,10 @@ def writer_role() -> None:
 ROLES = {"shard": shard_role, "learner": learner_role, "writer": writer_role}
 
 
-# The conductor.
+# The benchmark's own process.
 
 
-class Part:
+class Process:
     """A process on a host."""
 
     def __init__(self, network: Network, host: str, role: str) -> None:
@@ -202,7 +207,7 @@ class Part:
 
 
 def measure(
-    parts: dict[str, Part],
+    processes: dict[str, Process],
     network: Network,
     shards: int,
     writers: int,
@@ -215,27 +220,27 @@ def measure(
     making = point["making"] * link_seconds
     shape = {"steps": steps, "capacity": CAPACITY if read else UNREAD_CAPACITY}
     addresses = [
-        parts[f"shard{number}"].do(do="open", number=number, bind=network.hosts[f"shard{number}"].address, **shape)
+        processes[f"shard{number}"].do(do="open", number=number, bind=network.hosts[f"shard{number}"].address, **shape)
         for number in range(shards)
     ]
     if read:
-        parts["learner"].do(do="open", addresses=addresses, steps=steps)
+        processes["learner"].do(do="open", addresses=addresses, steps=steps)
     wanted = min(max(point["seconds"], point["asked"] * (making + link_seconds) / writers), point["most"])
     seconds = max(wanted, ROUNDS * max(making + link_seconds, writers / shards * link_seconds))
     groups: dict[str, list[int]] = {}
     for actor in range(writers):  # each host's over all shards: those on one host share a connection to a shard
         groups.setdefault(f"writers{actor // shards % GROUPS}", []).append(actor)
     for host, actors in groups.items():
-        parts[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
+        processes[host].do(do="connect", addresses=addresses, actors=actors, steps=steps)
     before = cpu_seconds()
     for host, actors in groups.items():
-        parts[host].ask(do="write", actors=actors, steps=steps, making=making, seconds=seconds)
-    of_writers = [np.array(found) for host in groups for found in parts[host].answer()]
+        processes[host].ask(do="write", actors=actors, steps=steps, making=making, seconds=seconds)
+    of_writers = [np.array(found) for host in groups for found in processes[host].answer()]
     busy, stolen = (after - at_first for after, at_first in zip(cpu_seconds(), before, strict=True))
     latencies = np.concatenate(of_writers)
-    taken = parts["learner"].do(do="close") if read else []
+    taken = processes["learner"].do(do="close") if read else []
     for number in range(shards):
-        parts[f"shard{number}"].do(do="close")
+        processes[f"shard{number}"].do(do="close")
     return {
         "shards": shards,
         "writers": writers,
@@ -254,7 +259,7 @@ def measure(
 
 
 def standard_error(of_writers: list[np.ndarray]) -> float:
-    """Of the mean over all writes; a writer's writes hang together, so that each writer is one observation."""
+    """Of the mean over all writes; a writer's writes are correlated, so that each writer is one observation."""
     counts = np.array([len(found) for found in of_writers], float)
     mean = np.concatenate(of_writers).mean()
     residuals = np.array([found.sum() for found in of_writers]) - mean * counts
@@ -262,7 +267,7 @@ def standard_error(of_writers: list[np.ndarray]) -> float:
 
 
 def cpu_seconds() -> tuple[float, float]:
-    """Of the whole machine, since it started: used, and wanted but taken away by its host."""
+    """CPU seconds of the whole machine since it started: used, and stolen by its host."""
     ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     return sum(int(ticks[place]) for place in (0, 1, 2, 5, 6)) / 100, int(ticks[7]) / 100
 
@@ -274,9 +279,9 @@ def run(arguments: argparse.Namespace) -> list[dict]:
         hosts = {f"shard{number}": megabits for number in range(most)}
         others = ["learner", *(f"writers{group}" for group in range(GROUPS))]
         with make_network({**hosts, **dict.fromkeys(others)}, namespaces=not arguments.no_netns) as network:
-            parts = {host: Part(network, host, host.rstrip("0123456789").rstrip("s")) for host in network.hosts}
-            for part in parts.values():
-                part.answer()
+            processes = {host: Process(network, host, host.rstrip("0123456789").rstrip("s")) for host in network.hosts}
+            for process in processes.values():
+                process.answer()
             point = {
                 "megabytes": megabytes,
                 "megabits": megabits,
@@ -292,12 +297,12 @@ def run(arguments: argparse.Namespace) -> list[dict]:
                         for one in points
                     ):
                         continue
-                    found = measure(parts, network, shards, writers, point, read=not arguments.unread)
+                    found = measure(processes, network, shards, writers, point, read=not arguments.unread)
                     print(
                         f"{megabytes:g} MB, {shards} shards, {writers} writers: mean {found['mean'] * 1e3:,.1f} "
                         f"± {found['error'] * 1e3:,.1f} ms, "
                         f"p50 {found['p50'] * 1e3:,.1f}, p99 {found['p99'] * 1e3:,.1f} ({found['writes']} writes; "
-                        f"{found['cpu']:.2f} cores busy in all, {found['stolen']:.2f} taken away)",
+                        f"{found['cpu']:.2f} cores busy in all, {found['stolen']:.2f} stolen)",
                         flush=True,
                     )
                     points.append(found)

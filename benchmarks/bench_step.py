@@ -16,8 +16,7 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
-from placement.engine.state import PlacementState
+from placement.engine.state import EpisodeRenderer, PlacementState
 from placement.netlist.design import Design
 from placement.netlist.load import load
 

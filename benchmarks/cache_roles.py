@@ -19,7 +19,7 @@ import numpy as np
 from links import die_with_parent
 
 READ_SECONDS = 1200.0
-ASK_SECONDS = 1.0  # between two questions of a reader for the version: about an episode
+POLL_SECONDS = 1.0  # between two questions of a reader for the version: about an episode
 LEAVES = 8
 
 
@@ -71,9 +71,11 @@ def run_cache(bind: str, parent: str) -> None:
 
 def run_readers(megabytes: float, addresses: list[str]) -> None:
     """One process for each address, forked before gRPC has started anything; they read until standard input ends."""
+    from placement.modelcache import reader
     from placement.modelcache.reader import CacheReader, Timeouts
     from placement.modelcache.store import Layout
 
+    reader.POLL_SECONDS = POLL_SECONDS
     layout = Layout(_parameters(megabytes))
     gc.collect()
     gc.freeze()

@@ -1,11 +1,11 @@
-"""The simulation of caches and shards beside measurements, and its predictions for 16 to 4,096 actors. Bar: within 20%.
+"""The simulation of caches and shards against measurements, and predictions for 16 to 4,096 actors. Bar: within 20%.
 
     python benchmarks/scale_model.py [--shards FILE] [--caches FILE] [--plots FOLDER]
 
 The files are written by `bench_shards.py --json` and `bench_caches.py --json`; default: those in benchmarks/measured.
 A few constants are fitted to some of the points, which are marked: the fixed time and the time per megabyte of a write
 that is alone, the share of a busy link that carries payload, and how it falls with more writers. All other points are
-predicted. Beside each point stands the standard deviation of single runs of the simulation. The predictions for more
+predicted. Each point is printed with the standard deviation of single runs of the simulation. The predictions for more
 actors use the constants in placement/capacity/plan.py; keep those at what is fitted here. With --plots it draws
 measured beside simulated latencies, and the predictions with and without caches and shards.
 """
@@ -104,14 +104,14 @@ def read_points(found: dict) -> list[Point]:
 
 
 def fit(points: list[Point], first: dict[str, tuple[float, float]], base: TransferCosts = NOTHING) -> TransferCosts:
-    """The `TransferCosts` with the least sum of the fourth powers of how far the fitted points are off.
+    """The `TransferCosts` with the least sum of fourth powers of the fitted points' errors.
 
-    (Of the logarithm; fourth powers, because the bar is on the worst.)
+    Errors are differences of logarithms; their fourth powers count because the bar is on the worst.
 
     Args:
         points: of which the fitted ones count.
-        first: of each constant a first guess and the most that it may be; the least is 0.
-        base: has the other constants.
+        first: a first guess and the maximum of each constant; the minimum is 0.
+        base: the other constants.
     """
     used = [point for point in points if point.fitted]
 
@@ -131,7 +131,7 @@ def fit(points: list[Point], first: dict[str, tuple[float, float]], base: Transf
 
 
 def compare(points: list[Point], costs: TransferCosts) -> None:
-    """Prints measured and simulated beside each other, and how many points are within the bar."""
+    """Prints measured and simulated latencies, and how many points are within the bar."""
     offs: dict[bool, list[float]] = {True: [], False: []}
     for point in points:
         runs = point.simulate(costs)

@@ -1,4 +1,4 @@
-"""The simulation of capacity/ run as bench_shards.py and bench_caches.py run the real thing; for scale_model.py."""
+"""The simulation of capacity/ run as bench_shards.py and bench_caches.py run the real processes; for scale_model.py."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from placement.capacity.simulation import CallbackThreads, Clock, Process, Queue
 
 
 class Pace(NamedTuple):
-    """What writers of `simulate_writes` do.
+    """The load of `simulate_writes`.
 
     Attributes:
         writers, shards: how many.
         megabytes: of an episode.
         megabits: of each shard's link.
-        making: seconds between a write and the next, give or take half.
+        making: seconds between one write and the next, ± 50%.
         burst: megabytes that a link lets pass at once.
         warm: whether each writer's first write, which does not count, is done before.
         processes: that the writers of every shard are spread over.
@@ -35,7 +35,7 @@ class Pace(NamedTuple):
 
 
 def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: int = 0) -> np.ndarray:
-    """Latencies in seconds of writers that only write, as benchmarks/bench_shards.py has them.
+    """Latencies in seconds of writers that only write, as in benchmarks/bench_shards.py.
 
     Each begins writes for so many seconds, at least two, of which the first does not count.
     """
@@ -63,7 +63,7 @@ def simulate_writes(pace: Pace, costs: TransferCosts, *, seconds: float, seed: i
 
 
 def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: int) -> np.ndarray:
-    """Latencies in seconds of the first `reads` reads of actors that only read, as benchmarks/bench_caches.py has them.
+    """Latencies in seconds of the first `reads` reads of actors that only read, as in benchmarks/bench_caches.py.
 
     Args:
         fleet: its actors, model, caches and links count.
@@ -85,12 +85,12 @@ def simulate_reads(fleet: Fleet, costs: TransferCosts, *, period: float, reads: 
         for _ in range(reads):
             yield store.version.reaches(version + 1)
             version, start = store.version.value, clock.now
-            yield from store.read(fleet.model_mb)
+            yield store.read(fleet.model_mb)
             latencies.append(clock.now - start)
-        while True:  # goes on as long as others have not done theirs
+        while True:  # continues until the others have done theirs
             yield store.version.reaches(version + 1)
             version = store.version.value
-            yield from store.read(fleet.model_mb)
+            yield store.read(fleet.model_mb)
 
     clock.start(learner())
     for store in stores:

@@ -21,9 +21,8 @@ from placement.netlist.load import load
 
 if TYPE_CHECKING:
     from placement.annealing.legaliser import legalise
-    from placement.annealing.public import search
-    from placement.engine.costs import Costs, cost
-    from placement.engine.incremental import IncrementalCost
+    from placement.annealing.search import search
+    from placement.engine.costs import Costs, IncrementalCost, cost
     from placement.engine.pool import make_pool
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
@@ -58,12 +57,12 @@ __version__ = "0.1.0"
 _LATER = {
     "Costs": "placement.engine.costs",
     "DmEnvPool": "placement.env.dm_env",
-    "IncrementalCost": "placement.engine.incremental",
+    "IncrementalCost": "placement.engine.costs",
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
     "legalise": "placement.annealing.legaliser",
     "make_pool": "placement.engine.pool",
-    "search": "placement.annealing.public",
+    "search": "placement.annealing.search",
     "cost": "placement.engine.costs",
 }
 

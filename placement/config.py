@@ -1,7 +1,7 @@
 """The settings as frozen, checked dataclasses: nothing below the commands sees a DictConfig.
 
-What each setting means is said once, in the files of `configs/` (`macro-placement train --help` prints them); here
-are the types, the values allowed and the defaults. `build` turns a composed mapping into these classes and refuses
+Each class holds the types, the allowed values, the defaults and, in its docstring, the meanings of its settings;
+`--help` and docs/reference/settings.md are made from these. `build` turns a composed mapping into a class and rejects
 unknown keys, wrong types and values out of range, naming the key.
 """
 
@@ -70,6 +70,8 @@ OrNone = Annotated[int, Rule("at least 0", lambda value: value >= 0)]
 Amount = Annotated[float, Rule("at least 0", lambda value: value >= 0)]
 Positive = Annotated[float, Rule("above 0", lambda value: value > 0)]
 Seconds = Annotated[float, Rule("above 0 seconds", lambda value: value > 0)]
+Text = Annotated[str, Rule("text", lambda value: True)]
+"""An item of a list that may itself hold commas; of other lists, `key=a,b` is two items."""
 Share = Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)]
 Address = Annotated[str, Rule("an address", bool)]
 FanOut = Annotated[int, Rule("at least 2", lambda value: value >= 2)]
@@ -77,12 +79,12 @@ Seed = Annotated[int, Rule("an integer in [0, 2³²)", lambda value: 0 <= value 
 
 
 class Settings:
-    """Base of the dataclasses below; checks the rules of its settings when it is made."""
+    """Base of the dataclasses below; checks the rules of its settings when an instance is made."""
 
     _group: ClassVar[str]
 
     def __init_subclass__(cls, group: str = "") -> None:
-        """`group` is what keys begin with in messages."""
+        """`group` is the prefix of the keys in messages."""
         cls._group = group
 
     def __post_init__(self) -> None:
@@ -90,7 +92,7 @@ class Settings:
 
 
 def _check(settings: object, at: str) -> None:
-    """Raises ConfigError where a setting breaks its rule, also in groups within `settings` that are no `Settings`."""
+    """Raises ConfigError if a setting breaks its rule, also in nested dataclasses that are not `Settings`."""
     for name, hint in typing.get_type_hints(type(settings), include_extras=True).items():
         value = getattr(settings, name)
         if value is None:
@@ -104,7 +106,7 @@ def _check(settings: object, at: str) -> None:
 
 
 def _rules(hint: Any) -> Sequence[Rule]:
-    """Of a setting's value; of a list, of its items."""
+    """The rules of a setting's value or, for a list, of its items."""
     if typing.get_origin(hint) is Literal:
         return (one_of(typing.get_args(hint)),)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -115,9 +117,9 @@ def _rules(hint: Any) -> Sequence[Rule]:
 
 
 COSTS = ("proxy", "chip")
-"""The costs that can be asked for; docs/explanation/chip-cost.md says how they differ."""
+"""docs/explanation/chip-cost.md says how they differ."""
 OWN_WEIGHTS = {"proxy": 0.5, "chip": 1.0}
-"""Of density and congestion in each cost, where no weight is given."""
+"""The default weight of density and of congestion in each cost."""
 
 
 class CostWeights(NamedTuple):
@@ -136,7 +138,13 @@ class CostWeights(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CostConfig(Settings, group="env.cost."):
-    """Which cost, and the weights of its parts (no unit).
+    """Which cost is computed, and the weights of its terms (no unit).
+
+    Attributes:
+        name: chip, which agrees better with what a chip pays, or proxy, the published one
+        wirelength: weight of the wirelength
+        density: weight of the density; null: 1 in the chip cost, 0.5 in the proxy cost
+        congestion: weight of the congestion; null: as density
 
     Example:
         >>> placement.CostConfig(name="proxy", density=1.0).weights()
@@ -149,7 +157,7 @@ class CostConfig(Settings, group="env.cost."):
     name: Annotated[str, one_of(COSTS)] = "chip"
 
     def weights(self) -> CostWeights:
-        """The weights as the engine takes them; those that are not given are the cost's own."""
+        """The weights as the engine takes them, with the cost's own where none are given."""
         own = OWN_WEIGHTS[self.name]
         density = own if self.density is None else self.density
         congestion = own if self.congestion is None else self.congestion
@@ -157,13 +165,25 @@ class CostConfig(Settings, group="env.cost."):
 
 
 EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")
-"""What may place the soft macros at an episode's end: the engine's placers, or nothing."""
+"""What may place the soft macros at the end of an episode: the engine's placers, or nothing."""
 EpisodeSoftPlacer = Annotated[str, one_of(EPISODE_SOFT_PLACERS)]
 
 
 @dataclasses.dataclass(frozen=True)
 class EnvConfig(Settings, group="env."):
-    """The placement environment; configs/env/ says what each setting means.
+    """The placement environment.
+
+    Attributes:
+        dead_end_penalty: the reward when a macro has no legal cell left; below 0
+        cost_terms: libraries with cost terms of your own, each path:weight, subtracted from the reward beside the cost
+        reward: of an episode that placed every macro: cost, which pays minus the cost and the terms above, or the
+            import path of a Python function of your own (docs/how-to/own-reward.md)
+        soft_placer: places the soft macros at the end of an episode: force_directed, analytic, analytic_fast, annealed
+            (slower, the truest to the chip cost) or none
+        action_scale: how many times finer than the gcells the grid of actions is along each side; 0: as fine as each
+            design's macros need; the cost keeps the gcells
+        off_grid: put a macro anywhere in the cell of its action, abutting others where the cell's centre leaves no
+            space for it, instead of on the centre only
 
     Example:
         >>> env = placement.PlacementEnv("toy6", config=placement.EnvConfig(cost=placement.CostConfig(congestion=0.0)))
@@ -185,7 +205,28 @@ class EnvConfig(Settings, group="env."):
 
 @dataclasses.dataclass(frozen=True)
 class PolicyConfig(Settings, group="policy."):
-    """The network: which one, its sizes, and what it is shown; configs/policy/ says what each setting means."""
+    """The network. The graph encoder runs once per version of the parameters and design, the grid decoder per step.
+
+    The biases are the untrained policy's preferences in logits per standard deviation over the legal cells; 0: none.
+
+    Attributes:
+        name: edge_gnn, or the import path of a network of your own, policy=my_package.MyPolicy for short
+            (docs/how-to/own-policy.md)
+        node_width: width of node and edge embeddings
+        rounds: rounds of message passing
+        grid_width: channels of the grid decoder
+        location_frequencies: cosines per axis with which a macro's favourite locations are expressed
+        wire_bias: preference for little added wire
+        edge_bias: preference for cells near the canvas edge
+        room_bias: preference for little whitespace around: abutting other macros or the edge
+        electrostatic_bias: preference for cells near the macro's location in an electrostatic placement of all macros,
+            in logits times log(1 + distance in cells); not 0: takes seconds per design, and the network sees the
+            distance, too
+        dtype: of the products made for every cell: float32, bfloat16, or auto: bfloat16 on an accelerator, float32 on a
+            CPU; parameters, logits and softmax are float32 in any case
+        location: false: without the location head, whose inputs are then zero
+        graph: false: without the graph encoder's embeddings, which are then zero
+    """
 
     name: Annotated[str, Rule("edge_gnn or the import path of a class", is_import_path_or("edge_gnn"))] = "edge_gnn"
     node_width: Count = 32
@@ -203,7 +244,23 @@ class PolicyConfig(Settings, group="policy."):
 
 @dataclasses.dataclass(frozen=True)
 class PPOConfig(Settings, group="ppo."):
-    """Proximal policy optimisation; configs/ppo/ says what each setting means."""
+    """Proximal policy optimisation.
+
+    Attributes:
+        iterations: how many times episodes are collected and learned from
+        episodes_per_iteration: whole episodes learned from in one iteration, all designs together
+        epochs: how many times the samples of an iteration are learned from
+        sample_fraction: share of the samples that an epoch draws; with fewer the learner takes less time
+        minibatch_size: samples (steps) per gradient step; divisible by the number of devices
+        learning_rate: Adam's, at the start
+        final_learning_rate_fraction: share of the learning rate left at the last iteration (linear decay)
+        clip: ε of the clipped importance ratio
+        entropy_coefficient: weight of the entropy bonus, at the start
+        final_entropy_fraction: share of the entropy coefficient left at the last iteration (linear decay)
+        max_gradient_norm: global norm that gradients are clipped to
+        gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the whole return less the
+            baseline
+    """
 
     iterations: Count = 50
     episodes_per_iteration: Count = 48
@@ -221,7 +278,13 @@ class PPOConfig(Settings, group="ppo."):
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig(Settings, group="replay."):
-    """Between actors and learner; configs/replay/ says what each setting means."""
+    """Where episodes wait between actors and learner.
+
+    Attributes:
+        name: reverb, memory, or auto: Reverb where it is installed, else memory
+        capacity: episodes held at most; writers wait when it is full
+        timeout: seconds that the learner waits for episodes before it fails
+    """
 
     name: Literal["auto", "reverb", "memory"] = "auto"
     capacity: Count = 256
@@ -230,7 +293,13 @@ class ReplayConfig(Settings, group="replay."):
 
 @dataclasses.dataclass(frozen=True)
 class RoleConfig:
-    """What one process of a role may take; for `runtime=ray`. Only the learner and the evaluator use accelerators."""
+    """What Ray reserves for one process of a role; only the learner and the evaluator use accelerators.
+
+    Attributes:
+        cpus: processors
+        gpus: accelerators
+        memory_mb: a process that grows beyond this is ended and restarted; 0: unbounded
+    """
 
     cpus: Amount = 1.0
     gpus: Amount = 0.0
@@ -248,9 +317,34 @@ class RolesConfig:
     evaluator: RoleConfig = RoleConfig()
 
 
+_OF_RAY = ("address", "learners", "shards", "caches", "fan_out", "bind", "staleness", "evaluator", "roles")
+
+
 @dataclasses.dataclass(frozen=True)
 class RuntimeConfig(Settings, group="runtime."):
-    """How the roles run; configs/runtime/ says what each setting means. From `address` on they are for `ray` only."""
+    """How the roles run. From `address` on the settings are for `runtime=ray` only.
+
+    Attributes:
+        name: local, every role in one process; or ray, every role in processes of its own on Ray, which restarts them;
+            `runtime=accelerator` is local with large batches of environments
+        actors: actor threads or processes
+        envs_per_actor: environments that each actor steps as one batch
+        env_threads: threads that step an actor's environments; 1: the actor's own; 0: one for each core
+        inference: local, each actor decides for its own environments; or central, one loop decides for all actors of
+            the process
+        max_staleness: versions that an episode may lag behind; 0: actors and learner take turns
+        checkpoint_every: iterations between two checkpoints
+        evaluate_every: iterations between greedy evaluations; 0: only at the end
+        minutes: wall-clock limit; 0: none; learning rate and entropy decay with iterations or time, whichever is ahead
+        address: local, a Ray of this run's own on this machine; auto or host:port, a running cluster
+        learners: learner hosts that act as one; shards and episodes_per_iteration must be divisible by it
+        shards: replay servers
+        caches: model caches between learner and actors; 0: actors read from the learner's own
+        fan_out: caches or readers that one cache serves
+        bind: where shards, caches and learners listen; node: each node's own address, with a token, for a cluster
+        staleness: at max_staleness actors wait; drop: they never wait, and the learner drops what is too old
+        evaluator: evaluations run in a process of their own, except for the last one
+    """
 
     name: Literal["local", "ray"] = "local"
     actors: Count = 1
@@ -274,7 +368,9 @@ class RuntimeConfig(Settings, group="runtime."):
     def __post_init__(self) -> None:
         super().__post_init__()
         hosts = f"the {self.learners} learner hosts (runtime.learners)"
-        require(self.learners == 1 or self.name == "ray", "runtime.learners", self.learners, "1 unless runtime=ray")
+        for name in _OF_RAY if self.name != "ray" else ():
+            value, default = getattr(self, name), getattr(type(self), name)
+            require(value == default, f"runtime.{name}", value, f"left at {default!r} without runtime=ray")
         require(self.shards % self.learners == 0, "runtime.shards", self.shards, f"divisible by {hosts}")
         require(
             self.inference == "local" or self.name == "local",
@@ -289,17 +385,33 @@ class RuntimeConfig(Settings, group="runtime."):
 
 @dataclasses.dataclass(frozen=True)
 class TrackingConfig(Settings, group="tracking."):
-    """Who else is told of a run; configs/tracking says what each setting means."""
+    """The tracking service that a run reports to.
+
+    Attributes:
+        name: none, mlflow or wandb
+        uri: address of the server; null: the library's own default (MLFLOW_TRACKING_URI; wandb's own service)
+        project: the experiment (MLflow) or project (Weights & Biases) that runs are listed under
+    """
 
     name: Literal["none", "mlflow", "wandb"] = "none"
     uri: Annotated[str, Rule("the address of a server", bool)] | None = None
     project: Annotated[str, Rule("a name", bool)] = "macro-placement"
-    interval: Seconds = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig(Settings):
-    """All of a training run; configs/config.yaml says what each setting means."""
+    """A training run.
+
+    Attributes:
+        design: a name in netlists/ or on PLACEMENT_PATH, a path to a .pb.txt[.gz], or a list of them: 'design=[a,b]'
+        run_dir: the folder that everything is written to; null: runs/<design>/<seed and a hash of the settings>, so
+            that the same command resumes; s3://BUCKET/PATH and gs://BUCKET/PATH: published there from a working folder
+            (docs/how-to/object-storage.md)
+        seed: of all that is random
+        initial_policy: the run folder whose newest parameters this run begins with, on whatever designs; base: the
+            policy that comes with the project; null: fresh parameters
+        flips: at the end, mirror the best placement's macros where that is cheaper, and save the result beside it
+    """
 
     design: tuple[str, ...]
     run_dir: Annotated[str, Rule("a folder", bool)]
@@ -318,6 +430,28 @@ class TrainConfig(Settings):
         require(len(self.design) >= 1, "design", self.design, "the name or path of at least one design")
         if self.runtime.name == "ray":
             require(self.replay.name != "memory", "replay.name", self.replay.name, "auto or reverb with runtime=ray")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DesignSettings(Settings):
+    """The settings of every command that takes a design, but for `train`.
+
+    Attributes:
+        design: a built-in design's name, a name on PLACEMENT_PATH, a folder, or the path of a .pb.txt[.gz]
+        initial: the .plc that holds the canvas; null: the placement that is given, or the design's initial.plc
+    """
+
+    design: str | None = None
+    initial: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_given()
+
+    def _check_given(self) -> None:
+        """Raises ConfigError if neither a design nor a checkpoint is given."""
+        if self.design is None and getattr(self, "checkpoint", None) is None:
+            raise ConfigError("design: is required: a name, or the path of a .pb.txt or .pb.txt.gz file")
 
 
 def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
@@ -342,9 +476,7 @@ def build(cls: type[T], values: Mapping[str, Any], at: str = "") -> T:
 def _convert(hint: Any, value: Any, key: str) -> Any:
     """`value` as the annotated type `hint`, without guessing (no string becomes a number)."""
     if dataclasses.is_dataclass(hint):
-        if isinstance(value, str) and issubclass(
-            typing.cast(type, hint), CostConfig
-        ):  # `cost=chip`: which one, its weights as they are
+        if isinstance(value, str) and hasattr(hint, "name"):  # `cost=chip`: which one, its weights as they are
             value = {"name": value}
         if not isinstance(value, Mapping):
             raise ConfigError(f"{key}={value!r}: must be a group of settings")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import importlib.util
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import placement
+from placement.cli.help import listed
 from placement.config import TrainConfig, build
 from placement.runtimes import local
 
@@ -89,31 +91,32 @@ def settings_generator():
 def test_the_page_of_settings_is_up_to_date():
     generator = settings_generator()
     written = generator.PAGE.read_text(encoding="utf-8")
-    assert written == generator.page(), "docs/reference/settings.md is not what configs/ says: run `make reference`"
+    assert written == generator.page(), "docs/reference/settings.md is out of date: run `make reference`"
 
 
-def test_the_page_of_settings_has_every_setting_of_a_run(run):
+def test_the_page_of_settings_has_at_most_180():
     page = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE))
-    assert set(leaves(run[0])) <= listed
+    assert len(re.findall(r"^\| `", page, flags=re.MULTILINE)) <= 180
 
 
-def test_a_setting_without_a_meaning_is_refused(tmp_path, monkeypatch):
-    generator = settings_generator()
-    monkeypatch.setattr(generator, "CONFIGS", tmp_path)
-    file = tmp_path / "config.yaml"
-    file.write_text("# What it does.\n\nalpha: 1  # the first\nbeta: 2\n")
-    assert [tuple(one) for one in generator.settings(file)] == [("alpha", "1", "the first"), ("beta", "2", "")]
-    with pytest.raises(ValueError, match="beta: needs a comment"):
-        generator.section(file)
+def test_a_setting_without_a_meaning_is_rejected():
+    @dataclasses.dataclass
+    class Told:
+        """Settings.
 
+        Attributes:
+            alpha: the first
+        """
 
-def leaves(values: object, at: str = "") -> list[str]:
-    """The dotted keys of a configuration's settings."""
-    fields = getattr(values, "__dataclass_fields__", None)
-    if fields is None:
-        return [at]
-    return [key for name in fields for key in leaves(getattr(values, name), f"{at}.{name}" if at else name)]
+        alpha: int = 1
+
+    @dataclasses.dataclass
+    class Untold(Told):
+        beta: int = 2
+
+    assert [tuple(one)[:3] for one in listed(Told)] == [("alpha", "1", "the first")]
+    with pytest.raises(ValueError, match="beta: its docstring needs to say"):
+        listed(Untold)
 
 
 @pytest.fixture(scope="module")

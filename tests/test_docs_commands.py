@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-import typing
 from pathlib import Path
 
 import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from placement.cli.command import overrides
 from placement.cli.main import COMMANDS, main
+from placement.cli.options import hydra_words, settings
+from placement.cli.train import groups
 from placement.config import TrainConfig, build
+from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "experiments"]
@@ -46,11 +47,6 @@ def parsed(line: str) -> tuple[str, list[str]]:
     return name, arguments
 
 
-def settings_of(function: typing.Callable) -> type:
-    """The dataclass that a command's function takes."""
-    return typing.get_type_hints(function)["config"]
-
-
 LINES = sorted({line for page in PAGES for line in commands(page) if not NO_RUN & set(line.split())})
 
 
@@ -59,18 +55,14 @@ def test_a_command_on_a_page_has_settings_that_are_accepted(line):
     name, arguments = parsed(line)
     assert name in COMMANDS
     command = COMMANDS[name]
-    settings = command.config
-    if "--config-name" in arguments:
-        at = arguments.index("--config-name")
-        settings = arguments[at + 1]
-        del arguments[at : at + 2]
+    if name != "train":
+        build(command.settings, settings(arguments, command.settings, command.words))
+        return
+    store_defaults()
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(ROOT / "configs")):
-        composed = hydra.compose(settings, overrides(arguments, command))
+        composed = hydra.compose("config", hydra_words(arguments, TrainConfig, groups(), command.words))
     values = OmegaConf.to_container(composed, resolve=True)
-    if name == "train":
-        build(TrainConfig, {**values, "run_dir": values["run_dir"] or "run"})
-    else:
-        build(settings_of(command.function), {key: value for key, value in values.items() if value is not None})
+    build(TrainConfig, {**values, "run_dir": values["run_dir"] or "run"})
 
 
 def test_the_pages_show_every_command():

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import placement
-from placement.annealing import public
 
 
 @pytest.mark.parametrize("name", placement.__all__)
@@ -20,7 +19,7 @@ def test_every_example_runs(name, tmp_path, monkeypatch):
     if name == "DmEnvPool":
         pytest.importorskip("dm_env", reason="dm-env is not installed")
     monkeypatch.chdir(tmp_path)  # some write files
-    value = public.search if name == "search" else getattr(placement, name)
+    value = getattr(placement, name)
     text = inspect.getdoc(value)
     names = {"placement": placement, "gymnasium": gymnasium, "np": np}
     test = doctest.DocTestParser().get_doctest(text or "", names, name, None, None)

@@ -1,50 +1,32 @@
-"""The typed face of the engine's annealer: one placement that is moved about, at a temperature, on the exact cost.
+"""The typed face of the engine's annealer: one placement whose macros move at a temperature on the exact cost; and
+several of them in threads.
 
-Axis legend: N nodes, K kinds of moves (`config.MOVES`). Lengths are in µm.
+Axis legend: N nodes, K moves (`config.MOVES`). Lengths are in µm, temperatures in units of the cost.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import MOVES, AnnealConfig
+from placement.annealing.config import MOVES, SOFT_PLACER, AnnealConfig
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, checked_placement
 from placement.engine.native_design import native_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 
-# How often each kind is tried, before the mix adapts.
-WEIGHTS = {
-    "hard_shift": 3.0,
-    "hard_slide": 1.0,
-    "hard_align": 1.0,
-    "hard_jump": 0.5,
-    "hard_pull": 0.5,
-    "hard_abut": 0.5,
-    "hard_swap": 2.0,
-    "hard_permute": 0.3,
-    "hard_roll": 1.0,
-    "hard_mirror": 1.0,
-    "hard_trade": 2.0,
-    "soft_shift": 4.0,
-    "soft_step": 0.5,
-    "soft_median": 0.5,
-    "soft_pull": 0.5,
-    "soft_swap": 0.2,
-    "soft_hot": 1.0,
-    "soft_draw": 6.0,
-}
-# The adaptive mix pays kinds for what they save per draw. With the weight above, on the chip cost, drawn targets took
-# the time of hard macros' moves where the canvas is full (docs/experiments/2026-11-search.md).
-_WEIGHTS_OF_COST: dict[str, dict[str, float]] = {"proxy": {}, "chip": {"soft_draw": 2.0}}
+ROUND_SECONDS = 3600.0
+"""Wall-clock seconds that a round may take before it counts as hung."""
 
 
 class Tally(NamedTuple):
-    """What became of the moves of one kind: drawn, legal and evaluated, accepted, and proxy cost saved by them."""
+    """What became of the proposals of one move: drawn, legal and evaluated, accepted, and cost saved by them."""
 
     drawn: int
     evaluated: int
@@ -53,7 +35,7 @@ class Tally(NamedTuple):
 
 
 class AnnealerState(NamedTuple):
-    """All that the next moves depend on, beside the placement.
+    """What the next moves depend on, beside the placement.
 
     Attributes:
         random: state of the random number generator.
@@ -71,13 +53,13 @@ class Annealer:
 
     Args:
         design: what is placed.
-        start: a legal placement: its hard macros do not overlap and stand inside the canvas.
-        config: which moves are tried, and how.
-        weights: of the cost's parts.
+        start: a legal placement: its hard macros are inside the canvas and do not overlap.
+        config: which moves are tried, and what hard macros keep clear of.
+        weights: of the cost's components.
         seed: of all draws, below 2⁶⁴.
 
     Raises:
-        DesignError: `start` is not whole, or not legal.
+        DesignError: `start` is incomplete or not legal.
     """
 
     def __init__(
@@ -90,35 +72,30 @@ class Annealer:
         seed: int = 0,
     ) -> None:
         self._design = design
-        self._start = checked_placement(design, start)
+        self._start = start = checked_placement(design, start)
+        blockages = [list(blockage) for blockage in config.blockages]
         try:
             self._native = _native.Annealer(
-                native_design(design),
-                self._start.x,
-                self._start.y,
-                self._start.orientation,
-                tuple(weights),
-                config.spacing,
-                config.rotate,
-                [list(blockage) for blockage in config.blockages],
-                config.soft_placer,
-                seed,
-            )
+                native_design(design), start.x, start.y, start.orientation, tuple(weights), config.spacing,
+                config.rotate, blockages, config.soft_moves, seed,
+            )  # fmt: skip
         except ValueError as error:
             raise DesignError(f"{design.name}: {error}") from None
-        mix = WEIGHTS | _WEIGHTS_OF_COST[weights.name]
-        self._native.set_mix([0.0 if _is_left_out(move, config) else mix[move] for move in MOVES], config.adaptive_mix)
+
+    def set_mix(self, weights: Mapping[str, float]) -> None:
+        """How often each move is proposed, relative to the others, instead of as its row in the engine's table says."""
+        self._native.set_mix([weights.get(move, 0.0) for move in MOVES])
 
     def run(self, moves: int, temperature: float) -> None:
-        """Draws `moves` moves at a temperature in units of the proxy cost; 0 accepts only what does not cost."""
-        self._native.run(moves, temperature, temperature)
+        """Proposes `moves` moves; temperature 0 accepts only those that do not raise the cost."""
+        self._native.run(moves, temperature)
 
     def replace_soft(self) -> bool:
-        """Has the soft placer place all soft macros anew, and keeps that only if it is better; returns whether."""
-        return self._native.replace_soft()
+        """Has the soft placer place all soft macros, and keeps that only if it is cheaper; returns whether it is."""
+        return self._native.replace_soft(SOFT_PLACER)
 
     def restart(self, placement: Placement) -> None:
-        """Goes on from another placement; the best so far is kept unless this one is better; raises DesignError."""
+        """Continues from another placement; the best so far stays unless this one is better; raises DesignError."""
         placement = checked_placement(self._design, placement)
         try:
             self._native.restart(placement.x, placement.y, placement.orientation)
@@ -127,17 +104,17 @@ class Annealer:
 
     @property
     def costs(self) -> Costs:
-        """Of the placement as it stands."""
+        """Of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def best_cost(self) -> float:
-        """The lowest proxy cost that was met."""
+        """The lowest cost so far."""
         return self._native.best_cost
 
     @property
     def placement(self) -> Placement:
-        """A copy of the placement as it stands."""
+        """A copy of the current placement."""
         return self._copy(best=False)
 
     @property
@@ -147,22 +124,22 @@ class Annealer:
 
     @property
     def tallies(self) -> dict[str, Tally]:
-        """What became of the moves, by kind."""
+        """What became of the proposals, by move."""
         return dict(zip(MOVES, map(Tally, *self._native.tally()), strict=True))
 
     @property
     def accepted(self) -> int:
-        """Moves that were accepted."""
+        """Proposals that were accepted."""
         return sum(self._native.tally()[2])
 
     @property
     def state(self) -> AnnealerState:
-        """With `placement` and `best`, all that a new annealer needs to go on as this one would."""
+        """With `placement` and `best`, all that a new annealer needs to continue as this one would."""
         random, moves, values = self._native.state()
         return AnnealerState(random, moves, np.array(values))
 
-    def go_on(self, state: AnnealerState) -> None:
-        """Takes over another annealer's state; placement and best are to be given by `start` and `restart`."""
+    def resume(self, state: AnnealerState) -> None:
+        """Takes over another annealer's state; placement and best are given by `start` and `restart`."""
         self._native.set_state(state.random, state.moves, state.values.tolist())
 
     def _copy(self, *, best: bool) -> Placement:
@@ -172,6 +149,57 @@ class Annealer:
         return dataclasses.replace(self._start, x=x, y=y, orientation=orientation)
 
 
-def _is_left_out(move: str, config: AnnealConfig) -> bool:
-    moves_soft = move.startswith("soft_") or move == "hard_trade"
-    return move in config.without or (moves_soft and not config.soft_moves)
+class Population:
+    """Annealers that move in step, one thread each; used as a context manager.
+
+    Attributes:
+        annealers: of the population.
+        seconds: CPU seconds that each has spent, float64 [number of annealers].
+    """
+
+    def __init__(self, annealers: Sequence[Annealer], threads: int) -> None:
+        self.annealers = tuple(annealers)
+        self.seconds = np.zeros(len(self.annealers))
+        self._threads = threads
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=threads, thread_name_prefix="annealer")
+
+    def __enter__(self) -> Population:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def thread_seconds(self) -> float:
+        """CPU seconds per thread so far: of the busiest annealer, or their share where threads have several."""
+        return max(float(self.seconds.max()), float(self.seconds.sum()) / self._threads)
+
+    def each(self, work: Callable[[Annealer], None]) -> None:
+        """Has every annealer do `work`, all at once, and waits; raises what one of them raised."""
+
+        def timed(index: int) -> None:
+            start = time.thread_time()
+            work(self.annealers[index])
+            self.seconds[index] += time.thread_time() - start
+
+        futures = [self._pool.submit(timed, index) for index in range(len(self.annealers))]
+        done, late = concurrent.futures.wait(futures, timeout=ROUND_SECONDS)
+        if late:
+            raise TimeoutError(f"{len(late)} of {len(futures)} annealers did not finish a round in {ROUND_SECONDS:g} s")
+        for future in done:
+            future.result()
+
+    def follow_the_best(self, behind: float) -> None:
+        """Annealers whose cost is more than `behind` above the best one's continue from that one's placement."""
+        costs = [annealer.costs.total for annealer in self.annealers]
+        best = int(np.argmin(costs))
+        far = [annealer for annealer, cost in zip(self.annealers, costs, strict=True) if cost > costs[best] + behind]
+        if far:
+            placement = self.annealers[best].placement
+            for annealer in far:
+                annealer.restart(placement)
+
+    @property
+    def best(self) -> Annealer:
+        """The annealer that met the lowest cost."""
+        return min(self.annealers, key=lambda annealer: annealer.best_cost)

@@ -1,6 +1,6 @@
-"""What a search is asked to do, as frozen dataclasses; the command's file in configs/ says what each setting means.
+"""The settings and constants of a search.
 
-Lengths are in µm, temperatures in multiples of the start's proxy cost per macro that may move.
+Lengths are in µm, temperatures in multiples of the start's cost per movable macro.
 """
 
 from __future__ import annotations
@@ -8,17 +8,21 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Literal
 
-from placement.config import Amount, ConfigError, Count, Rule, Settings, one_of, require
+from placement.config import Amount, Rule, Settings, one_of, require
 from placement.engine import _native
-from placement.engine.soft import SOFT_PLACERS
 
-MOVES: tuple[str, ...] = tuple(_native.move_names())
-"""The kinds of moves; docs/explanation/search.md says what each does."""
-HOT = {"proxy": 0.1, "chip": 0.4}
-"""Temperature at the beginning, by cost: parts of the proxy cost are large whatever one does, none of the chip cost."""
+MOVES: tuple[str, ...] = tuple(_native.MOVES)
+"""The names of the moves; docs/explanation/search.md says what each does."""
+STARTS = ("packed", "electrostatic", "initial")
+INITIAL_TEMPERATURE = {"proxy": 0.1, "chip": 0.4}
+"""By cost: most of the proxy cost is there whatever one does, nothing of the chip cost is."""
+FINAL_TEMPERATURE = 0.003
 REFINE_SHARE = 0.2
-"""Of it, where a placement is refined."""
-STARTS = ("packed", "electrostatic", "greedy", "spiral", "random", "initial")
+"""Of the initial temperature, where a placement is refined."""
+SOFT_PLACER = "analytic"
+"""Places the soft macros of starts, and those that the search does not move."""
+ROUND_MOVES = 20_000
+"""Moves of a thread between two changes of the temperature."""
 
 
 def _is_rectangle(corners: tuple[float, ...]) -> bool:
@@ -32,49 +36,28 @@ _Corners = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class AnnealConfig(Settings, group="anneal."):
-    """How a placement is annealed."""
+    """How a placement is annealed.
+
+    Attributes:
+        soft_moves: false: soft macros are placed by the soft placer only
+        starts: of packed, electrostatic, initial: annealed beside each other until the best is chosen
+        schedule: geometric; or adaptive: the temperature follows the share of accepted moves
+        initial_temperature: in cost of the start per movable macro; null: 0.1, of the chip cost 0.4, to refine a fifth
+        rotate: also try orientations that swap width and height
+        spacing: µm that hard macros keep from each other and from blockages
+        blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
+        grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
+    """
 
     soft_moves: bool = True
-    soft_placer: Annotated[str, one_of(SOFT_PLACERS)] = "analytic"
-    soft_every: Count = 4
     starts: tuple[Annotated[str, one_of(STARTS)], ...] = ("packed", "electrostatic")
-    electrostatic_starts: Count = 4
-    repack: bool = True
-    race: Annotated[float, Rule("at least 0 and below 1", lambda value: 0 <= value < 1)] = 0.15
     schedule: Literal["geometric", "adaptive"] = "geometric"
-    hot: float | None = None
-    cold: float = 0.003
-    adaptive_mix: bool = True
-    without: tuple[Annotated[str, one_of(MOVES)], ...] = ()
+    initial_temperature: Annotated[float, Rule("above 0", lambda value: value > 0)] | None = None
     rotate: bool = False
     spacing: Amount = 0.0
     blockages: tuple[_Corners, ...] = ()
     grid: Amount = 0.0
-    round_moves: Count = 20_000
-    exchange: Amount = 40.0
 
     def __post_init__(self) -> None:
-        require("shelves" not in self.starts, "anneal.starts", "shelves", "packed, its new name")
         super().__post_init__()
         require(len(self.starts) > 0, "anneal.starts", self.starts, f"at least one of {', '.join(STARTS)}")
-        hottest = REFINE_SHARE * min(HOT.values()) if self.hot is None else self.hot
-        require(0 < self.cold <= hottest, "anneal.cold", self.cold, f"above 0 and at most hot={hottest:g}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Budget:
-    """How long a search goes on; exactly one of the two is given.
-
-    Attributes:
-        seconds: CPU seconds of each thread.
-        moves: moves drawn by each thread; the result then depends on nothing but the settings and the seed.
-    """
-
-    seconds: float | None = None
-    moves: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.seconds is None) == (self.moves is None):
-            raise ConfigError("give either time=SECONDS or moves=N")
-        require(self.seconds is None or self.seconds > 0, "time", self.seconds, "above 0 seconds")
-        require(self.moves is None or self.moves > 0, "moves", self.moves, "at least 1")

@@ -1,8 +1,8 @@
-"""From any placement to a legal one, each hard macro as near as can be to where it was.
+"""From any placement to a legal one, each hard macro as near as possible to where it was.
 
-The orders of macros that are tried (`least_displacement`) are that of the given placement, changed where it leaves no
-room, and those of placing each macro on the nearest free place in turn. Where none of them leaves room, an order is
-searched for that does. Axis legend: as in `boxes`.
+The orders of macros that are tried (`displacement`) are that of the given placement, changed where it does not fit, and
+those of putting each macro on the nearest free position in turn. Where none of them fits, an order that does is
+searched for. Axis legend: as in `displacement`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.annealing.boxes import TOLERANCE, Boxes, boxes_of, joined_grid, snapped
-from placement.annealing.least_displacement import Centres, in_order, tightened
+from placement.annealing.displacement import TOLERANCE, Boxes, Centres, in_order, tightened
 from placement.engine import _native
 from placement.engine.native_design import native_design
-from placement.netlist.design import Design, Placement
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.feasibility import turned_as_allowed
+from placement.netlist.feasibility import port_surroundings, turned_as_allowed
+from placement.netlist.geometry import clipped, complement
 
 ATTEMPTS = 600
-"""Of putting some macros back in another order."""
+"""At putting some macros back in another order."""
 MOST_TAKEN_UP = 8
 """Macros at once."""
 COMPARISONS = 10**9
-"""Of two boxes, in the search for an order that leaves room: a few seconds."""
+"""Of two boxes, in the search for an order that fits: a few seconds."""
 SEARCHES = 4
-"""For an order, each with another seed, until one finds room."""
+"""For an order, each with another seed, until one finds it."""
 MOST_AROUND = 24
-"""Macros next to those that make room for them."""
+"""Macros next to those that make way for them."""
 
 
-class NoRoom(DesignError):
-    """No legal place was found for every macro."""
+class NoLegalPlacement(DesignError):
+    """No legal position was found for every macro."""
 
 
 def legalise(
@@ -44,15 +45,15 @@ def legalise(
     blockages: Sequence[tuple[float, ...]] = (),
     grid: float = 0.0,
 ) -> Placement:
-    """`placement` with its movable hard macros moved as little as can be, so that they are legal.
+    """`placement` with its movable hard macros moved as little as possible, so that they are legal.
 
-    They keep to the design's constraints. Macros keep their orientations, where they may have them. A placement that
-    is legal, and on the grid, comes back as it is. Soft macros stay.
+    They keep to the design's constraints, and keep their orientations where these are allowed. A placement that is
+    legal, and on the grid, comes back as it is. Soft macros stay.
 
     Args:
         design: whose placement it is.
         placement: every hard macro placed, anywhere.
-        spacing: least distance of hard macros from each other and from blockages, where their halos ask for less.
+        spacing: least distance of hard macros from each other and from blockages, where their halos need less.
         blockages: rectangles (left, low, right, high) to keep off, beside the design's.
         grid: lower left corners of movable macros lie on multiples of this; 0: where the design has them.
 
@@ -61,8 +62,8 @@ def legalise(
         >>> legal = placement.legalise(design, design.initial, spacing=2.0)
 
     Raises:
-        NoRoom: no legal placement was found; there may be one.
-        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid does not go with the design's.
+        NoLegalPlacement: no legal placement was found; there may be one.
+        DesignError: a hard macro is not placed, spacing or grid is below 0, or grid is no multiple of the design's.
     """
     for name, value in (("spacing", spacing), ("grid", grid)):
         if not (math.isfinite(value) and value >= 0):
@@ -77,24 +78,26 @@ def legalise(
     boxes = boxes_of(design, placement, spacing=spacing, blockages=blockages, grid=onto)
     found = _least_displaced(boxes)
     if found is None:
-        raise NoRoom(f"{design.name}: found no room for all hard macros with spacing {spacing:g} µm")
+        raise NoLegalPlacement(f"{design.name}: found no legal placement with spacing {spacing:g} µm")
     x, y = found
     if onto.is_set:
         width, height = boxes.width[: boxes.movable], boxes.height[: boxes.movable]
-        x = snapped(x - width / 2, onto.pitch_x, onto.offset_x) + width / 2
-        y = snapped(y - height / 2, onto.pitch_y, onto.offset_y) + height / 2
+        x = _snapped(x - width / 2, onto.pitch_x, onto.offset_x) + width / 2
+        y = _snapped(y - height / 2, onto.pitch_y, onto.offset_y) + height / 2
         own_width, own_height = design.netlist.sides(placement.orientation)
         # the lower left corner stays
         x, y = x - (width - own_width[nodes]) / 2, y - (height - own_height[nodes]) / 2
     result = placement.moved(nodes, x, y)
     if not fits(design, result, spacing=spacing, blockages=blockages):
         pitches = f"{onto.pitch_x:g} × {onto.pitch_y:g}" if onto.pitch_x != onto.pitch_y else f"{onto.pitch_x:g}"
-        raise NoRoom(f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {pitches} µm")
+        raise NoLegalPlacement(
+            f"{design.name}: found no legal placement with spacing {spacing:g} µm on a grid of {pitches} µm"
+        )
     return result
 
 
 def _least_displaced(boxes: Boxes) -> Centres | None:
-    """The best of the ways that find room; None where none does."""
+    """The best of the orders that fit; None where none does."""
     found = [in_order(boxes)]
     for order in _orders(boxes):
         placed = _nearest(boxes, order)
@@ -106,7 +109,7 @@ def _least_displaced(boxes: Boxes) -> Centres | None:
 
 
 def _packed(boxes: Boxes) -> Centres | None:
-    """An order of the boxes in which all find room, near that in which they are; None where none was found."""
+    """An order in which all boxes fit, near to that in which they are; None where none was found."""
     movable, every = boxes.movable, np.arange(len(boxes.x))
     concerns = np.zeros((len(every), len(every)), dtype=bool)
     concerns[:movable] = boxes.concerns
@@ -145,12 +148,12 @@ def _improved(boxes: Boxes, centres: Centres) -> Centres:
 
 
 def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Centres:
-    """`tightened` for some boxes and those next to them, the others standing."""
+    """`tightened` for some boxes and those next to them; the others stay."""
     away = np.min(
         [np.abs(centres[0] - centres[0][one]) + np.abs(centres[1] - centres[1][one]) for one in taken], axis=0
     )
     movers = np.argsort(away, kind="stable")[: len(taken) + MOST_AROUND]
-    tight = tightened(boxes.part(movers, centres), (centres[0][movers], centres[1][movers]))
+    tight = tightened(boxes.some(movers, centres), (centres[0][movers], centres[1][movers]))
     x, y = (axis.copy() for axis in centres)
     x[movers], y[movers] = tight
     return x, y
@@ -159,18 +162,13 @@ def _tightened_around(boxes: Boxes, centres: Centres, taken: np.ndarray) -> Cent
 def fits(
     design: Design, placement: Placement, *, spacing: float = 0.0, blockages: Sequence[tuple[float, ...]] = ()
 ) -> bool:
-    """Whether every movable hard macro stands inside the canvas, clear of the others and of blockages by `spacing`.
-
-    And as the design's constraints have it.
-    """
-    native = native_design(design)
-    return _native.placement_fits(
-        native, placement.x, placement.y, placement.orientation, spacing, [list(blockage) for blockage in blockages]
-    )
+    """Whether every movable hard macro is legal: in the canvas, clear of others and blockages, in its constraints."""
+    areas, native = [list(blockage) for blockage in blockages], native_design(design)
+    return _native.placement_fits(native, placement.x, placement.y, placement.orientation, spacing, areas)
 
 
 def _orders(boxes: Boxes) -> list[np.ndarray]:
-    """Orders in which macros look for a place: by conflicts, by area, from each side."""
+    """Orders in which macros take positions: by conflicts, by area, from each side."""
     count = boxes.movable
     x, y, area = boxes.x[:count], boxes.y[:count], (boxes.width * boxes.height)[:count]
     conflicts = np.array([_overlapped(boxes, index) for index in range(count)]) + 100 * _beyond(boxes)
@@ -199,26 +197,127 @@ def _beyond(boxes: Boxes) -> np.ndarray:
 
 
 def _nearest(boxes: Boxes, order: np.ndarray, others: Centres | None = None) -> Centres | None:
-    """Each macro in turn on the nearest place that is still free, among those beside what stands; None: no room.
+    """Each macro in turn on the nearest position that is still free; None where there is none.
 
-    Macros that are not in `order` stand where `others` has them.
+    Macros that are not in `order` are where `others` has them.
     """
     now = boxes._replace(x=boxes.x.copy(), y=boxes.y.copy()) if others is None else boxes.moved_to(*others)
-    standing = np.ones(len(now.x), dtype=bool)
-    standing[order] = False
+    placed_boxes = np.ones(len(now.x), dtype=bool)
+    placed_boxes[order] = False
     for index in order:
-        found = _nearest_free(boxes, now, index, np.flatnonzero(standing & boxes.concerns[index]))
+        found = _nearest_free(boxes, now, index, np.flatnonzero(placed_boxes & boxes.concerns[index]))
         if found is None:
             return None
         now.x[index], now.y[index] = found
-        standing[index] = True
+        placed_boxes[index] = True
     return now.x[: boxes.movable], now.y[: boxes.movable]
 
 
 def _nearest_free(boxes: Boxes, now: Boxes, index: int, at: np.ndarray) -> tuple[float, float] | None:
-    """The free place nearest to where a box was, the boxes `at` (int [·]) standing where they are `now`."""
+    """The free position nearest to where a box was, the boxes `at` (int [·]) being where they are `now`."""
     reach_x, reach_y = (
         (size[at] + size[index]) / 2 + gap for (_, size), gap in zip(now.axes, boxes.needed(index, at), strict=True)
     )
     start, low, high = (boxes.x[index], boxes.y[index]), boxes.low[:, index], boxes.high[:, index]
-    return _native.nearest_place(start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
+    return _native.nearest_legal_position(start, tuple(low), tuple(high), now.x[at], now.y[at], reach_x, reach_y)
+
+
+def joined_grid(design: Design, grid: float) -> SnapGrid:
+    """The design's snapping grid, made as coarse as `grid` (0: as it is).
+
+    Raises:
+        DesignError: `grid` is no whole number of the design's pitches.
+    """
+    own = design.constraints.grid
+    if grid <= 0:
+        return own
+    for axis, pitch in (("x", own.pitch_x), ("y", own.pitch_y)):
+        if (pitch > 0 and abs(grid / pitch - round(grid / pitch)) * pitch > TOLERANCE) or pitch > grid + TOLERANCE:
+            raise DesignError(
+                f"grid={grid:g}: must be a whole number of the design's pitches of {pitch:g} µm in {axis}"
+            )
+    return SnapGrid(grid, grid, own.offset_x, own.offset_y)
+
+
+def boxes_of(
+    design: Design, placement: Placement, *, spacing: float, blockages: Sequence[tuple[float, ...]], grid: SnapGrid
+) -> Boxes:
+    """Movable macros, then obstacles; sizes and gaps are rounded up to the grid, and obstacles outwards."""
+    movable = design.placing_order
+    fixed = np.flatnonzero((design.netlist.kind == NodeKind.HARD) & design.initial.fixed)
+    areas, area_spacing, area_concerns = _areas(design, movable, spacing, blockages)
+    sides = np.stack(design.netlist.sides(placement.orientation))
+    centres = np.stack([placement.x, placement.y])
+    low, high = centres - sides / 2, centres + sides / 2
+    size = sides[:, movable]
+    corners = np.concatenate([np.concatenate([low[:, fixed], high[:, fixed]]).T, areas])
+    halos = np.stack(design.constraints.sides(placement.orientation))
+    halo = np.concatenate([halos[:, movable], halos[:, fixed], np.full((2, len(areas)), -np.inf)], axis=1)
+    kept = np.tile(np.concatenate([np.full(len(movable) + len(fixed), spacing), area_spacing]), (2, 1))
+    limits = np.stack(_limits(design, movable))  # [2 (low, high), 2, M]
+    first, last = limits[0] + size / 2, limits[1] - size / 2
+    pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
+    for axis, (pitch, offset) in enumerate(zip(pitches, offsets, strict=True)):
+        if pitch <= 0:
+            continue
+        corner = _down(limits[1, axis] - size[axis], pitch, offset), _up(limits[0, axis], pitch, offset)
+        size[axis] = np.ceil(size[axis] / pitch - TOLERANCE) * pitch
+        last[axis], first[axis] = (edge + size[axis] / 2 for edge in corner)
+        corners[:, axis] = _down(corners[:, axis], pitch, offset)
+        corners[:, 2 + axis] = _up(corners[:, 2 + axis], pitch, offset)
+        halo[axis] = np.ceil(halo[axis] / pitch - TOLERANCE) * pitch
+        kept[axis] = np.ceil(kept[axis] / pitch - TOLERANCE) * pitch
+    fixed_size = (corners[:, 2:] - corners[:, :2]).T
+    x, y = np.concatenate([low[:, movable] + size / 2, corners[:, :2].T + fixed_size / 2], axis=1)
+    width, height = np.concatenate([size, fixed_size], axis=1)
+    concerns = np.ones((len(movable), len(x)), dtype=bool)
+    concerns[:, len(movable) + len(fixed) :] = area_concerns
+    has_regions = bool(design.constraints.regions)
+    return Boxes(x, y, width, height, len(movable), first, last, halo, kept, concerns, has_regions)
+
+
+def _snapped(corner: np.ndarray, pitch: float, offset: float) -> np.ndarray:
+    """Corners on a grid, each the nearest below the one given; unchanged where the pitch is 0."""
+    return corner if pitch <= 0 else _down(corner, pitch, offset)
+
+
+def _down(at: np.ndarray, pitch: float, offset: float) -> np.ndarray:
+    return offset + np.floor((at - offset) / pitch + TOLERANCE) * pitch
+
+
+def _up(at: np.ndarray, pitch: float, offset: float) -> np.ndarray:
+    return offset + np.ceil((at - offset) / pitch - TOLERANCE) * pitch
+
+
+def _areas(
+    design: Design, movable: np.ndarray, spacing: float, blockages: Sequence[tuple[float, ...]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rectangles to keep clear of: corners [·, 4], spacing to each [·], which macros they concern, bool [M, ·]."""
+    constraints, canvas = design.constraints, design.canvas
+    everyone = np.ones(len(movable), dtype=bool)
+    areas = [(np.array(blockages, dtype=np.float64).reshape(-1, 4), spacing, everyone)]
+    areas.append((clipped(constraints.blockages, canvas.width, canvas.height), spacing, everyone))
+    areas.append((port_surroundings(design), 0.0, everyone))
+    for region in constraints.regions:
+        member = np.isin(movable, region.nodes)
+        if len(region.rectangles) > 1:  # a region of one rectangle is kept by the limits of its macros' centres
+            areas.append((complement(region.rectangles, canvas.width, canvas.height), 0.0, member))
+        if region.is_exclusive:
+            areas.append((region.rectangles, 0.0, ~member))
+    return (
+        np.concatenate([corners for corners, _, _ in areas]),
+        np.concatenate([np.full(len(corners), kept) for corners, kept, _ in areas]),
+        np.concatenate([np.tile(holds[:, None], len(corners)) for corners, _, holds in areas], axis=1),
+    )
+
+
+def _limits(design: Design, movable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The box, low and high corner [2, M] each, that each macro stays in: the canvas and those of its regions."""
+    low = np.zeros((2, len(movable)))
+    high = np.tile([[design.canvas.width], [design.canvas.height]], len(movable))
+    for region in design.constraints.regions:
+        member = np.isin(movable, region.nodes)
+        corners = region.rectangles[:, :2].min(axis=0), region.rectangles[:, 2:].max(axis=0)
+        low[:, member] = np.maximum(low[:, member], corners[0][:, None])
+        high[:, member] = np.minimum(high[:, member], corners[1][:, None])
+    return low, high

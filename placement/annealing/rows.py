@@ -1,4 +1,5 @@
-"""Hard macros in rows or columns with gaps between them; which macro stands where follows from another placement.
+"""Hard macros in rows or columns with gaps between them, in the order of another placement; and the placement that
+springs along the nets would give.
 
 Axis legend: N nodes. Lengths are in µm. In columns, read x for y and the other way round.
 """
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_matrix, csr_matrix, diags
+from scipy.sparse.linalg import cg
 
 from placement.annealing.config import AnnealConfig
-from placement.annealing.legaliser import NoRoom, legalise
-from placement.netlist.design import Design, Placement
+from placement.annealing.legaliser import NoLegalPlacement, legalise
+from placement.netlist.design import Design, NodeKind, Placement
 
 HALVINGS = 20
 """Of the interval in which the largest pitch for a number of rows lies."""
@@ -20,10 +23,15 @@ WIDEST = 3.0
 """Largest pitch of the macros of a row over their widths."""
 MOST_ASSIGNED = 150
 """Macros of equal size that are assigned to their places at once."""
+MOST_CLIQUE = 24
+"""Pins of the largest net that is a spring between every two of them; a larger one is springs from its driver."""
+ANCHOR = 1e-5
+"""Stiffness, over the mean, of the spring to the middle that holds macros which nothing else does."""
+SOLVER_ITERATIONS, SOLVER_TOLERANCE = 300, 1e-6
 
 
 class RowPacker:
-    """Sets the movable hard macros of a design out in rows, or in columns.
+    """Puts the movable hard macros of a design in rows, or in columns.
 
     Args:
         design: whose macros.
@@ -42,81 +50,65 @@ class RowPacker:
         self._gap, self._row_gap = (gaps[axis] for axis in axes)
         self._across, self._up = ((canvas.width, canvas.height)[axis] for axis in axes)
         self._cell = canvas.cell_width if upright else canvas.cell_height
-        self._tallest_first = _tallest_first(design.placing_order, self._height)
+        order = design.placing_order
+        self._tallest_first = order[np.argsort(-self._height[order], kind="stable")]
 
     def stretches(self) -> list[float]:
-        """The largest pitch of each number of rows that has room, over the macros' widths; the narrowest first."""
+        """The largest pitch at which the macros fit in each number of rows, over their widths; the narrowest first."""
         found: list[float] = []
-        least = len(list(self._rows(self._tallest_first, 1.0)))
-        for count in range(least, len(self._tallest_first) + 1):
+        tallest = self._tallest_first
+        least = len(list(self._rows(tallest, 1.0)))
+        for count in range(least, len(tallest) + 1):
             low, high = 1.0, WIDEST
             for _ in range(HALVINGS):
                 middle = (low + high) / 2
-                low, high = (
-                    (middle, high) if len(list(self._rows(self._tallest_first, middle))) <= count else (low, middle)
-                )
-            rows = list(self._rows(self._tallest_first, low))
+                fits = len(list(self._rows(tallest, middle))) <= count
+                low, high = (middle, high) if fits else (low, middle)
+            rows = list(self._rows(tallest, low))
             if self._row_heights(rows) is None or low >= WIDEST - 1e-3:
                 break
             if not found or low > found[-1] + 1e-3:
                 found.append(low)
         return found
 
-    def pack(
-        self, stretch: float, generator: np.random.Generator, *, like: Placement | None = None
-    ) -> Placement | None:
+    def pack(self, stretch: float, like: Placement) -> Placement | None:
         """The movable hard macros in rows, from the lower and the upper edge inwards.
 
-        Without `like` the tallest stand at the edges, and those of equal height in random order.
+        Rows are made and stacked in the order of their macros in `like`; macros of equal size change places so that
+        the sum of their squared distances to where `like` has them is least.
 
         Args:
             stretch: a row takes macros of 1 / `stretch` of the canvas's width, spread evenly.
-            generator: of the order.
-            like: rows are made and stacked in the order in which their macros stand here; macros of equal size change
-                places so that the sum of their squared distances to where they stand here is the least.
+            like: the placement that gives the order.
 
         Returns:
-            None where they do not fit, or what they must keep off is in the way.
+            None where they do not fit, or what they must keep clear of is in the way.
         """
-        design = self._design
-        rows = self._random_rows(stretch, generator) if like is None else self._rows_like(stretch, like)
+        design, order = self._design, self._design.placing_order
+        rows = self._rows_like(stretch, like)
         heights = self._row_heights(rows)
         if heights is None:
             return None
-        half = (len(rows) + 1) // 2
-        lows, highs = (rows[::2], rows[1::2]) if like is None else (rows[:half], rows[: half - 1 : -1])
-        places = np.stack([design.initial.x, design.initial.y])
-        along, up = places[::-1] if self._upright else places
-        tall = {id(row): height for row, height in zip(rows, heights, strict=True)}
-        low, high = 0.0, self._up
-        for row in lows:
+        x, y = np.stack([design.initial.x, design.initial.y])
+        along, up = (y, x) if self._upright else (x, y)
+        low, high, half = 0.0, self._up, (len(rows) + 1) // 2
+        for row, height in zip(rows[:half], heights[:half], strict=True):
             self._spread(row, along)
-            up[row] = low + tall[id(row)] / 2
-            low += tall[id(row)]
-        for row in highs:
+            up[row] = low + height / 2
+            low += height
+        for row, height in zip(rows[: half - 1 : -1], heights[: half - 1 : -1], strict=True):
             self._spread(row, along)
-            up[row] = high - tall[id(row)] / 2
-            high -= tall[id(row)]
-        x, y = places
-        if like is not None:
-            _exchange(design, x, y, like)
-        order = design.placing_order
+            up[row] = high - height / 2
+            high -= height
+        _exchange(design, x, y, like)
+        placement = design.initial.moved(order, x[order], y[order])
         try:
-            return legalise(
-                design,
-                design.initial.moved(order, x[order], y[order]),
-                spacing=self._config.spacing,
-                blockages=self._config.blockages,
-            )
-        except NoRoom:
+            return legalise(design, placement, spacing=self._config.spacing, blockages=self._config.blockages)
+        except NoLegalPlacement:
             return None
 
-    def _random_rows(self, stretch: float, generator: np.random.Generator) -> list[np.ndarray]:
-        order = _tallest_first(generator.permutation(self._design.placing_order), self._height)
-        return list(self._rows(order, stretch))
-
     def _rows_like(self, stretch: float, like: Placement) -> list[np.ndarray]:
-        """Rows of macros that are about as tall and stand about as high, the lowest first; each from left to right."""
+        """Rows of macros that are about as tall and as high up, the lowest first; each from left to right."""
         along, up = (like.y, like.x) if self._upright else (like.x, like.y)
         order = self._design.placing_order
         rows = list(self._rows(order[np.lexsort((up[order], -self._height[order]))], stretch))
@@ -124,7 +116,7 @@ class RowPacker:
         return sorted(rows, key=lambda row: float(up[row].mean()))
 
     def _row_heights(self, rows: list[np.ndarray]) -> list[float] | None:
-        """Of each row, on whole gcells where there is room; None where there is none at all."""
+        """Of each row, in whole gcells where they fit; None where the rows do not fit at all."""
         heights = [float(self._height[row].max()) + self._row_gap for row in rows]
         whole = [float(np.ceil(tall / self._cell - 1e-9) * self._cell) for tall in heights]
         heights = whole if sum(whole) <= self._up else heights
@@ -150,42 +142,105 @@ class RowPacker:
         along[row] = left + np.concatenate([[0.0], np.cumsum(width + right)[:-1]]) + width / 2
 
 
-def _tallest_first(order: np.ndarray, height: np.ndarray) -> np.ndarray:
-    return order[np.argsort(-height[order], kind="stable")]
-
-
 def _exchange(design: Design, x: np.ndarray, y: np.ndarray, like: Placement) -> None:
-    """Gives the spots that macros of equal size have in `x`, `y` (µm, changed) to those of them that stand nearest."""
+    """Assigns the spots of macros of equal size in `x`, `y` (µm, changed) to those that `like` has nearest to them."""
     macros = design.placing_order
     sides = np.stack(design.netlist.sides(design.initial.orientation), axis=1)[macros]
     for size in np.unique(sides, axis=0):
         equal = macros[(sides == size).all(axis=1)]
         want, spots = np.stack([like.x, like.y])[:, equal], np.stack([x, y])[:, equal]
-        for mine, theirs in _parts(want, spots):
+        for mine, theirs in _halves(want, spots):
             distance = ((want[:, mine, None] - spots[:, None, theirs]) ** 2).sum(axis=0)
             who, spot = linear_sum_assignment(distance)
             x[equal[mine[who]]], y[equal[mine[who]]] = spots[:, theirs[spot]]
 
 
-def _parts(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Cuts macros and spots, equally many of each, into parts of at most `MOST_ASSIGNED`, halving the longer axis.
+def _halves(want: np.ndarray, spots: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Halves macros and spots, equally many of each, along the longer axis until at most `MOST_ASSIGNED` are left.
 
-    An assignment takes the cube of its macros.
+    The time of an assignment grows as the cube of its macros.
 
     Args:
         want: [2, M] µm, where the macros want to be.
         spots: [2, M] µm.
 
     Yields:
-        Indices of a part's macros and of its spots.
+        Indices of macros and of their spots.
     """
-    parts = [(np.arange(want.shape[1]), np.arange(want.shape[1]))]
-    while parts:
-        mine, theirs = parts.pop()
+    stack = [(np.arange(want.shape[1]), np.arange(want.shape[1]))]
+    while stack:
+        mine, theirs = stack.pop()
         if len(mine) <= MOST_ASSIGNED:
             yield mine, theirs
             continue
         axis = int(np.argmax(np.ptp(spots[:, theirs], axis=1)))
-        mine, theirs = (part[np.argsort(at[axis, part], kind="stable")] for at, part in ((want, mine), (spots, theirs)))
+        mine, theirs = (some[np.argsort(at[axis, some], kind="stable")] for at, some in ((want, mine), (spots, theirs)))
         half = len(mine) // 2
-        parts += [(mine[:half], theirs[:half]), (mine[half:], theirs[half:])]
+        stack += [(mine[:half], theirs[:half]), (mine[half:], theirs[half:])]
+
+
+def spring_equilibrium(
+    design: Design, *, like: Placement | None = None, hold: float = 0.0, springs: csr_matrix | None = None
+) -> Placement:
+    """`design.initial` with all movable macros at the optimum of the quadratic wirelength, where they overlap.
+
+    Pins count as in the middle of their macros.
+
+    Args:
+        design: whose macros.
+        like: springs tie each hard macro to its place here; None: to none.
+        hold: stiffness of these springs, over that of all others of the macro.
+        springs: of `spring_matrix`, where it is at hand.
+    """
+    springs = spring_matrix(design) if springs is None else springs
+    initial, canvas = design.initial, design.canvas
+    kind = design.netlist.kind
+    free = np.isin(kind, (NodeKind.HARD, NodeKind.SOFT)) & ~initial.fixed
+    stiffness = np.asarray(springs[free].sum(axis=1)).ravel()
+    anchor = ANCHOR * max(float(stiffness.mean()) if len(stiffness) else 0.0, 1e-12)
+    tie = np.full(len(stiffness), anchor)
+    middle = np.array([canvas.width / 2, canvas.height / 2])
+    pull = anchor * np.tile(middle, (len(stiffness), 1))
+    if like is not None and hold > 0:
+        held = hold * stiffness * (kind[free] == NodeKind.HARD)
+        tie += held
+        pull += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
+    places = np.stack([initial.x, initial.y], axis=1)
+    pull += springs[free][:, ~free] @ places[~free]
+    to_standing = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
+    between = springs[free][:, free]
+    inner = np.asarray(between.sum(axis=1)).ravel()
+    diagonal = inner + to_standing + tie
+    matrix = diags(diagonal) - between
+    x, y = initial.x.copy(), initial.y.copy()
+    for axis, values in enumerate((x, y)):
+        start = np.full(len(diagonal), middle[axis]) if like is None else np.stack([like.x, like.y])[axis][free]
+        values[free], _ = cg(
+            matrix, pull[:, axis], x0=start, rtol=SOLVER_TOLERANCE, maxiter=SOLVER_ITERATIONS, M=diags(1 / diagonal)
+        )
+    return initial.moved(np.flatnonzero(free), x[free], y[free])
+
+
+def spring_matrix(design: Design) -> csr_matrix:
+    """Stiffness of the springs between nodes, float64 [N, N], symmetric: a net's weight over its pins less one."""
+    netlist = design.netlist
+    sizes = np.diff(netlist.net_start)
+    node = netlist.pin_node[netlist.net_pins]
+    ends: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for size in np.unique(sizes[(sizes > 1) & (sizes <= MOST_CLIQUE)]):
+        nets = np.flatnonzero(sizes == size)
+        pins = node[netlist.net_start[nets][:, None] + np.arange(size)]
+        first, second = np.triu_indices(size, 1)
+        weight = np.repeat(netlist.net_weight[nets] / (size - 1), len(first))
+        ends.append((pins[:, first].ravel(), pins[:, second].ravel(), weight))
+    for net in np.flatnonzero(sizes > MOST_CLIQUE):
+        pins = node[netlist.net_start[net] : netlist.net_start[net + 1]]
+        weight = np.full(len(pins) - 1, netlist.net_weight[net])
+        ends.append((np.full(len(pins) - 1, pins[0]), pins[1:], weight))
+    if not ends:
+        return csr_matrix((len(netlist.names), len(netlist.names)))
+    first, second, weights = (np.concatenate(columns) for columns in zip(*ends, strict=True))
+    apart = first != second
+    first, second, weights = first[apart], second[apart], weights[apart]
+    half = coo_matrix((weights, (first, second)), shape=(len(netlist.names),) * 2).tocsr()
+    return half + half.T

@@ -1,11 +1,18 @@
-"""A whole search: starts raced, then annealed in threads, the best kept on disk, resumed when it was stopped."""
+"""`placement.search`: starts compared by successive halving, the best annealed in threads, all of it kept on disk, so
+that a search that was stopped resumes to the same end.
+
+Temperatures are in units of the cost; progress is the share of the budget that is spent, in [0, 1].
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
+import math
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,30 +20,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing import search_checkpoint
-from placement.annealing.annealer import Annealer, Tally
-from placement.annealing.config import AnnealConfig, Budget
-from placement.annealing.cooling import make_schedule
+from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
+from placement.annealing.config import (
+    FINAL_TEMPERATURE,
+    INITIAL_TEMPERATURE,
+    REFINE_SHARE,
+    ROUND_MOVES,
+    AnnealConfig,
+)
 from placement.annealing.legaliser import legalise
-from placement.annealing.population import Population
-from placement.annealing.starts import Start, affordable, make_starts
+from placement.annealing.starts import Start, affordable, legal, make_starts
+from placement.config import require
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import check_constraints
+from placement.netlist.files import csv_text, write_whole
+from placement.netlist.formats.plc import write_placement
+from placement.netlist.load import load
 
+HALVING_SHARE = 0.15
+"""Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
 FINAL_SHARE = 0.04
-"""Share of the budget at the end that accepts only what does not cost."""
-SAVE_SECONDS = 10.0
-"""Wall-clock seconds between two states on disk."""
+"""Share of the budget at the end that accepts only what does not raise the cost."""
 EXCHANGE_ROUNDS = 10
 """Rounds between two exchanges of the threads."""
+EXCHANGE = 40.0
+"""Temperatures behind the best thread at which a thread continues from the best one's placement."""
+SOFT_ROUNDS = 4
+"""Rounds between two calls of the soft placer, where the search does not move soft macros."""
+ADAPTIVE_GAIN, ADAPTIVE_LAST = 0.05, 0.9
+"""Change of the adaptive temperature's logarithm in a round, for each halving of the acceptance to be made up; and the
+progress from which on the temperature is the final one."""
+SAVE_SECONDS = 10.0
+"""Wall-clock seconds between two states on disk."""
 MOST_POINTS = 2000
 """Of a history; every second one is dropped when there are more, so that memory does not grow with the moves."""
-_KEPT = ("moves", "rounds", "raced", "unit", "given", "accepted", "racing", "memory")
+STATE_NAME, BEST_NAME, HISTORY_NAME = "search.npz", "best.plc", "search.csv"
+HISTORY_COLUMNS = ("seconds", "moves", "cost", "cost_name")
+"""CPU seconds and moves of each thread, the best cost until then, and which cost: a line per round."""
+FORMAT = 4
 
 
 class Point(NamedTuple):
-    """How far a search was: CPU seconds per thread, moves per thread, the best proxy cost so far."""
+    """How far a search was: CPU seconds per thread, moves per thread, the best cost so far."""
 
     seconds: float
     moves: int
@@ -49,10 +75,10 @@ class SearchResult:
 
     Attributes:
         placement: the best.
-        costs: of it, by a full evaluation.
+        costs: of it, evaluated from nothing.
         start: the name of the start it came from.
         history: how the best cost fell.
-        tallies: moves of all threads, by kind, since the search was last resumed.
+        tallies: proposals of all threads, by move, since the search was last resumed.
         finished: False where it was stopped before its budget was spent.
     """
 
@@ -79,10 +105,9 @@ class Watch:
     """What is done beside a search.
 
     Attributes:
-        folder: where its state and its best placement are kept; a search of the same settings that was stopped there
-            goes on. None: nowhere.
-        stopped: asked between rounds; once true, the search saves its state and ends.
-        on_progress: told the progress in [0, 1] and the last point between rounds.
+        folder: where its state and its best placement are kept; the same search, stopped there, resumes. None: nowhere.
+        stopped: called between rounds; once true, the search saves its state and ends.
+        on_progress: called between rounds with the progress and the last point.
     """
 
     folder: Path | None = None
@@ -90,212 +115,86 @@ class Watch:
     on_progress: Callable[[float, Point], None] = lambda progress, point: None
 
 
-def search(
-    design: Design,
-    starts: Sequence[Start] = (),
+def search(  # noqa: PLR0913  the public face: all but the first have a default
+    design: Design | str,
+    start: Placement | Sequence[Start] | None = None,
     *,
-    config: AnnealConfig,
-    budget: Budget,
+    seconds: float = 60.0,
+    moves: int | None = None,
+    config: AnnealConfig | None = None,
     weights: CostWeights = DEFAULT_WEIGHTS,
     threads: int = 1,
     seed: int = 0,
     watch: Watch = Watch(),
+    round_moves: int = ROUND_MOVES,
 ) -> SearchResult:
-    """The best placement that annealing finds within the budget; never worse than the best of `starts`.
-
-    With a budget of moves the result depends on the arguments only, also when the search was stopped and resumed.
+    """The best placement that simulated annealing finds on the exact cost; never worse than the best start.
 
     Args:
-        design: what is placed.
-        starts: legal placements to improve, raced against each other; none: those of `config.starts`.
-        config: how.
-        budget: of each thread.
-        weights: of the cost's parts.
+        design: a design, or the name or path of one.
+        start: a placement to improve, made legal first, or several legal ones; None: the search makes its own starts.
+        seconds: CPU seconds of each thread.
+        moves: moves of each thread, instead of `seconds`: the result then depends on the arguments only, also when the
+            search was stopped and resumed.
+        config: how it anneals; None: the defaults.
+        weights: of the cost's components.
         threads: annealers, a thread each.
         seed: of everything random, at least 0.
         watch: what is done beside.
+        round_moves: moves of a thread between two changes of the temperature.
+
+    Example:
+        >>> found = placement.search("toy6", moves=2000)
+        >>> found.costs.total < placement.cost(placement.load("toy6")).total
+        True
 
     Raises:
-        DesignError: the design's constraints cannot be met, no start could be made, one of `starts` is not legal, or
-            what was found cannot be put on `config.grid` (it is in the folder, with the search's state).
+        DesignError: the design cannot be used, no legal placement was found, one of several starts is not legal, or
+            the result cannot be put on `config.grid` (it is in the folder, with the search's state).
+        ConfigError: seconds or moves is not above 0.
         OSError: the folder cannot be written.
     """
+    design = load(design) if isinstance(design, str) else design
+    config = AnnealConfig() if config is None else config
+    require(moves is not None or seconds > 0, "time", seconds, "above 0 seconds")
+    require(moves is None or moves > 0, "moves", moves, "at least 1")
     check_constraints(design)
-    about = search_identity(design, starts, config=config, budget=budget, weights=weights, threads=threads, seed=seed)
-    folder = watch.folder
-    keep = None if folder is None else partial(search_checkpoint.save, folder, design, about=about)
-    run = _SearchRun(design, config, budget, watch, keep, weights.name)
-    found = search_checkpoint.load(folder, design, about) if folder is not None else None
+    given = (Start("given", legal(design, start, config)),) if isinstance(start, Placement) else tuple(start or ())
+    about = search_identity(
+        design, given, config=config, seconds=seconds if moves is None else None, moves=moves, weights=weights,
+        threads=threads, seed=seed, round_moves=round_moves,
+    )  # fmt: skip
+    run = _Run(design, config, about, watch)
     make = partial(Annealer, design, config=config, weights=weights)
-    *seeds, race_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
+    *seeds, entrant_seed, start_seed = np.random.SeedSequence(seed).generate_state(threads + 2, np.uint64).tolist()
+    found = run.load()
     if found is not None:
-        annealers = _resumed(run, found, make)
+        annealers = [make(best, seed=0) for best, _, _ in found]
+        for annealer, (_, current, state) in zip(annealers, found, strict=True):
+            annealer.restart(current)
+            annealer.resume(state)
     else:
         begun = time.thread_time()
-        entrants = starts or make_starts(design, affordable(design, config, budget), start_seed, weights)
-        annealers = [make(entrant.placement, seed=race_seed) for entrant in entrants]
-        spent = time.thread_time() - begun
-        run.begin([entrant.name for entrant in entrants], annealers, given=bool(starts), seconds=spent)
-    if run.racing:
-        chosen = run.race(annealers, threads)
-        if not run.racing:
+        affordable_config, count = affordable(design, config, about["seconds"], moves)
+        entrants = given or make_starts(design, affordable_config, start_seed, weights, electrostatic=count)
+        annealers = [make(entrant.placement, seed=entrant_seed) for entrant in entrants]
+        run.begin([entrant.name for entrant in entrants], annealers, time.thread_time() - begun)
+    if run.state.entrants:
+        chosen = run.halve(annealers)
+        if not run.state.entrants:
             annealers = [make(chosen[index % len(chosen)], seed=one) for index, one in enumerate(seeds)]
-    if not run.racing:
-        run.anneal(annealers, threads)
+    finished = not run.state.entrants and run.anneal(annealers)
     best = min(annealers, key=lambda annealer: annealer.best_cost).best
     if config.grid > 0:
         best = legalise(design, best, spacing=config.spacing, blockages=config.blockages, grid=config.grid)
-    if run.finished and folder is not None:
-        search_checkpoint.forget(folder)
-    costs = compute_costs(design, best, weights=weights)
-    tallies = _summed([annealer.tallies for annealer in annealers])
-    return SearchResult(best, costs, run.start, tuple(run.history), tallies, run.finished)
-
-
-def _resumed(run: _SearchRun, found: search_checkpoint.Saved, make: Callable[..., Annealer]) -> list[Annealer]:
-    """Annealers as they were when the search was stopped."""
-    annealers = [make(best, seed=0) for best in found.best]
-    for annealer, current, state in zip(annealers, found.current, found.states, strict=True):
-        annealer.restart(current)
-        annealer.go_on(state)
-    run.resume(found.progress)
-    return annealers
-
-
-class _SearchRun:
-    """The course of one search."""
-
-    def __init__(
-        self,
-        design: Design,
-        config: AnnealConfig,
-        budget: Budget,
-        watch: Watch,
-        keep: Callable[..., None] | None,
-        cost: str,
-    ) -> None:
-        self._design, self._config, self._budget, self._watch, self._keep = design, config, budget, watch, keep
-        self._cost = cost
-        self.history: list[Point] = []
-        self.start = ""
-        self.finished = False
-        self._racing: list[str] = []  # names of the starts, until the race of them has ended
-        self._memory: list[float] = []  # of the schedule
-        self._seconds = 0.0  # CPU seconds per thread before the present population
-        self._moves = 0.0  # of each thread
-        self._rounds = 0
-        self._raced = 0.0  # progress when the starts were made; later, at the end of the race
-        self._unit = 0.0  # proxy cost of the start
-        self._given = False  # whether the starts were
-        self._accepted = 1.0
-        self._saved = time.monotonic()
-
-    def progress(self) -> dict[str, Any]:
-        """What a saved search needs to know."""
-        return {
-            "history": [list(point) for point in self.history],
-            "start": self.start,
-            "seconds": self.history[-1].seconds if self.history else 0.0,
-            **{name: getattr(self, f"_{name}") for name in _KEPT},
-        }
-
-    def resume(self, progress: dict[str, Any]) -> None:
-        """Takes over what `progress` gave."""
-        self.history = [Point(*point) for point in progress["history"]]
-        self.start, self._seconds = progress["start"], progress["seconds"]
-        for name in _KEPT:
-            setattr(self, f"_{name}", progress[name])
-
-    @property
-    def racing(self) -> bool:
-        """Whether the starts have yet to be raced to the end."""
-        return bool(self._racing)
-
-    def begin(self, names: list[str], entrants: Sequence[Annealer], *, given: bool, seconds: float) -> None:
-        """Takes note of the starts; `given`: they are to be refined; `seconds`: of CPU time that they took."""
-        self._racing, self._given, self._seconds = names, given, seconds
-        self._unit = min(annealer.best_cost for annealer in entrants)
-        self._raced = self._share(0.0)  # the making of the starts counts, and is no part of the race
-        self.history = [Point(seconds, 0, self._unit)]
-
-    def race(self, entrants: Sequence[Annealer], threads: int) -> list[Placement]:
-        """Anneals each entrant for an equal part of the race's share; the `threads` best, as they then are.
-
-        Stopped before that, it is still `racing`.
-        """
-        names, until = self._racing, self._raced + self._config.race * (1 - self._raced)
-        if len(entrants) > 1 and until > self._raced:
-            with Population(entrants, threads) as population:
-                self._anneal(population, until=until, threads=threads)
-                self._seconds += population.thread_seconds
-            if self._share(0.0) >= until:
-                self._racing, self._memory, self._raced = [], [], self._share(0.0)
-        else:
-            self._racing = []
-        ranked = sorted(range(len(entrants)), key=lambda index: entrants[index].best_cost)[:threads]
-        self.start = names[ranked[0]]
-        return [entrants[index].best for index in ranked]
-
-    def anneal(self, annealers: Sequence[Annealer], threads: int) -> None:
-        """Spends the rest of the budget."""
-        with Population(annealers, threads) as population:
-            self._anneal(population, until=1.0, threads=threads)
-            self.finished = self._share(population.thread_seconds) >= 1
-
-    def _anneal(self, population: Population, *, until: float, threads: int) -> None:
-        """Rounds of moves, the temperature falling all the way, until the progress is `until` or somebody stops it."""
-        config, design = self._config, self._design
-        movable = len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
-        schedule = make_schedule(config, cost=self._unit, macros=movable, given=self._given, name=self._cost)
-        if self._memory:
-            schedule.memory = self._memory
-        while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
-            local = (share - self._raced) / (until - self._raced)
-            schedule.advance(local, self._accepted)
-            temperature = schedule.temperature if local < 1 - FINAL_SHARE else 0.0
-            self._round(population, temperature)
-            self._moves += config.round_moves * len(population.annealers) / threads
-            if not self._racing and self._rounds % EXCHANGE_ROUNDS == 0:
-                population.go_with_the_winner(config.exchange * schedule.temperature)
-            self._memory = schedule.memory
-            self._report(population, share)
-        self._save(population)
-
-    def _round(self, population: Population, temperature: float) -> None:
-        self._rounds += 1
-        replaces = not self._config.soft_moves and self._rounds % self._config.soft_every == 0
-        moves = self._config.round_moves
-
-        def work(annealer: Annealer) -> None:
-            annealer.run(moves, temperature)
-            if replaces:
-                annealer.replace_soft()
-
-        before = sum(annealer.accepted for annealer in population.annealers)
-        population.each(work)
-        accepted = sum(annealer.accepted for annealer in population.annealers) - before
-        self._accepted = accepted / (moves * len(population.annealers))
-
-    def _report(self, population: Population, share: float) -> None:
-        best = min(population.best.best_cost, self.history[-1].cost)
-        if len(self.history) >= MOST_POINTS:
-            self.history = self.history[::2]
-        self.history.append(Point(self._seconds + population.thread_seconds, round(self._moves), best))
-        self._watch.on_progress(min(1.0, share), self.history[-1])
-        if time.monotonic() - self._saved > SAVE_SECONDS:
-            self._save(population)
-
-    def _save(self, population: Population) -> None:
-        if self._keep is not None:
-            self._keep(population.annealers, progress=self.progress())
-        self._saved = time.monotonic()
-
-    def _share(self, seconds: float) -> float:
-        """Of the budget that is spent, when the present population has spent `seconds` per thread."""
-        if self._budget.moves is not None:
-            return self._moves / self._budget.moves
-        assert self._budget.seconds is not None
-        return (self._seconds + seconds) / self._budget.seconds
+    if finished and watch.folder is not None:
+        (watch.folder / STATE_NAME).unlink(missing_ok=True)
+    tallies = {
+        move: Tally(*map(sum, zip(*(annealer.tallies[move] for annealer in annealers), strict=True)))
+        for move in annealers[0].tallies
+    }
+    history = tuple(Point(*point) for point in run.state.history)
+    return SearchResult(best, compute_costs(design, best, weights=weights), run.state.start, history, tallies, finished)
 
 
 def search_identity(design: Design, starts: Sequence[Start], **settings: Any) -> dict[str, Any]:
@@ -306,15 +205,203 @@ def search_identity(design: Design, starts: Sequence[Start], **settings: Any) ->
             digest.update(array.tobytes())
     digest.update(design.constraints.as_bytes())
     plain = {
-        name: dataclasses.asdict(value) if isinstance(value, (AnnealConfig, Budget)) else value
+        name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
         for name, value in settings.items()
     }
-    described: dict[str, Any] = json.loads(json.dumps({"design": design.name, "files": digest.hexdigest(), **plain}))
+    about = {"design": design.name, "files": digest.hexdigest(), "starts": len(starts), **plain}
+    described: dict[str, Any] = json.loads(json.dumps(about))
     return described
 
 
-def _summed(tallies: list[dict[str, Tally]]) -> dict[str, Tally]:
-    return {
-        move: Tally(*(sum(values) for values in zip(*(tally[move] for tally in tallies), strict=True)))
-        for move in tallies[0]
-    }
+@dataclasses.dataclass
+class _State:
+    """How far a search is; what a saved search needs to know beside its annealers.
+
+    Attributes:
+        entrants: names of the starts, until the best of them are chosen.
+        start: the name of the one that was.
+        unit: cost of the cheapest start.
+        begun: progress when the starts were made; later, when the best were chosen.
+        seconds: CPU seconds per thread before the present population.
+        moves: of each thread.
+        rounds: of all populations.
+        accepted: share of the last round's moves.
+        temperature: of the last round, and the share accepted in the first: of the adaptive schedule.
+        history: a `Point` per round, as lists.
+    """
+
+    entrants: list[str] = dataclasses.field(default_factory=list)
+    start: str = ""
+    unit: float = 0.0
+    begun: float = 0.0
+    seconds: float = 0.0
+    moves: float = 0.0
+    rounds: int = 0
+    accepted: float = 1.0
+    temperature: float = 0.0
+    first_accepted: float = 0.0
+    history: list[tuple[float, int, float]] = dataclasses.field(default_factory=list)
+
+
+class _Run:
+    """The course of one search."""
+
+    def __init__(self, design: Design, config: AnnealConfig, about: dict[str, Any], watch: Watch) -> None:
+        self._design, self._config, self._about, self._watch = design, config, about, watch
+        self._saved = time.monotonic()
+        self.state = _State()
+
+    def begin(self, names: list[str], entrants: Sequence[Annealer], seconds: float) -> None:
+        """Takes note of the starts, which took so many CPU seconds."""
+        state = self.state
+        state.entrants, state.seconds = names, seconds
+        state.unit = min(annealer.best_cost for annealer in entrants)
+        state.begun = self._share(0.0)
+        state.history = [Point(seconds, 0, state.unit)]
+
+    def halve(self, entrants: Sequence[Annealer]) -> list[Placement]:
+        """Anneals each entrant for an equal share of the time; the best, one for each thread, as they then are.
+
+        Where it is stopped before that, `state.entrants` is still there.
+        """
+        state, threads = self.state, self._about["threads"]
+        names, until = state.entrants, state.begun + HALVING_SHARE * (1 - state.begun)
+        if len(entrants) > 1:
+            with Population(entrants, threads) as population:
+                self._anneal(population, until=until)
+                state.seconds += population.thread_seconds
+            if self._share(0.0) >= until:
+                state.entrants, state.begun = [], self._share(0.0)
+                state.temperature = state.first_accepted = 0.0
+        else:
+            state.entrants = []
+        ranked = sorted(range(len(entrants)), key=lambda index: entrants[index].best_cost)[:threads]
+        state.start = names[ranked[0]]
+        return [entrants[index].best for index in ranked]
+
+    def anneal(self, annealers: Sequence[Annealer]) -> bool:
+        """Spends the rest of the budget; returns whether all of it is spent."""
+        with Population(annealers, self._about["threads"]) as population:
+            self._anneal(population, until=1.0)
+            return self._share(population.thread_seconds) >= 1
+
+    def _anneal(self, population: Population, *, until: float) -> None:
+        """Rounds of moves, the temperature falling all the way, until the progress is `until` or the watch stops it."""
+        state, count = self.state, len(population.annealers)
+        while (share := self._share(population.thread_seconds)) < until and not self._watch.stopped():
+            local = (share - state.begun) / (until - state.begun)
+            state.temperature = self._next_temperature(local)
+            self._round(population, state.temperature if local < 1 - FINAL_SHARE else 0.0)
+            state.moves += self._about["round_moves"] * count / self._about["threads"]
+            if not state.entrants and state.rounds % EXCHANGE_ROUNDS == 0:
+                population.follow_the_best(EXCHANGE * state.temperature)
+            self._report(population, share)
+        self._save(population)
+
+    def _next_temperature(self, progress: float) -> float:
+        """Falls by the same factor in equal times; or so that the accepted share falls evenly to a tenth of the first.
+
+        The latter after Lam and Delosme (1988).
+        """
+        config, design, state, name = self._config, self._design, self.state, self._about["weights"][-1]
+        unit = state.unit / max(1, len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum()))
+        initial = config.initial_temperature
+        if initial is None:
+            initial = INITIAL_TEMPERATURE[name] * (REFINE_SHARE if self._about["starts"] else 1.0)
+        first, last = initial * unit, min(FINAL_TEMPERATURE, initial) * unit
+        if config.schedule == "geometric":
+            return first * (last / first) ** min(1.0, progress)
+        if progress >= ADAPTIVE_LAST:
+            return last
+        temperature = state.temperature or first
+        state.first_accepted = state.first_accepted or state.accepted
+        if state.accepted > 0 and state.first_accepted > 0:
+            wanted = state.first_accepted * 10 ** (-progress / ADAPTIVE_LAST)
+            temperature *= math.exp(ADAPTIVE_GAIN * math.log2(wanted / state.accepted))
+        return min(first, max(last, temperature))
+
+    def _round(self, population: Population, temperature: float) -> None:
+        state, moves = self.state, self._about["round_moves"]
+        state.rounds += 1
+        replaces = not self._config.soft_moves and state.rounds % SOFT_ROUNDS == 0
+
+        def work(annealer: Annealer) -> None:
+            annealer.run(moves, temperature)
+            if replaces:
+                annealer.replace_soft()
+
+        before = sum(annealer.accepted for annealer in population.annealers)
+        population.each(work)
+        accepted = sum(annealer.accepted for annealer in population.annealers) - before
+        state.accepted = accepted / (moves * len(population.annealers))
+
+    def _share(self, seconds: float) -> float:
+        """Share of the budget that is spent, when the present population has spent `seconds` per thread."""
+        if self._about["moves"] is not None:
+            return float(self.state.moves / self._about["moves"])
+        return float((self.state.seconds + seconds) / self._about["seconds"])
+
+    def _report(self, population: Population, share: float) -> None:
+        state = self.state
+        if len(state.history) >= MOST_POINTS:
+            state.history = state.history[::2]
+        best = min(population.best.best_cost, state.history[-1][2])
+        point = Point(state.seconds + population.thread_seconds, round(state.moves), best)
+        state.history.append(point)
+        self._watch.on_progress(min(1.0, share), point)
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            self._save(population)
+
+    def _save(self, population: Population) -> None:
+        """Writes the search, its course and its best placement, each whole or not at all; raises OSError."""
+        self._saved = time.monotonic()
+        folder, state = self._watch.folder, self.state
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, np.ndarray] = {}
+        for index, annealer in enumerate(population.annealers):
+            for name, placement in (("current", annealer.placement), ("best", annealer.best)):
+                arrays[f"{name}_{index}"] = np.stack([placement.x, placement.y, placement.orientation])
+            random, moves, arrays[f"values_{index}"] = annealer.state
+            arrays[f"counters_{index}"] = np.array([random, moves], dtype=np.uint64)
+        kept = dataclasses.asdict(state) | {"seconds": state.history[-1][0] if state.history else 0.0}
+        described = {"format": FORMAT, "about": self._about, "state": kept, "annealers": len(population.annealers)}
+        arrays["described"] = np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        write_whole(folder / STATE_NAME, buffer.getvalue())
+        rows = [(*point, self._about["weights"][-1]) for point in state.history]
+        write_whole(folder / HISTORY_NAME, csv_text([HISTORY_COLUMNS, *rows]))
+        best = population.best
+        comment = f"best so far of a search, {best.best_cost:.6f}"
+        write_placement(folder / BEST_NAME, self._design, best.best, comments=[comment])
+
+    def load(self) -> list[tuple[Placement, Placement, AnnealerState]] | None:
+        """Takes over the same search from the folder: best and current placement and state of each annealer.
+
+        None where there is none, or only one that cannot be read.
+        """
+        if self._watch.folder is None or not (self._watch.folder / STATE_NAME).is_file():
+            return None
+        try:
+            with np.load(self._watch.folder / STATE_NAME, allow_pickle=False) as arrays:
+                described = json.loads(arrays["described"].tobytes())
+                if described["format"] != FORMAT or described["about"] != self._about:
+                    return None
+                found = []
+                for index in range(int(described["annealers"])):
+                    best, current = (self._placement(arrays[f"{name}_{index}"]) for name in ("best", "current"))
+                    random, moves = arrays[f"counters_{index}"].tolist()
+                    found.append((best, current, AnnealerState(random, moves, arrays[f"values_{index}"])))
+                self.state = _State(**described["state"])
+                return found
+        except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def _placement(self, values: np.ndarray) -> Placement:
+        nodes = self._design.netlist.num_nodes
+        if values.shape != (3, nodes):
+            raise ValueError(f"a placement of shape {values.shape}")
+        placed = np.ones(nodes, dtype=np.bool_)
+        return Placement(values[0], values[1], values[2].astype(np.int8), placed, self._design.initial.fixed)

@@ -43,7 +43,21 @@ ITERATIONS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Fleet:
-    """A run; configs/plan.yaml says what each setting means."""
+    """A run.
+
+    Attributes:
+        actors: processes that play episodes
+        model_mb: megabytes of the parameters
+        episode_mb: megabytes of an episode: actions of Ariane; with observations it would be megabytes
+        episodes: in an actor's round
+        round_seconds: to play a round, give or take a tenth
+        learn_seconds: to learn from all actors' rounds; null: as round_seconds
+        max_staleness: versions that an episode may lag behind
+        caches: simulate this many model caches (0: actors read from the learner); null: find how many are enough
+        fan_out: caches or readers that one cache serves
+        shards: simulate this many replay shards; null: find how many are enough
+        megabits: per second, of each host's link
+    """
 
     actors: Count = 64
     model_mb: Positive = 16.0
@@ -78,7 +92,11 @@ class FleetOutcome(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PlanConfig(Fleet, Settings):
-    """The settings of `macro-placement plan`: a fleet some of whose numbers are to be found."""
+    """The settings of `macro-placement plan`: a fleet some of whose numbers are to be found.
+
+    Attributes:
+        slack: share by which an iteration may be longer than with plenty of caches and shards
+    """
 
     learn_seconds: Positive | None = None  # type: ignore[assignment]
     caches: OrNone | None = None  # type: ignore[assignment]
@@ -173,7 +191,7 @@ class _FleetRun:
             yield store.version.reaches(max(share - fleet.max_staleness, 0))
             if store.version.value > version:
                 version, start = store.version.value, self.clock.now
-                yield from store.read(fleet.model_mb)
+                yield store.read(fleet.model_mb)
                 self.reads.append((version, self.clock.now - start))
             yield fleet.round_seconds * self.generator.uniform(0.9, 1.1)
             start = self.clock.now

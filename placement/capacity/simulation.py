@@ -30,7 +30,6 @@ class TransferCosts:
     """What transfers take besides their share of a link; docs/explanation/scale-model.md has the measurements.
 
     Attributes:
-        read_seconds, read_seconds_per_mb: of one read of a model, fixed and for each megabyte.
         read_goodput: share of a link's rate that carries models.
         write_seconds, write_seconds_per_mb: of one write of an episode.
         write_goodput: share of a link's rate that carries episodes.
@@ -40,8 +39,6 @@ class TransferCosts:
         ingest_seconds: of the learner's CPU for each episode that it fetches.
     """
 
-    read_seconds: float = 0.0
-    read_seconds_per_mb: float = 0.0
     read_goodput: float = 1.0
     write_seconds: float = 0.0
     write_seconds_per_mb: float = 0.0
@@ -232,19 +229,17 @@ class Store:
     """A learner's root, or a cache: its newest version, and its link to readers."""
 
     def __init__(self, clock: Clock, megabits: float, costs: TransferCosts) -> None:
-        self._clock, self._costs = clock, costs
         self.version = Signal()
         self._link = SharedLink(clock, megabits, goodput=costs.read_goodput)
 
-    def read(self, megabytes: float) -> Process:
-        """One read of the newest model, to be run with `yield from`."""
-        yield self._costs.read_seconds + megabytes * self._costs.read_seconds_per_mb
-        yield self._link.send(megabytes)
+    def read(self, megabytes: float) -> Callable[[Resume], None]:
+        """What a process yields to read the newest model once."""
+        return self._link.send(megabytes)
 
     def follow(self, parent: Store, megabytes: float) -> Process:
         """A cache's endless process: reads each new version from its parent."""
         while True:
             yield parent.version.reaches(self.version.value + 1)
             version = parent.version.value
-            yield from parent.read(megabytes)
+            yield parent.read(megabytes)
             self.version.raise_to(version)

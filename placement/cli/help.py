@@ -1,92 +1,84 @@
-"""What `--help` prints: the files in configs/ hold every setting with its default and its meaning."""
+"""What `--help` prints, made from the dataclasses: they hold every setting with its default and its meaning."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import textwrap
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from omegaconf import OmegaConf
+from placement.cli.options import shown
 
-from placement.netlist.load import data_folder
+WIDTH = 110
 
 
-def command_help(title: str, config: str, arguments: Sequence[str] = (), *, form: str = "[key=value …]") -> str:
-    """What a command does, and its settings.
+class Setting(NamedTuple):
+    """A setting as users see it: its dotted key, its default, its meaning, and the dataclass that declares it."""
+
+    key: str
+    default: str
+    meaning: str
+    owner: type
+
+
+def command_help(title: str, summary: str, cls: type, words: Sequence[str] = ()) -> str:
+    """What a command does, how it is called, and its settings."""
+    usage = " ".join([title, *(f"[{word.upper()}]" for word in words), "[key=value | --key value …]"])
+    return "\n".join(
+        [f"usage: {usage}", "", summary, "", "Settings, their defaults and meanings:", *lines(listed(cls))]
+    )
+
+
+def lines(found: Sequence[Setting]) -> list[str]:
+    """A paragraph for each setting."""
+    texts = []
+    for one in found:
+        texts.append(f"  --{one.key.replace('_', '-')} {one.default}")
+        texts += textwrap.wrap(one.meaning, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return texts
+
+
+def listed(cls: type, at: str = "", defaults: Mapping[str, Any] = {}) -> list[Setting]:
+    """All settings of a config dataclass; those of its nested groups have dotted keys, but for the group's `name`.
 
     Args:
-        title: the words that start it.
-        config: the name of its file in configs/.
-        arguments: of the command line; those of the form `group=option` choose what is shown of a group.
-        form: of the arguments, for the line of usage.
+        cls: the dataclass.
+        at: the prefix of the keys.
+        defaults: what the command sets if a required setting is not given.
+
+    Raises:
+        ValueError: the docstrings do not say what a setting means.
     """
-    lines = [f"usage: {title} {form}", "", *_introduction(config), "", "Settings, defaults and meanings:", ""]
-    return "\n".join([*lines, *_settings(config, _chosen(arguments))])
-
-
-def about(config: str) -> str:
-    """What a command does, in a line."""
-    return _introduction(config)[0]
-
-
-def setting_keys(config: str, arguments: Sequence[str] = ()) -> list[str]:
-    """The dotted keys of a command's settings and of their groups; arguments as `command_help` takes them."""
-    values: Any = OmegaConf.to_container(OmegaConf.create("\n".join(_settings(config, _chosen(arguments)))))
-    return list(_keys(values))
-
-
-def options_with(key: str) -> list[str]:
-    """The options `group=name` of a dotted key's group whose files have the key."""
-    group, _, name = key.partition(".")
-    found = []
-    for path in sorted((data_folder("configs") / group).glob("*.yaml")):
-        values: Any = OmegaConf.to_container(OmegaConf.create(_read(f"{group}/{path.stem}")))
-        if name in _keys(values):
-            found.append(f"{group}={path.stem}")
+    found: list[Setting] = []
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        key, hint = f"{at}{shown(field.name)}".removesuffix(".name"), hints[field.name]
+        if dataclasses.is_dataclass(hint):
+            found += listed(typing.cast(type, hint), f"{key}.")
+            continue
+        owner, meaning = _meaning(cls, field.name)
+        found.append(Setting(key, _text(defaults.get(key, field.default)), meaning, owner))
     return found
 
 
-def _keys(values: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    for key, value in values.items():
-        yield f"{at}{key}"
-        if isinstance(value, Mapping):
-            yield from _keys(value, f"{at}{key}.")
+def _meaning(cls: type, name: str) -> tuple[type, str]:
+    """The class that declares a setting, and what the docstrings of it or of a class below say of the setting."""
+    bases = [base for base in cls.__mro__ if name in inspect.get_annotations(base)]
+    for base in cls.__mro__:
+        attributes = inspect.cleandoc(base.__doc__ or "")
+        for names, text in re.findall(r"^    ([\w, ]+): ((?:.|\n {8})+)", attributes, re.MULTILINE):
+            if name in names.split(", "):
+                return bases[-1], " ".join(text.split())
+    raise ValueError(f"{cls.__name__}.{name}: its docstring needs to say what the setting means")
 
 
-def _chosen(arguments: Sequence[str]) -> dict[str, str]:
-    """The values of `key=value` by their keys."""
-    return dict(argument.split("=", 1) for argument in arguments if "=" in argument)
-
-
-def _read(name: str) -> str:
-    return (data_folder("configs") / f"{name}.yaml").read_text(encoding="utf-8")
-
-
-def _introduction(config: str) -> list[str]:
-    """The comment that begins a file."""
-    return [line.removeprefix("# ") for line in re.match(r"(?:#.*\n)*", _read(config))[0].splitlines()]  # type: ignore[index]
-
-
-def _settings(name: str, chosen: Mapping[str, str]) -> list[str]:
-    """The settings of a file and of the files that it is composed of, a line each."""
-    text = _read(name)
-    values: Any = OmegaConf.to_container(OmegaConf.create(text))
-    lines = []
-    for entry in values.get("defaults", ["_self_"]):
-        group, option = (None, entry) if isinstance(entry, str) else next(iter(entry.items()))
-        if entry == "_self_":
-            text = re.sub(r"\A(?:#.*\n)+|^(?:defaults|hydra):\n(?: +.*\n|\n)*", "", text, flags=re.MULTILINE)
-            lines += [line for line in text.splitlines() if line]
-        elif group is None:
-            lines += _settings(option, chosen)
-        elif not group.startswith("override"):
-            lines += _group(group, option, chosen)
-    return lines
-
-
-def _group(group: str, option: str, chosen: Mapping[str, str]) -> list[str]:
-    """The settings of a group's chosen option, indented, below the group's name."""
-    options = sorted(path.stem for path in (data_folder("configs") / group).glob("*.yaml"))
-    option = chosen[group] if chosen.get(group) in options else option
-    others = f"  # {option}; {group}=… chooses one of {', '.join(options)}" if len(options) > 1 else ""
-    return [f"{group}:{others}", *(f"  {line}" for line in _settings(f"{group}/{option}", chosen))]
+def _text(value: Any) -> str:
+    """A default as the command line writes it."""
+    if value is dataclasses.MISSING:
+        return "(required)"
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    return "[" + ", ".join(map(_text, value)) + "]" if isinstance(value, tuple) else str(value)

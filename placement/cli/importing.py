@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from placement.cli.constraint_options import ConstraintOptions
-from placement.config import ConfigError
-from placement.netlist.assembly.bookshelf import read_bookshelf_file
-from placement.netlist.assembly.flat_protobuf import read_protobuf_canvas, read_protobuf_def
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.clustering.settings import ClusteringSettings
-from placement.netlist.design import Canvas, NodeKind
-from placement.netlist.design_folder import PICTURE_NAME, check_design_folder
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.formats.plc import read_canvas
-from placement.netlist.grid import GridRule
-from placement.netlist.importing import import_design, write_design
+from placement.config import ConfigError, Text
+from placement.netlist.clustering.cluster import ClusteringSettings
+from placement.netlist.constraints import SnapGrid
+from placement.netlist.errors import DesignError
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings, RegionSetting
+from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, read_chip, write_design
+from placement.netlist.load import PICTURE_NAME, check_design_folder
+from placement.netlist.macro_arrays import ArraySetting
 
-_SOURCES = "give --lef and --def, or --bookshelf, or --protobuf with --def or --plc"
+_ORDERS = ("places", "names")
+_SNAPS = ("manufacturing", "tracks", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """The files that a chip is read from."""
+    """The files that a chip is read from; they may be gzipped.
+
+    Attributes:
+        lef: technology and library files, in any order: --lef tech.lef cells.lef, or --lef several times
+        def_: the DEF file, with nets; with --protobuf its floorplan is enough
+        bookshelf: the .aux file of a Bookshelf design
+        protobuf: Circuit Training's netlist before clustering, with standard cells
+        plc: a placement file whose canvas a protobuf without DEF is placed on
+    """
 
     lef: tuple[str, ...] = ()
     def_: str | None = None
@@ -37,24 +42,97 @@ class SourceOptions:
     protobuf: str | None = None
     plc: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.bookshelf and self.protobuf:
-            raise ConfigError(f"--bookshelf and --protobuf are two netlists: {_SOURCES}")
-        if not (self.bookshelf or self.protobuf or self.def_):
-            raise ConfigError(f"no netlist is given: {_SOURCES}")
-        if self.bookshelf and (self.lef or self.def_ or self.plc):
-            raise ConfigError("--bookshelf has all that it needs in its own files: leave out --lef, --def and --plc")
-        if self.protobuf and bool(self.def_) == bool(self.plc):
-            raise ConfigError("--protobuf needs a floorplan: give either --def or --plc")
-        if self.plc and not self.protobuf:
-            raise ConfigError("--plc is the floorplan of a protobuf: give --protobuf, too")
-        if self.def_ and not self.protobuf and not self.lef:
-            raise ConfigError("--def needs the sizes of its masters: give the technology's and the cells' --lef, too")
+    @property
+    def files(self) -> ChipFiles:
+        """The same for `read_chip`; raises DesignError if they do not make up one chip."""
+        return ChipFiles(
+            lef=self.lef, def_file=self.def_, bookshelf=self.bookshelf, protobuf=self.protobuf, plc=self.plc
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConstraintOptions:
+    """What macros must keep to. Lengths in µm, rectangles in the files' own coordinates; macros by names with `*`.
+
+    Attributes:
+        halo: µm that macros keep to others, in the place of the files' halos: 5, or 5,3 (across, up), or mem*=5,3 for
+            some
+        blockage: rectangles that macros keep off, beside those of the files: x_low,y_low,x_high,y_high
+        region: rectangles that macros must be in: NAME:MACROS:x_low,y_low,x_high,y_high
+        fence: the same, and no other macro may be there
+        port_keepout: µm that macros keep to ports
+        snap: the grid of lower left corners: manufacturing, tracks, none, or pitch_x,pitch_y[,offset_x,offset_y]
+        any_orientation: macros may be turned in any way, whatever the LEF files say
+        array: macros placed together as one block: NAME:MACROS, NAME:MACROS:COLUMNS, or NAME:MACROS:COLUMNS:gap_x,gap_y
+            (µm between them; by default what their halos need)
+        banks: macros of one master whose names differ in their last number alone (ram_0, ram_1, …) are a block, too
+        array_order: of the macros in a block: places (where the files have them, or where they would be by themselves)
+            or names
+    """
+
+    halo: tuple[Text, ...] = ()
+    blockage: tuple[Text, ...] = ()
+    region: tuple[Text, ...] = ()
+    fence: tuple[Text, ...] = ()
+    port_keepout: float = 0.0
+    snap: str = "manufacturing"
+    any_orientation: bool = False
+    array: tuple[Text, ...] = ()
+    banks: bool = False
+    array_order: str = "places"
+
+    @property
+    def order_by_places(self) -> bool:
+        """Whether a block's macros are ordered by their locations; raises ConfigError for an unknown order."""
+        if self.array_order not in _ORDERS:
+            raise ConfigError(f"array_order={self.array_order!r}: must be one of {', '.join(_ORDERS)}")
+        return self.array_order == "places"
+
+    @property
+    def arrays(self) -> tuple[ArraySetting, ...]:
+        """The blocks of macros; raises ConfigError for an option of another form."""
+        return tuple(_array(text) for text in self.array)
+
+    @property
+    def constraints(self) -> ConstraintSettings:
+        """The constraints beside those of the files; raises ConfigError for an option of another form."""
+        of_all = [value for value in self.halo if "=" not in value]
+        if len(of_all) > 1:
+            raise ConfigError(
+                f"halo={', '.join(of_all)}: is given {len(of_all)} times for all macros; give one, as 5 or 5,3 "
+                "(across, up), and PATTERN=5,3 for some macros"
+            )
+        named = [value.rpartition("=") for value in self.halo if "=" in value]
+        regions = [*((text, False) for text in self.region), *((text, True) for text in self.fence)]
+        return ConstraintSettings(
+            halo=_sides("halo", of_all[0]) if of_all else None,
+            halos={pattern: _sides(f"halo={pattern}", sides) for pattern, _, sides in named},
+            blockages=tuple(_rectangle("blockage", text) for text in self.blockage),
+            regions=tuple(_region("fence" if is_fence else "region", text, is_fence) for text, is_fence in regions),
+            port_keepout=self.port_keepout,
+            snap=_grid(self.snap) if self.snap not in _SNAPS else self.snap,  # type: ignore[arg-type]
+            any_orientation=self.any_orientation,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImportConfig(ConstraintOptions, SourceOptions):
-    """Of `import`."""
+    """Settings of `import`.
+
+    Attributes:
+        out: the design folder that is written
+        name: of the design; null: as the files call it
+        force: replace a design that is in the folder already; the folder's other files stay
+        free_macros: macros that the files fix are to be placed, too
+        columns: of the grid; null: chosen by Circuit Training's rule
+        rows: of the grid; null: chosen by Circuit Training's rule
+        tracks: routing tracks per µm, in the place of what the files say: across, up, and of these taken by macros,
+            across and up
+        parts: soft macros that the clustering aims at, beside one for each macro and each gcell's ports
+        seed: of the clustering
+        positions: cluster cells by their positions, too; if the files give none, cells and macros are placed together
+            first; false: by connectivity and names alone
+    """
 
     out: str
     name: str | None = None
@@ -62,77 +140,53 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     free_macros: bool = False
     columns: int | None = None
     rows: int | None = None
-    spacing: float = 0.0
     tracks: tuple[float, ...] = ()
     parts: int = 500
-    utilization: float = 0.5
-    aspect: float = 1.0
-    imbalance: float = 0.3
-    runs: int = 1
     seed: int = 0
     positions: bool = True
-    hierarchy: bool = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for key, least in (("columns", 1), ("rows", 1)):
-            value = getattr(self, key)
-            if value is not None and value < least:
-                raise ConfigError(f"{key}={value}: must be at least {least}")
-        if self.spacing < 0:
-            raise ConfigError(f"spacing={self.spacing}: must be at least 0 µm")
-        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
-        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
-            raise ConfigError(
-                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
-                "macros, across and up"
-            )
-        _ = self.clustering, self.constraints, self.arrays, self.order_by_places  # raise where one is wrong
+        _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
 
     @property
-    def clustering(self) -> ClusteringSettings:
-        """The clustering's settings as it takes them."""
-        return ClusteringSettings(
-            parts=self.parts,
-            utilization=self.utilization,
-            aspect=self.aspect if self.aspect != 0 else None,
-            imbalance=self.imbalance,
-            runs=self.runs,
-            seed=self.seed,
-            use_positions=self.positions,
-            use_hierarchy=self.hierarchy,
+    def settings(self) -> ImportSettings:
+        """Grid, clustering, constraints and arrays."""
+        return ImportSettings(
+            columns=self.columns,
+            rows=self.rows,
+            tracks=self.tracks,
+            clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
+            constraints=self.constraints,
+            arrays=self.arrays,
+            banks=self.banks,
+            order_by_places=self.order_by_places,
         )
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and says what is in it.
+    """Reads a chip, clusters its cells, writes the design folder and prints what is in it.
 
     Raises:
-        DesignError: a file cannot be used, or something stands where the folder is to be.
+        DesignError: a file cannot be used, or the folder exists and is not empty.
         OSError: the folder cannot be written.
     """
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
-    from placement.flat.before_clustering import place_together
+    from placement.flat.global_placement import place_before_clustering
     from placement.report import style
     from placement.report.imported import import_table, notice_lines, plot_floorplan
-    from placement.utils.compilation import keep_compilations
 
     check_design_folder(config.out, force=config.force)
-    keep_compilations()
     phases = Phases(console)
     with phases("reading"):
-        flat, canvas, kept = _read(config)
-        flat = _adapted(flat, config)
-    imported = import_design(
-        flat, columns=config.columns, rows=config.rows, rule=GridRule(spacing=config.spacing),
-        settings=config.clustering, constraints=config.constraints, arrays=config.arrays, banks=config.banks,
-        order_by_places=config.order_by_places,
-        canvas=canvas, tracks=config.tracks, place=place_together, phase=phases,
-    )  # fmt: skip
+        chip = read_chip(config.files, name=config.name, free_macros=config.free_macros)
+    imported = import_flat(chip.flat, config.settings, canvas=chip.canvas, place=place_before_clustering, phase=phases)
     with phases("picture"):
         picture = style.png_bytes(plot_floorplan(imported))
     with phases("writing"):
-        write_design(config.out, imported, extra={PICTURE_NAME: picture}, **kept)
+        write_design(
+            config.out, imported, def_data=chip.def_data, positions_data=chip.positions_data,
+            extra={PICTURE_NAME: picture},
+        )  # fmt: skip
     console.print(import_table(imported))
     for line in notice_lines(imported):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -140,14 +194,14 @@ def import_chip(config: ImportConfig, console: Console) -> None:
 
 
 class Phases:
-    """Says which part of the work goes on, and how long each one took."""
+    """Prints how long each stage of the work took, and the current one while it runs."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Surrounds a part of the work."""
+        """Surrounds a stage."""
         begun = time.perf_counter()
         waiting = self.console.status(f"{name} …") if self.console.is_terminal else contextlib.nullcontext()
         with waiting:
@@ -155,41 +209,53 @@ class Phases:
         self.console.print(f"{name:<26}{time.perf_counter() - begun:8.1f} s", highlight=False)
 
 
-def _read(config: ImportConfig) -> tuple[FlatDesign, Canvas | None, dict[str, bytes]]:
-    """The flat design, the canvas where a file gives one, and the user's files that an export changes.
-
-    These are unpacked, as `write_design` takes them.
-    """
-    lefs: list[str | os.PathLike[str]] = list(config.lef)
-    if config.bookshelf:
-        flat, positions = read_bookshelf_file(config.bookshelf, name=config.name, free_blocks=config.free_macros)
-        return flat, None, {} if positions is None else {"positions_data": positions}
-    if config.protobuf and config.plc:
-        canvas, source = read_canvas(config.plc)
-        flat = read_protobuf_canvas(config.protobuf, canvas, name=config.name)
-        return dataclasses.replace(flat, sources=(*flat.sources, source)), canvas, {}
-    assert config.def_ is not None
-    if config.protobuf:
-        flat, data = read_protobuf_def(config.protobuf, config.def_, lefs=lefs, name=config.name)
-    else:
-        flat, data = read_lef_def(lefs, config.def_, name=config.name)
-    return flat, None, {"def_data": data}
+def _numbers(what: str, text: str, counts: Sequence[int], form: str) -> list[float]:
+    """The numbers in a list with commas; how many there may be is in `counts`."""
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in counts:
+        raise ConfigError(f"{what}={text}: must be {form} in µm")
+    return values
 
 
-def _adapted(flat: FlatDesign, config: ImportConfig) -> FlatDesign:
-    """The design with its macros freed where that is asked for, and with notices that name files without folders."""
-    placement = flat.placement
-    if config.free_macros:
-        fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
-        fixed[flat.pads] = True
-        placement = dataclasses.replace(placement, fixed=fixed)
-    given = (*config.lef, config.def_, config.bookshelf, config.protobuf, config.plc)
-    folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
-    named = sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
-    notices = tuple(_without_folder(notice, named) for notice in flat.notices)
-    return dataclasses.replace(flat, placement=placement, notices=notices)
+def _sides(what: str, text: str) -> tuple[float, float]:
+    values = _numbers(what, text, (1, 2), "one number, or two with a comma (across, up),")
+    if min(values) < 0:
+        raise ConfigError(f"{what}={text}: must be at least 0 µm")
+    return values[0], values[-1]
 
 
-def _without_folder(notice: str, folders: list[str]) -> str:
-    """A notice that begins with a file's path, without the folder; elsewhere the same text may be a part of names."""
-    return notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
+def _rectangle(what: str, text: str) -> Rectangle:
+    values = _numbers(what, text, (4,), "x_low,y_low,x_high,y_high")
+    try:
+        return Rectangle(*values)
+    except DesignError as error:
+        raise ConfigError(f"{what}={text}: {error}") from None
+
+
+def _region(what: str, text: str, is_fence: bool) -> RegionSetting:
+    name, _, rest = text.partition(":")
+    macros, _, rectangles = rest.rpartition(":")
+    if not (name and macros and rectangles):
+        raise ConfigError(f"{what}={text}: must be NAME:MACROS:x_low,y_low,x_high,y_high")
+    boxes = tuple(_rectangle(f"{what} {name}", one) for one in rectangles.split(";"))
+    return RegionSetting(name=name, rectangles=boxes, macros=tuple(macros.split(",")), is_exclusive=is_fence)
+
+
+def _array(text: str) -> ArraySetting:
+    name, *rest = text.split(":")
+    macros, columns, gap = (*rest, "", "", "")[:3]
+    if not (name and macros and len(rest) <= 3 and (columns or "0").isdecimal()):
+        raise ConfigError(f"array={text}: must be NAME:MACROS, NAME:MACROS:COLUMNS or NAME:MACROS:COLUMNS:GAP_X,GAP_Y")
+    sides = _sides(f"array {name}: gap", gap) if gap else None
+    return ArraySetting(name=name, macros=tuple(macros.split(",")), columns=int(columns or "0"), gap=sides)
+
+
+def _grid(text: str) -> SnapGrid:
+    values = _numbers("snap", text, (2, 4), f"one of {', '.join(_SNAPS)}, or pitch_x,pitch_y[,offset_x,offset_y]")
+    try:
+        return SnapGrid(*values)
+    except DesignError as error:
+        raise ConfigError(f"snap={text}: {error}") from None

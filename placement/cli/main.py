@@ -1,32 +1,128 @@
-"""The command `macro-placement`: `macro-placement COMMAND [key=value …]`."""
+"""The command `macro-placement`: its commands, how they are called, and how they end.
+
+A user's mistake ends with one line on stderr and exit status 2, without a traceback.
+"""
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import os
+import re
 import sys
-from collections.abc import Sequence
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
 
 import placement
-from placement.cli.command import Command, execute, say
-from placement.cli.help import about
+from placement.cli.help import command_help
+from placement.cli.options import MISTAKES, UsageError, settings
+from placement.config import build
+from placement.report.metrics import Metrics, json_line
 
-_UNGROUPED = {"env.": "", "anneal.": ""}
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+PLAIN_WIDTH = 120
+"""The least width of tables in characters where the output is not a terminal."""
+
+
+class Command(NamedTuple):
+    """One command of `macro-placement`.
+
+    Attributes:
+        name: one word, or two.
+        place: `module:name` of its function, which takes `config`, a dataclass of its settings, and a console, and
+            returns Metrics if it measures a placement. The function of `train` takes the arguments.
+        about: what it does, in a line.
+        words: the settings that arguments without a key give, in their order.
+    """
+
+    name: str
+    place: str
+    about: str
+    words: tuple[str, ...] = ()
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that runs the command."""
+        module, name = self.place.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    @property
+    def settings(self) -> type:
+        """The dataclass of the command's settings."""
+        return typing.get_type_hints(self.function)["config"]
+
+
+_PLACED = ("design", "placement")
 _COMMANDS = (
-    Command("train", "placement.cli.train:main", "config", names={}),
-    Command("evaluate", "placement.evaluation.placement_evaluation:evaluate_placement", "evaluate"),
-    Command("sample", "placement.evaluation.policy_evaluation:evaluate_policy", "sample"),
-    Command("search", "placement.evaluation.search_evaluation:evaluate_search", "search"),
-    Command("legalise", "placement.evaluation.search_evaluation:evaluate_legalised", "legalise", names=_UNGROUPED),
-    Command("compare", "placement.evaluation.comparison:compare", "compare"),
-    Command("import", "placement.cli.importing:import_chip", "import", words=()),
-    Command("export", "placement.cli.exporting:export", "export", words=("design", "placement")),
-    Command("describe", "placement.cli.netlists:describe", "describe", words=("design",)),
-    Command("view", "placement.cli.viewing:view", "view", words=("design", "placement")),
-    Command("mirror", "placement.cli.netlists:mirror", "mirror", words=("design",)),
-    Command("generate clustered", "placement.cli.netlists:generate_clustered", "generate_clustered", words=("out",)),
-    Command("generate flat", "placement.cli.netlists:generate_flat", "generate_flat", words=("out",)),
-    Command("generate planted", "placement.cli.netlists:generate_planted", "generate_planted", words=("out",)),
-    Command("generate shipped", "placement.cli.netlists:generate_shipped", "generate_shipped", words=("out",)),
-    Command("plan", "placement.cli.plan:plan", "plan"),
+    Command("train", "placement.cli.train:main", "Train a policy on one or more designs; -m sweeps.", ("design",)),
+    Command("evaluate", "placement.evaluation.placements:evaluate_placement", "Measure a placement.", _PLACED),
+    Command(
+        "sample", "placement.evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)
+    ),
+    Command(
+        "search",
+        "placement.evaluation.searching:evaluate_search",
+        "Anneal a placement, a policy's best samples, or the search's own starts.",
+        _PLACED,
+    ),
+    Command(
+        "legalise",
+        "placement.evaluation.searching:evaluate_legalised",
+        "Make a placement legal with as little displacement as possible.",
+        _PLACED,
+    ),
+    Command(
+        "compare", "placement.evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED
+    ),
+    Command(
+        "import",
+        "placement.cli.importing:import_chip",
+        "Import a chip: LEF and DEF, Bookshelf, or a flat protobuf and a floorplan become a design folder.",
+    ),
+    Command(
+        "export",
+        "placement.cli.exporting:export",
+        "Export a placement: as your own DEF, as a script for OpenROAD, Innovus or ICC2, or as a table.",
+        _PLACED,
+    ),
+    Command("describe", "placement.cli.netlists:describe", "Print the statistics of a design.", ("design",)),
+    Command(
+        "view",
+        "placement.cli.viewing:view",
+        "Open a window on placements: look, move macros at their exact cost, save.",
+        _PLACED,
+    ),
+    Command(
+        "generate clustered",
+        "placement.cli.netlists:generate_clustered",
+        "Generate a synthetic design of memories in banks and clusters of cells, by Rent's rule.",
+        ("out",),
+    ),
+    Command(
+        "generate flat",
+        "placement.cli.netlists:generate_flat",
+        "Generate a synthetic design of standard cells and macros by Rent's rule, and cluster its cells.",
+        ("out",),
+    ),
+    Command(
+        "generate planted",
+        "placement.cli.netlists:generate_planted",
+        "Generate a synthetic design of macros whose least wirelength is known.",
+        ("out",),
+    ),
+    Command(
+        "generate shipped",
+        "placement.cli.netlists:generate_shipped",
+        "Generate the built-in designs, bit for bit.",
+        ("out",),
+    ),
+    Command(
+        "plan", "placement.cli.train:plan", "Find how many model caches and replay shards a run needs, by simulation."
+    ),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}
 
@@ -41,11 +137,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         say(f"macro-placement {placement.__version__}")
         return 0
-    asked = not words or words[-1] in ("--help", "-h")
-    if asked or any(name.split()[0] == words[0] for name in COMMANDS):
-        listed = "".join(f"  {name:<20}{about(command.config)}\n" for name, command in COMMANDS.items())
-        say(f"usage: macro-placement COMMAND [key=value …]\n\n{listed}")
-        say("macro-placement COMMAND --help lists the settings of a command. Settings are Hydra overrides.")
-        return 0 if asked else 2
-    print(f"macro-placement: no command {words[0]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
-    return 2
+    wants_help = not words or words[-1] in ("--help", "-h")
+    group = [name for name in COMMANDS if words and name.split()[0] == words[0]]
+    if group or not words or words[0] in ("--help", "-h"):
+        listing = "".join(f"  {name:<20}{COMMANDS[name].about}\n" for name in group or COMMANDS)
+        say(f"usage: macro-placement {words[0] if group else 'COMMAND'} [key=value | --key value …]\n\n{listing}")
+        say(f"macro-placement {group[0] if group else 'COMMAND'} --help lists the settings of a command.")
+        return 0 if wants_help else 2
+    near = difflib.get_close_matches(words[0], [*COMMANDS, "generate"], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+    return _reported("macro-placement", f"there is no command {words[0]!r}; {hint}")
+
+
+def execute(command: Command, arguments: Sequence[str]) -> int:
+    """Runs a command with its arguments; returns the exit status."""
+    title = f"macro-placement {command.name}"
+    try:
+        if command.name == "train":
+            command.function(list(arguments))
+        elif "--help" in arguments or "-h" in arguments:
+            say(command_help(title, command.about, command.settings, command.words))
+        else:
+            _call(command, arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as end:  # the table of a sweep whose jobs failed
+        return int(end.code or 0)
+    except UsageError as error:
+        return _reported(title, str(error), error.status)
+    except MISTAKES as error:
+        return _reported(title, _message(error, command))
+    return 0
+
+
+def _call(command: Command, arguments: Sequence[str]) -> None:
+    """Calls the function of a command other than `train`."""
+    config = build(command.settings, settings(arguments, command.settings, command.words))
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, PLAIN_WIDTH)
+    result = command.function(config, console)
+    if isinstance(result, Metrics) and config.json:
+        sys.stdout.flush()
+        print(json_line(result), flush=True)
+
+
+def _message(error: Exception, command: Command) -> str:
+    """An error in one line; keys have the groups that the command has."""
+    text = " ".join(str(error).split())
+    if command.name == "train":
+        return text
+    groups = [group for group in ("env", "anneal") if group not in command.settings.__dataclass_fields__]
+    return re.sub(rf"(?<![\w.])(?:{'|'.join(groups)})\.(?=\w+[=:.])|(?<=\w)_(?=[:=])", "", text)
+
+
+def say(text: str) -> None:
+    """Prints text; a reader that leaves early, as `head` does, ends it quietly."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+
+
+def _reported(title: str, message: str, status: int = 2) -> int:
+    print(f"{title}: {message}", file=sys.stderr)
+    return status

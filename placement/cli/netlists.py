@@ -1,4 +1,4 @@
-"""The commands that look at designs or make them: `describe`, `mirror`, `generate`."""
+"""The commands that describe designs or generate them: `describe`, `generate`."""
 
 from __future__ import annotations
 
@@ -9,124 +9,141 @@ from typing import Any
 
 from rich.console import Console
 
-from placement.config import ConfigError
-from placement.netlist.design_folder import check_design_folder
+from placement.config import ConfigError, DesignSettings
 from placement.netlist.files import check_output_file
-from placement.netlist.flat_constraints import ConstraintSettings
 from placement.netlist.generators.clustered import clustered
-from placement.netlist.generators.flat import FlatOptions, drawn_options
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
+from placement.netlist.generators.flat import FlatOptions, drawn_options, flat_on_floorplan
 from placement.netlist.generators.planted import planted
 from placement.netlist.generators.shipped import SHIPPED, save
-from placement.netlist.importing import import_design, write_design
-from placement.netlist.load import load
-from placement.netlist.mirrored import mirrored
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings, import_flat, write_design
+from placement.netlist.load import check_design_folder, load
 
 USUAL = FlatOptions(cells=20000, macros=40, ports=120, macro_pins=60, macro_utilization=0.5)
-"""What a design of `generate flat` looks like where nothing is said."""
-_SIZES = tuple(field.name for field in dataclasses.fields(FlatOptions))
+"""A design of `generate flat` by default."""
+MULTI_PIN_NETS = 30
+"""Nets of more than two pins in a design of `generate planted`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DescribeConfig:
-    """Of `describe`."""
+class DescribeConfig(DesignSettings):
+    """Settings of `describe`.
 
-    design: str
-    initial: str | None = None
+    Attributes:
+        plot: also draw the distributions of degrees and sizes to this file (.png, .pdf, .svg)
+    """
+
     plot: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MirrorConfig:
-    """Of `mirror`."""
+class GeneratedDesign:
+    """The settings of all `generate` commands.
 
-    design: str
-    initial: str | None = None
-    axis: str
-    out: str
-    force: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ShippedConfig:
-    """Of `generate shipped`."""
+    Attributes:
+        out: the design's folder; its last component is the design's name; of `generate shipped` the folder of them all
+        force: replace a design that is in the folder already; the folder's other files stay
+    """
 
     out: str
     force: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClusteredConfig(ShippedConfig):
-    """Of `generate clustered`."""
+class ClusteredConfig(GeneratedDesign):
+    """Settings of `generate clustered`.
 
-    hard: int
-    soft: int
-    ports: int
-    seed: int
+    Attributes:
+        hard: hard macros
+        soft: soft macros
+        ports: on the edge
+        seed: of all that is random
+    """
+
+    hard: int = 40
+    soft: int = 250
+    ports: int = 120
+    seed: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FlatConfig(ShippedConfig):
-    """Of `generate flat`."""
+class FlatConfig(GeneratedDesign):
+    """Settings of `generate flat`.
+
+    Attributes:
+        cells: standard cells; null: 20000
+        macros: hard macros; null: 40
+        ports: on the edge; null: 120
+        macro_pins: of each macro; null: 60
+        bank: macros of one shape connected to the same cells, as the memories of one cache are; null: 1
+        macro_utilization: share of the core that macros cover; null: 0.5
+        halo: µm that macros keep to others; null: 0.0
+        varied: draw all of the above and more with the seed; none of them may be given then: designs that differ, to
+            train or to test on
+        seed: of all that is random
+    """
 
     cells: int | None = None
     macros: int | None = None
     ports: int | None = None
     macro_pins: int | None = None
     bank: int | None = None
-    bank_cells: float | None = None
-    size_spread: float | None = None
-    macro_aspect: float | None = None
-    core_aspect: float | None = None
     macro_utilization: float | None = None
-    cell_utilization: float | None = None
-    rent_exponent: float | None = None
     halo: float | None = None
-    varied: bool
-    seed: int
+    varied: bool = False
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.halo is not None and not 0 <= self.halo < math.inf:
             raise ConfigError(f"halo={self.halo}: must be at least 0 µm")
-        if self.varied and self.given:
-            given = ", ".join(f"{key}={value}" for key, value in self.given.items())
+        if self.varied and self._given:
+            given = ", ".join(f"{key}={value}" for key, value in self._given.items())
             raise ConfigError(f"varied=true: draws these itself with the seed: {given}; leave out one or the other")
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What the design looks like, as far as it was said."""
-        return {key: value for key in (*_SIZES, "halo") if (value := getattr(self, key)) is not None}
+    def _given(self) -> dict[str, Any]:
+        """The properties of the design that were given."""
+        keys = ("cells", "macros", "ports", "macro_pins", "bank", "macro_utilization", "halo")
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     @property
     def options(self) -> tuple[FlatOptions, float]:
-        """What the design looks like, and the halo of its macros in µm."""
+        """The properties of the design, and the halo of its macros in µm."""
         if self.varied:
             return drawn_options(self.seed)
-        given = self.given
+        given = self._given
         halo = given.pop("halo", 0.0)
         return dataclasses.replace(USUAL, **given), halo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlantedConfig(ShippedConfig):
-    """Of `generate planted`."""
+class PlantedConfig(GeneratedDesign):
+    """Settings of `generate planted`.
 
-    block_columns: int
-    block_rows: int
-    columns: int
-    rows: int
-    multi_pin_nets: int
-    seed: int
+    Attributes:
+        block_columns: macros side by side in the best placement
+        block_rows: and above each other
+        columns: of the grid
+        rows: of the grid
+        seed: of all that is random
+    """
+
+    block_columns: int = 5
+    block_rows: int = 4
+    columns: int = 8
+    rows: int = 8
+    seed: int = 0
 
 
 def describe(config: DescribeConfig, console: Console) -> None:
-    """Prints a design's statistics, and draws them where that is asked for."""
+    """Prints a design's statistics, and draws them if requested."""
     # late: Matplotlib takes a second to import
     from placement.report.describe import check_plot, plot, print_description
 
     if config.plot:
         check_output_file("plot", config.plot)
         check_plot(config.plot)
+    assert config.design is not None
     design = load(config.design, config.initial)
     print_description(design)
     if config.plot:
@@ -134,14 +151,7 @@ def describe(config: DescribeConfig, console: Console) -> None:
         console.print(f"plot: {config.plot}", soft_wrap=True)
 
 
-def mirror(config: MirrorConfig, console: Console) -> None:
-    """Writes the mirror image of a design."""
-    check_design_folder(config.out, force=config.force)
-    save(config.out, mirrored(load(config.design, config.initial), config.axis))
-    console.print(config.out, soft_wrap=True)
-
-
-def generate_shipped(config: ShippedConfig, console: Console) -> None:
+def generate_shipped(config: GeneratedDesign, console: Console) -> None:
     """Writes the built-in designs."""
     folders = {name: Path(config.out) / name for name in SHIPPED}
     for folder in folders.values():
@@ -161,14 +171,13 @@ def generate_clustered(config: ClusteredConfig, console: Console) -> None:
 def generate_flat(config: FlatConfig, console: Console) -> None:
     """Writes a design of standard cells and macros: the flat netlist, and what an import makes of it."""
     # late: JAX takes seconds to import
-    from placement.flat.before_clustering import place_together
-    from placement.utils.compilation import keep_compilations
+    from placement.flat.global_placement import place_before_clustering
 
     check_design_folder(config.out, force=config.force)
     options, halo = config.options
     flat = flat_on_floorplan(_name(config), options, seed=config.seed)
-    keep_compilations()
-    imported = import_design(flat, constraints=ConstraintSettings(halo=(halo, halo)), place=place_together)
+    settings = ImportSettings(constraints=ConstraintSettings(halo=(halo, halo)))
+    imported = import_flat(flat, settings, place=place_before_clustering)
     write_design(config.out, imported)
     for notice in imported.notices:
         console.print(f"note: {notice}", soft_wrap=True)
@@ -178,7 +187,7 @@ def generate_flat(config: FlatConfig, console: Console) -> None:
 def generate_planted(config: PlantedConfig, console: Console) -> None:
     """Writes a design of known least wirelength."""
     check_design_folder(config.out, force=config.force)
-    solved = planted(**_options(config))
+    solved = planted(**_options(config), multi_pin_nets=MULTI_PIN_NETS)
     save(config.out, solved)
     console.print(f"{config.out}: least wirelength {solved.wirelength} µm", soft_wrap=True)
 
@@ -191,6 +200,6 @@ def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
     return {"name": _name(config), **values}
 
 
-def _name(config: ShippedConfig) -> str:
-    """Of the design: the last part of its folder's path."""
+def _name(config: GeneratedDesign) -> str:
+    """Of the design: the last component of its folder's path."""
     return Path(config.out).resolve().name

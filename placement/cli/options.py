@@ -1,137 +1,232 @@
-"""Options as most programs have them, `--key value`, as Hydra's overrides."""
+"""The command line's words: `key=value`, `--key value` and `--key=value` set a setting, for every command alike."""
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import keyword
 import re
+import types
 import typing
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from placement.cli.refusal import Refusal
+import yaml  # type: ignore[import-untyped]
 
+from placement.config import ConfigError, Text
+from placement.netlist.errors import DesignError
+
+LIKENESS = 0.75
+"""The least similarity of a key's last component to the one that is suggested; 1: equal."""
 _PLAIN = re.compile(r"[\w./+~-]+")
-# What Hydra's grammar takes for something else than text.
+# What Hydra's grammar takes for something other than text.
 _NO_TEXT = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?(nan|inf)|true|false|null|~.*", re.IGNORECASE)
-_WITH_COMMAS = frozenset(("halo", "blockage", "region", "fence"))
-"""Lists whose values have commas of their own."""
-_HYDRA = re.compile(r"--?(cfg|config-(name|path|dir)|help|hydra-help|info|package|resolve|c|h|p|i)(=.*)?")
 
 
-def option_overrides(arguments: Sequence[str], hints: Mapping[str, Any], words: Sequence[str]) -> list[str]:
-    """The arguments as Hydra's overrides.
+class UsageError(Exception):
+    """Ends a command with one line on stderr and an exit status."""
 
-    `--key value` sets a setting, as does `key=value`. A setting that is a list takes several values behind its option,
-    and the option several times; one that is true or false needs none. A setting's name that is a word of Python ends
-    in `_`, which its option leaves out.
+    def __init__(self, message: str, *, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+MISTAKES = (ConfigError, DesignError, OSError)
+"""Other errors that are reported in one line: wrong settings, unusable files."""
+
+
+class Option(NamedTuple):
+    """A setting that the command line gives: its dotted key, its text, and whether it came as `key=text`."""
+
+    key: str
+    text: str
+    is_assignment: bool
+
+
+def setting_types(cls: type, at: str = "") -> dict[str, Any]:
+    """The annotated type of each setting and group of a config dataclass, by dotted key."""
+    found: dict[str, Any] = {}
+    hints = typing.get_type_hints(cls, include_extras=True)
+    for name in (field.name for field in dataclasses.fields(cls)):
+        found[f"{at}{name}"] = hints[name]
+        if dataclasses.is_dataclass(hints[name]):
+            found |= setting_types(typing.cast(type, hints[name]), f"{at}{name}.")
+    return found
+
+
+def shown(key: str) -> str:
+    """A key as users write it; a field whose name would be a word of Python ends in `_`."""
+    return key.removesuffix("_")
+
+
+def read_options(arguments: Sequence[str], known: Mapping[str, Any], words: Sequence[str] = ()) -> Iterator[Option]:
+    """The settings that arguments give, in their order.
+
+    An option of a list may have several values and may come several times; one that is true or false needs no value.
 
     Args:
         arguments: of the command line.
-        hints: the settings' types by their names.
+        known: the types of the settings, as `setting_types` gives them.
         words: the settings that arguments without a key give, in their order; a list takes all that are left.
 
     Raises:
-        Refusal: an option is unknown or has no value, or there are too many words.
+        UsageError: a key is unknown, an option has no value, or there are too many words.
     """
-    return _Reader(arguments, hints, words).read()
-
-
-class _Reader:
-    """The arguments as far as they have been read."""
-
-    def __init__(self, arguments: Sequence[str], hints: Mapping[str, Any], words: Sequence[str]) -> None:
-        self.rest = deque(arguments)
-        self.hints = hints
-        self.words = deque(words)
-        self.lists: dict[str, list[str]] = {}
-        self.result: list[str] = []
-
-    def read(self) -> list[str]:
-        """All of them."""
-        while self.rest:
-            word = self.rest.popleft()
-            if word.startswith("-") and not word[1:2].isdigit():
-                self.option(word)
+    rest, places = deque(arguments), deque(words)
+    while rest:
+        word = rest.popleft()
+        key, equals, text = word.removeprefix("--").partition("=")
+        if word.startswith("--"):
+            key = _known(key, known)
+            if equals:
+                yield Option(key, text, False)
+            elif known[key] is bool:
+                yield Option(key, rest.popleft() if rest and rest[0] in ("true", "false") else "true", False)
+            elif not rest or rest[0].startswith("--"):
+                raise UsageError(f"--{shown(key)}: needs a value")
             else:
-                self.word(word)
-        return [*self.result, *(f"{name}=[{','.join(values)}]" for name, values in self.lists.items())]
-
-    def word(self, word: str) -> None:
-        """`key=value`, or a value alone."""
-        key, equals, value = word.partition("=")
-        name = self.setting(key)
-        if equals and name in self.hints:
-            self.enter(name, value, raw=True)
-        elif equals and (not self.words or key.partition(".")[0] in self.hints):
-            self.result.append(word)
-        elif self.words:
-            name = self.words[0] if self.is_list(self.words[0]) else self.words.popleft()
-            self.enter(name, word)
+                yield Option(key, rest.popleft(), False)
+                while is_list(known[key]) and rest and not _begins(rest[0], known):
+                    yield Option(key, rest.popleft(), False)
+        elif equals and not (places and Path(word).exists()):
+            yield Option(_known(key, known), text, True)
+        elif places:
+            yield Option(places[0] if is_list(known[places[0]]) else places.popleft(), word, False)
         else:
-            raise Refusal(f"{word!r}: is no option; give --key value (--help lists the keys)")
+            raise UsageError(f"{word!r} is not a setting; give key=value or --key value")
 
-    def option(self, word: str) -> None:
-        """`--key value`, `--key=value`, `--flag`, or an option of Hydra."""
-        key, equals, value = word.partition("=")
-        name = self.setting(key.removeprefix("--"))
-        if not key.startswith("--") or name not in self.hints:
-            if _HYDRA.fullmatch(word):
-                self.result.append(word)
-                return
-            known = ", ".join(f"--{self.shown(name)}" for name in self.hints)
-            raise Refusal(f"no option {key!r}; there are {known}")
-        if equals:
-            self.enter(name, value)
-        elif self.hints[name] is bool:
-            flag = self.rest.popleft() if self.rest and self.rest[0] in ("true", "false") else "true"
-            self.result.append(f"{name}={flag}")
-        elif not self.rest or self.rest[0].startswith("--"):
-            raise Refusal(f"{key}: needs a value")
+
+def settings(arguments: Sequence[str], cls: type, words: Sequence[str] = ()) -> dict[str, Any]:
+    """The nested values that arguments give for a config dataclass; arguments and errors as of `read_options`."""
+    known, values = setting_types(cls), dict[str, Any]()
+    for option in read_options(arguments, known, words):
+        key = f"{option.key}.name" if f"{option.key}.name" in known else option.key
+        path, hint = key.split("."), known[key]
+        group = values
+        for name in path[:-1]:
+            group = group.setdefault(name, {})
+        if is_list(hint):
+            group[path[-1]] = [*group.get(path[-1], []), *_value(hint, option.text, option.key)]
         else:
-            self.enter(name, self.rest.popleft())
-            while self.is_list(name) and self.rest and not self.begins(self.rest[0]):
-                self.enter(name, self.rest.popleft())
-
-    def begins(self, word: str) -> bool:
-        """Whether a word is the next option or `key=value`, and no further value of a list."""
-        key, equals, _ = word.partition("=")
-        return word.startswith("-") or (bool(equals) and self.setting(key) in self.hints)
-
-    def enter(self, name: str, value: str, *, raw: bool = False) -> None:
-        """Sets a setting; `raw` values may be lists in Hydra's grammar."""
-        if self.is_list(name) and not (raw and value.startswith("[")):
-            values = value.split(",") if raw and "=" not in value and name not in _WITH_COMMAS else [value]
-            self.lists.setdefault(name, []).extend(quoted(one, text=self.is_text(name)) for one in values)
-        elif raw and value.startswith(("[", "{", "'", '"')):
-            self.result.append(f"{name}={value}")
-        else:
-            self.result.append(f"{name}={quoted(value, text=self.is_text(name) and value != 'null')}")
-
-    def is_list(self, name: str) -> bool:
-        return typing.get_origin(self.hints[name]) is tuple
-
-    def is_text(self, name: str) -> bool:
-        hint = self.hints[name]
-        return hint is str or str in typing.get_args(hint)  # also of the values of a list
-
-    def setting(self, key: str) -> str:
-        """The setting that a key means."""
-        name = key.replace("-", "_")
-        return f"{name}_" if keyword.iskeyword(name) else name
-
-    def shown(self, name: str) -> str:
-        """The option of a setting."""
-        return name.removesuffix("_").replace("_", "-")
+            group[path[-1]] = _value(hint, option.text, option.key)
+    return values
 
 
-def quoted(value: str, *, text: bool = False) -> str:
-    """`value` as an override's value, in quotes where Hydra's grammar needs them.
+def hydra_words(
+    arguments: Sequence[str], cls: type, groups: Mapping[str, Sequence[str]], words: Sequence[str] = ()
+) -> list[str]:
+    """The arguments of a command whose settings Hydra composes, as its overrides; Hydra's own options stay.
 
     Args:
-        value: to quote.
-        text: quote what Hydra would take for a number, a truth value or null, too.
+        arguments: of the command line.
+        cls: the dataclass of the settings.
+        groups: the options of each group that has files of its own.
+        words: as of `read_options`.
+
+    Raises:
+        UsageError: as `read_options`, or a group has no such option.
     """
-    if _PLAIN.fullmatch(value) and not (text and _NO_TEXT.fullmatch(value)):
+    known, result, own = setting_types(cls), list[str](), list[str]()
+    types_of = {**known, **dict.fromkeys(groups, str)}
+    rest = deque(arguments)
+    while rest:
+        word = rest.popleft()
+        if word in ("--config-dir", "--config-name", "--config-path", "--cfg", "--info", "--package") and rest:
+            result += [word, rest.popleft()]
+        elif re.match(r"-[^-]|--(multirun|resolve|cfg|info|config-\w+|package|hydra-help)\b|[+~]|\+*hydra[./]", word):
+            result.append(word)
+        else:
+            own.append(word)
+    is_sweep = {"-m", "--multirun"} & set(result)
+    for key, text, is_assignment in read_options(own, types_of, words):
+        if key in groups:
+            if not is_sweep and text not in groups[key] and not text.startswith("["):
+                raise UsageError(f"{key}={text!r}: must be one of {', '.join(groups[key])}")
+        elif f"{key}.name" in known:
+            key = f"{key}.name"
+        is_raw = is_assignment or is_sweep or text.startswith("[")
+        if is_list(types_of[key]) and "," in text and not is_raw:
+            text, is_raw = f"[{text}]", True
+        result.append(f"{key}={text if is_raw else quoted(text, is_text=types_of[key] is str)}")
+    return result
+
+
+def is_list(hint: Any) -> bool:
+    """Whether a setting's annotated type is a list."""
+    return typing.get_origin(_bare(hint)) is tuple
+
+
+def quoted(value: str, *, is_text: bool = False) -> str:
+    """`value` in quotes where Hydra's grammar needs them; with `is_text` also what Hydra takes for a number or null."""
+    if _PLAIN.fullmatch(value) and not (is_text and _NO_TEXT.fullmatch(value) and value != "null"):
         return value
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def nearest(key: str, known: Sequence[str]) -> str | None:
+    """The known dotted key whose last component is like that of `key`, or None; groups before it only break ties."""
+    names = {name.rpartition(".")[2] for name in known}
+    alike = difflib.get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=LIKENESS)
+    candidates = [name for name in known if name.rpartition(".")[2] in alike]
+    return next(iter(difflib.get_close_matches(key, candidates, n=1, cutoff=0.0)), None)
+
+
+def _known(key: str, known: Mapping[str, Any]) -> str:
+    """The setting that a key of the command line means."""
+    name = _name(key)
+    if name in known:
+        return name
+    near = nearest(name, list(known))
+    suggestion = f" Did you mean {shown(near)!r}?" if near else ""
+    raise UsageError(f"there is no setting {key!r}.{suggestion} (--help lists the settings)")
+
+
+def _begins(word: str, known: Mapping[str, Any]) -> bool:
+    """Whether a word is the next option or `key=value`, and not a further value of a list."""
+    key, equals, _ = word.partition("=")
+    return word.startswith("--") or (bool(equals) and _name(key) in known)
+
+
+def _name(key: str) -> str:
+    """The name of the field that a key would mean."""
+    name = key.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _bare(hint: Any) -> Any:
+    """An annotated type without its rules and without None."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return _bare(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _bare(next(option for option in typing.get_args(hint) if option is not type(None)))
+    return hint
+
+
+def _value(hint: Any, text: str, key: str) -> Any:
+    """The value that `text` means for an annotated type; other text stays text, which `build` rejects."""
+    bare = _bare(hint)
+    if text == "null" and (bare is not hint and type(None) in typing.get_args(hint)):
+        return None
+    if typing.get_origin(bare) is tuple:
+        return _items(typing.get_args(bare)[0], text, key)
+    if bare is bool:
+        return {"true": True, "false": False}.get(text, text)
+    if bare in (int, float):
+        try:
+            return bare(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _items(hint: Any, text: str, key: str) -> list[Any]:
+    """The items of a list: `a,b` or `[a, b]`, of lists `[[1, 2], [3, 4]]`."""
+    if not text.startswith("["):
+        return [_value(hint, item, key) for item in ([text] if hint is Text else text.split(","))]
+    try:
+        items = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise UsageError(f"{shown(key)}={text}: must be a list, such as [a,b]") from None
+    return [item if isinstance(item, list) else _value(hint, str(item), key) for item in items]

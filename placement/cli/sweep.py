@@ -1,9 +1,8 @@
 """Hydra sweeps: each job has its own process and run folder; a table of all jobs ends the sweep.
 
 With any launcher of Hydra, a job starts the same command anew with the job's overrides, so that no job inherits
-another's memory, compilations or crash. It does so in the folder where the sweep's command was given, whatever folder
-the launcher's own processes are in. The same command goes on with a sweep that was stopped: complete runs are not
-repeated.
+another's memory, compilations or crash. It does so in the folder of the sweep's command, whatever folder the launcher's
+own processes are in. The same command resumes a sweep that was stopped: complete runs are not repeated.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from placement.netlist.files import write_whole
 from placement.report.metrics import make_table
 
 PROGRAM = (sys.executable, "-m", "placement", "train")
-STOP_SECONDS = 60.0  # that an interrupted job may take to save its checkpoint
-PLAIN_WIDTH = 160  # characters of the table where the output is no terminal
+STOP_SECONDS = 60.0  # an interrupted job may take this long to save its checkpoint
+PLAIN_WIDTH = 160  # characters of the table where the output is not a terminal
 
 
 def in_sweep() -> bool:
@@ -43,7 +42,7 @@ def run_job(config: TrainConfig) -> float:
     """Runs the current job of a sweep, with its settings, in a new process; returns its best cost, NaN if it failed."""
     job = HydraConfig.get()
     overrides = [override for override in job.overrides.task if not override.startswith("run_dir=")]
-    command = [*PROGRAM, "--config-name", str(job.job.config_name), *overrides]
+    command = [*PROGRAM, *overrides]
     command.append(f"run_dir={quoted(config.run_dir)}")
     print(f"job {job.job.num}: {' '.join(overrides)} → {config.run_dir}", flush=True)
     home = Path(job.runtime.cwd)
@@ -56,7 +55,7 @@ def run_job(config: TrainConfig) -> float:
 
 
 def _run(command: list[str], folder: Path) -> int:
-    """The command's exit code, given in a folder; Ctrl-C reaches it through the terminal and is given time to save."""
+    """The exit code of a command run in a folder; Ctrl-C reaches it through the terminal, and it has time to save."""
     process = subprocess.Popen(command, cwd=folder)
     try:
         return process.wait()
@@ -70,7 +69,7 @@ def _run(command: list[str], folder: Path) -> int:
 
 
 def _row(overrides: list[str], run_dir: str | Path, code: int) -> dict[str, Any]:
-    """What the table shows of a job, read from its run folder."""
+    """A job's row of the table, read from its run folder."""
     row: dict[str, Any] = {"overrides": overrides, "run_dir": str(run_dir), "code": code, "best": None, "mean": None}
     metrics = Path(run_dir) / "metrics.csv"
     rows = list(csv.DictReader(metrics.read_text().splitlines())) if code == 0 and metrics.exists() else []
@@ -100,7 +99,7 @@ class SweepTable(Callback):
         if rows:
             console = Console()
             if not console.is_terminal:
-                console.width = max(console.width, PLAIN_WIDTH)  # a file has room
+                console.width = max(console.width, PLAIN_WIDTH)
             console.print(table(rows))
         if any(row["code"] for row in rows):
             raise SystemExit(1)

@@ -1,10 +1,16 @@
-"""`macro-placement view`: a window on placements; or, with `out`, steps replayed without one."""
+"""`macro-placement view`: a window on placements; or, with `out`, steps replayed without one.
+
+The window's buttons run what a command runs, and show that command. What they need is imported when it is first used,
+for the window opens at once.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import gzip
+import io
+import shlex
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -12,37 +18,49 @@ from typing import Annotated
 
 from rich.console import Console
 
-from placement.cli.view_actions import view_actions
-from placement.config import ConfigError, CostConfig, Rule, Settings, require
-from placement.evaluation.given_placement import load_placement, placed_by_def
-from placement.evaluation.settings import TRAINED, TRAINED_COST, EvaluateConfig, SampledCost
+from placement.config import ConfigError, CostConfig, DesignSettings, Rule, require
+from placement.engine.soft import place_soft_macros
+from placement.evaluation.placements import SOFT_PLACER, load_placement, read_file
+from placement.evaluation.settings import TRAINED, TRAINED_COST, PlacementSettings, SampleConfig, TrainedCost
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import CONSTRAINTS_NAME
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file
-from placement.netlist.flat_file import DEF_NAME, FLAT_NAME, POSITIONS_NAME, read_flat
-from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import check_placement_file, find
-from placement.netlist.user_placement import is_def
+from placement.netlist.flat_design import FLAT_NAME, read_flat
+from placement.netlist.formats.plc import write_placement
+from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
 from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
-from placement.report.view.window import Export, Services, Window
+from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
 
 Port = Annotated[int, Rule("0 (any that is free) or in [1, 65535]", lambda value: 0 <= value <= 65535)]
+SPACING = Parameter("spacing", "spacing (µm)", 0.0, 0.0, 1e6)
+SECONDS = Parameter("time", "CPU time (s)", 10.0, 0.1, 86400.0)
+SAMPLES = Parameter("samples", "samples", 4.0, 1.0, 1024.0)
 INSTALL = 'the window needs Starlette and uvicorn: pip install "macro-placement[view]"'
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ViewConfig(Settings):
-    """Of `view`."""
+class ViewConfig(DesignSettings):
+    """Settings of `view`.
 
-    design: str | None = None
+    Attributes:
+        placement: the placements that are opened: .plc or .def files, and a run folder, watched while it grows; none:
+            the placement that the design comes with
+        checkpoint: the run folder of a policy that places macros at the push of a button; null: the opened run folder
+        host: the address that the window is served at; whoever has the printed address can change and save placements
+        port: 0: any that is free
+        browser: open the window in the browser; false: only print its address
+        steps: a file of steps, as the window saves it, applied to the first placement before it is shown
+        out: a .plc file: the first placement, with the steps applied, is written there, and no window is opened
+        force: replace the file if it exists
+    """
+
     placement: tuple[str, ...] = ()
-    initial: str | None = None
     checkpoint: str | None = None
-    cost: SampledCost = TRAINED_COST
+    cost: TrainedCost = TRAINED_COST
     host: str = "127.0.0.1"
     port: Port = 0
     browser: bool = True
@@ -50,8 +68,7 @@ class ViewConfig(Settings):
     out: str | None = None
     force: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_given(self) -> None:
         require(self.design is not None, "design", self.design, "a design's name, or the path of one")
 
 
@@ -60,14 +77,14 @@ def view(config: ViewConfig, console: Console) -> None:
 
     Raises:
         ConfigError: the server's packages are not installed.
-        DesignError: the design, a placement or the steps cannot be read, or the file is there already.
+        DesignError: the design, a placement or the steps cannot be read, or the file exists.
         OSError: the file cannot be written.
     """
     out = None if config.out is None else Path(config.out)
     if out is not None:
         check_output_file("out", out)
         if out.exists() and not config.force:
-            raise DesignError(f"out={out}: is there already; give another name, or --force")
+            raise DesignError(f"out={out}: exists; give another name, or --force")
     design, sessions = open_sessions(config)
     if config.steps is not None:
         replay(sessions[0], config.steps)
@@ -99,16 +116,15 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
     if len(runs) > 1:
         raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
     first, *others = [path for path in config.placement if path not in runs] or (None,)
-    design, placement, name = load_placement(
-        EvaluateConfig(design=config.design, initial=config.initial, placement=first)
-    )
+    given = PlacementSettings(design=config.design, initial=config.initial, placement=first)
+    design, placement, name, _ = load_placement(given)
     opened = [(placement, name), *((_other(config, design, path), Path(path).name) for path in others if path)]
     weights = shown_cost(config).weights()
     return design, [Session(design, one, name=called, weights=weights) for one, called in opened]
 
 
 def shown_cost(config: ViewConfig) -> CostConfig:
-    """The cost that is asked for, or that the run folder or search goes by, or the proxy cost; raises DesignError."""
+    """The requested cost, that of the run folder or search, or the default; raises DesignError."""
     run = next((Path(path) for path in config.placement if is_run(path)), None)
     if config.cost.name != TRAINED or run is None:
         trained = CostConfig()
@@ -125,9 +141,7 @@ def _other(config: ViewConfig, design: Design, path: str) -> Placement:
     """A placement beside the first one, on the same canvas."""
     assert config.design is not None
     check_placement_file("placement", path)
-    if is_def(path):
-        return placed_by_def(path, config.design, design)
-    return read_placement(path, design.netlist, located=design.initial)[1]
+    return read_file(path, config.design, design)[0]
 
 
 def _exports(name: str, design: Design) -> dict[str, Export]:
@@ -138,9 +152,9 @@ def _exports(name: str, design: Design) -> dict[str, Export]:
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
-            from placement.cli.exporting import user_data  # its readers of files are not needed for the first picture
+            from placement.netlist.export import export_placement  # not needed for the first picture
 
-            content = user_data(form, folder, design, placement)[0]
+            content = export_placement(design, placement, folder, form=form).data
             return gzip.compress(content, 6, mtime=0) if file.endswith(".gz") else content
 
         return data
@@ -169,7 +183,7 @@ def _tracks_reader(name: str) -> Callable[[], SnapGrid] | None:
         return None
 
     def read() -> SnapGrid:
-        from placement.netlist.snapping import track_grid
+        from placement.netlist.import_constraints import track_grid
 
         flat = read_flat(path)
         return track_grid(flat.floorplan, flat.technology)
@@ -199,3 +213,142 @@ def _serve(window: Window, config: ViewConfig, console: Console) -> None:
 
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends well, and then raises it
         serve(window, listen(config.host, config.port), host=config.host, ready=ready)
+
+
+def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
+    """The actions on placements of a design.
+
+    Args:
+        design: its name, as `load` takes it.
+        cost: of the window.
+        checkpoint: the folder of the training run whose policy places macros, until another one is given.
+    """
+    named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
+    where = named + " placement={file}"
+    usual = CostConfig(name=cost.name)
+    changed = {name: value for name, value in vars(cost).items() if value != getattr(usual, name)}
+    priced = "".join(f" cost.{name}={value}" for name, value in {"name": cost.name, **changed}.items())
+    actions = [
+        Action(
+            "legalise",
+            "Legalise",
+            "moves hard macros as little as possible until no rule is broken",
+            _legalise,
+            f"macro-placement legalise {where} spacing={{spacing}}{priced}",
+            (SPACING,),
+        ),
+        Action(
+            "refine",
+            "Refine",
+            "anneals from here on the exact cost; the best found is kept",
+            _refine,
+            f"macro-placement search {where} time={{time}}{priced}",
+            (SECONDS,),
+            can_stop=True,
+        ),
+        Action(
+            "flip",
+            "Flip",
+            "mirrors macros in place where that is cheaper",
+            _flip,
+            f"macro-placement evaluate {where} flips=true{priced}",
+        ),
+        Action(
+            "soft",
+            "Place soft macros",
+            "places the soft macros anew around the hard ones",
+            _place_soft,
+            f"macro-placement evaluate {where} soft_placer={SOFT_PLACER}{priced}",
+        ),
+        Action(
+            "policy",
+            "Place the rest",
+            "fixes the selected macros; a trained policy places all others that are not fixed",
+            lambda task: _place_rest(cost, task),
+            f"macro-placement sample checkpoint={{checkpoint}} {named} initial={{file}} samples={{samples}} flips=false"
+            f"{priced}",
+            (Parameter("checkpoint", "run folder", checkpoint), SAMPLES),
+            can_stop=True,
+            fixes_chosen=True,
+        ),
+    ]
+    if (find(design).parent / FLAT_NAME).is_file():
+        actions.append(
+            Action(
+                "full",
+                "Full evaluation",
+                "places all standard cells around the macros and estimates their routing; changes nothing",
+                lambda task: _evaluate_fully(design, task),
+                f"macro-placement evaluate {where} full=true{priced}",
+            )
+        )
+    return actions
+
+
+def _legalise(task: Task) -> Outcome:
+    from placement.annealing.legaliser import legalise
+    from placement.evaluation.searching import displaced
+
+    after = legalise(task.design, task.placement, spacing=task.number("spacing"))
+    return Outcome(after, displaced(task.placement, after))
+
+
+def _refine(task: Task) -> Outcome:
+    from placement.annealing.config import AnnealConfig
+    from placement.annealing.search import Watch, search
+    from placement.annealing.starts import Start, legal
+
+    config = AnnealConfig()
+    watch = Watch(
+        None,
+        task.stopped,
+        lambda progress, point: task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves"),
+    )
+    start = Start("window", legal(task.design, task.placement, config))
+    found = search(
+        task.design,
+        (start,),
+        config=config,
+        seconds=task.number("time"),
+        weights=task.weights,
+        watch=watch,
+    )
+    return Outcome(found.placement, f"{found.moves:,} moves in {found.seconds:.1f} CPU s")
+
+
+def _flip(task: Task) -> Outcome:
+    from placement.annealing.finishing import flip_macros
+
+    found = flip_macros(task.design, task.placement, weights=task.weights)
+    return Outcome(found.placement, f"{found.flipped} macros were mirrored")
+
+
+def _place_soft(task: Task) -> Outcome:
+    return Outcome(place_soft_macros(task.design, task.placement, SOFT_PLACER), f"placed by {SOFT_PLACER}")
+
+
+def _place_rest(cost: CostConfig, task: Task) -> Outcome:
+    task.report(0.0, "reads the policy")
+    from placement.evaluation.policies import cheapest, load_policy, policy_results
+
+    run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
+    settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=TrainedCost(**vars(cost)))
+    policy = load_policy(settings, task.design)
+    task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
+    evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
+    if not evaluations:
+        return Outcome(None, "stopped")
+    best = cheapest(policy_results(evaluations), policy.design)
+    return Outcome(best.placement, f"{best.name}, policy of {run}, iteration {policy.iteration}")
+
+
+def _evaluate_fully(name: str, task: Task) -> Outcome:
+    from placement.evaluation.full_evaluation import evaluate_fully
+
+    full = evaluate_fully(name, task.design, task.placement, Console(file=io.StringIO()))
+    found = full.metrics
+    text = (
+        f"flat wirelength {found.flat_wirelength:,.0f} µm, routed {found.routed_wirelength:,.0f} µm, "
+        f"overflow {found.overflow:.3%}, {found.hot_spots} hot spots, {found.flat_seconds:.1f} CPU s"
+    )
+    return Outcome(None, text, Cells.of(full.placed.flat, full.placed.placement, "placed by the full evaluation"))

@@ -1,10 +1,11 @@
-"""The exact cost of a placement, its maps, and whether the placement is legal and keeps to its constraints.
+"""The exact cost of a placement, also while its macros move, its maps, and whether it is legal and within constraints.
 
 Axis legend: N nodes, R grid rows, C grid columns. Lengths are in µm.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import weakref
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from placement.config import CostConfig, CostWeights
 from placement.engine import _native
 from placement.engine.native_design import native_design
-from placement.netlist.design import Design, Placement
+from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 
 
@@ -81,7 +82,7 @@ class Violations(NamedTuple):
         halos: pairs of hard macros that are closer than their halos let them, without overlapping.
         blockages: hard macros on a placement blockage.
         regions: hard macros that are not wholly inside their region, or are in another one's exclusive region.
-        orientations: hard macros turned as they may not be.
+        orientations: hard macros in an orientation that is not allowed.
         grid: hard macros whose lower left corner is not on the snapping grid.
         port_keepout: hard macros too near to a port.
     """
@@ -116,7 +117,7 @@ def compute_costs(
         DesignError: a node has no position, or the placement has another number of nodes.
     """
     placement = checked_placement(design, placement)
-    return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, *weights))
+    return Costs(*_evaluator(design).evaluate(placement.x, placement.y, placement.orientation, tuple(weights)))
 
 
 def proxy_cost(design: Design, placement: Placement | None = None) -> Costs:
@@ -154,20 +155,20 @@ def cost_maps(design: Design, placement: Placement | None = None) -> CostMaps:
     """The proxy cost's density and congestion maps of `placement` (None: the design's own); raises DesignError."""
     placement = checked_placement(design, placement)
     evaluator = _evaluator(design)
-    evaluator.evaluate(placement.x, placement.y, placement.orientation, *PROXY_WEIGHTS)
+    evaluator.evaluate(placement.x, placement.y, placement.orientation, tuple(PROXY_WEIGHTS))
     maps = CostMaps(*(np.empty((design.canvas.rows, design.canvas.columns)) for _ in CostMaps._fields))
     evaluator.write_maps(*maps)
     return maps
 
 
 def legality(design: Design, placement: Placement | None = None) -> Legality:
-    """How many hard macros overlap or stand outside (the design's own placement when None); raises DesignError."""
+    """How many hard macros overlap or are outside (None: in the design's own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Legality(*_native.check_legality(native_design(design), placement.x, placement.y, placement.orientation))
 
 
 def violations(design: Design, placement: Placement | None = None) -> Violations:
-    """How often the design's constraints are broken (by the design's own placement when None); raises DesignError."""
+    """How often the design's constraints are broken (None: by its own placement); raises DesignError."""
     placement = checked_placement(design, placement)
     return Violations(
         *_native.check_constraints(native_design(design), placement.x, placement.y, placement.orientation)
@@ -185,3 +186,116 @@ def checked_placement(design: Design, placement: Placement | None) -> Placement:
         node = int(np.flatnonzero(~placement.placed)[0])
         raise DesignError(f"node {design.netlist.names[node]!r} (number {node}) is not placed; all must be")
     return placement
+
+
+class IncrementalCost:
+    """A placement whose macros are moved, and its cost after each move. Not to be used by two threads at once.
+
+    A move costs microseconds, and the result is the full evaluation's, bit for bit, however many moves came before.
+    Hard macros may be moved, swapped and turned, soft macros moved and swapped; fixed nodes, ports and standard
+    cells stay. Nothing keeps macros from overlapping or leaving the canvas: `legality` counts that.
+
+    Example:
+        >>> design = placement.load("toy6")
+        >>> cost = placement.IncrementalCost(design)
+        >>> after = cost.move(int(design.placing_order[0]), x=90.0, y=30.0)
+        >>> after == placement.cost(design, cost.placement)
+        True
+    """
+
+    def __init__(
+        self, design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS
+    ) -> None:
+        """Starts from `placement` (the design's own when None); raises DesignError when it is not a whole one."""
+        self._design = design
+        self._start = checked_placement(design, placement)
+        start = self._start
+        self._native = _native.IncrementalCost(
+            native_design(design), start.x, start.y, start.orientation, tuple(weights)
+        )
+        movable = np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~start.fixed
+        self._movable: list[bool] = movable.tolist()
+        # For each move since the last commit, where its nodes were.
+        self._history: list[tuple[tuple[int, float, float, int], ...]] = []
+
+    @property
+    def costs(self) -> Costs:
+        """The cost of the current placement."""
+        return Costs(*self._native.costs())
+
+    @property
+    def placement(self) -> Placement:
+        """A copy of the current placement."""
+        x, y = np.empty_like(self._start.x), np.empty_like(self._start.y)
+        orientation = np.empty_like(self._start.orientation)
+        self._native.write_placement(x, y, orientation)
+        return dataclasses.replace(self._start, x=x, y=y, orientation=orientation)
+
+    def orientation(self, node: int) -> int:
+        """A macro's orientation now; raises DesignError for a node that cannot move."""
+        self._check(node)
+        return int(self._native.at(node)[3])
+
+    def move(self, node: int, x: float, y: float) -> Costs:
+        """Centres a macro at (x, y) µm and returns the new cost; raises DesignError for a node that cannot move."""
+        self._check(node)
+        if not (abs(x) <= LARGEST and abs(y) <= LARGEST):  # also where NaN
+            raise DesignError(f"{self._name(node)}: cannot be moved to ({x}, {y}); both must be in ±{LARGEST:g} µm")
+        before = self._native.at(node)
+        costs = self._native.move(node, x, y, before[3])
+        self._history.append((before,))
+        return Costs(*costs)
+
+    def swap(self, first: int, second: int) -> Costs:
+        """Two macros change places, each keeping its orientation; returns the new cost; raises DesignError."""
+        self._check(first)
+        self._check(second)
+        if first == second:
+            raise DesignError(f"{self._name(first)}: cannot change places with itself")
+        before = (self._native.at(first), self._native.at(second))
+        costs = self._native.swap(first, second)
+        self._history.append(before)
+        return Costs(*costs)
+
+    def orient(self, node: int, orientation: Orientation | int) -> Costs:
+        """Turns a hard macro to an orientation (not by it) and returns the new cost; raises DesignError."""
+        self._check(node)
+        if self._design.netlist.kind[node] != NodeKind.HARD:
+            raise DesignError(f"{self._name(node)}: is a soft macro; only hard macros have an orientation")
+        if orientation not in Orientation.__members__.values():
+            raise DesignError(f"{self._name(node)}: orientation {orientation} must be in [0, {len(Orientation)})")
+        before = self._native.at(node)
+        costs = self._native.move(node, before[1], before[2], int(orientation))
+        self._history.append((before,))
+        return Costs(*costs)
+
+    def undo(self) -> Costs:
+        """Takes back the last move since the last commit and returns the cost; raises IndexError when there is none."""
+        if not self._history:
+            raise IndexError("nothing to undo: no move since the last commit")
+        before = self._history.pop()
+        if self._native.pending:  # the last move: the engine still has its old state
+            self._native.undo()
+        elif len(before) == 1:
+            self._native.move(*before[0])
+            self._native.accept()
+        else:
+            self._native.swap(before[0][0], before[1][0])
+            self._native.accept()
+        return self.costs
+
+    def commit(self) -> None:
+        """Keeps all moves made so far; they can no longer be undone."""
+        self._native.accept()
+        self._history.clear()
+
+    def _name(self, node: int) -> str:
+        return f"node {self._design.netlist.names[node]!r} (number {node})"
+
+    def _check(self, node: int) -> None:
+        if not 0 <= node < len(self._movable):
+            raise DesignError(f"node {node}: design {self._design.name!r} has nodes 0 to {len(self._movable) - 1}")
+        if not self._movable[node]:
+            kind = NodeKind(int(self._design.netlist.kind[node]))
+            what = "fixed" if kind in (NodeKind.HARD, NodeKind.SOFT) else f"a {kind.name.lower()}, no macro"
+            raise DesignError(f"{self._name(node)}: cannot move, it is {what}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.engine import _native
 from placement.netlist.design import Design
-from placement.netlist.keep_outs import keep_outs
+from placement.netlist.feasibility import keep_outs
 
 _CACHE: weakref.WeakKeyDictionary[Design, _native.Design] = weakref.WeakKeyDictionary()
 
@@ -40,7 +40,7 @@ def _build(design: Design) -> _native.Design:
         placing_order=design.placing_order,
         action_scale=design.action_scale,
         off_grid=design.off_grid,
-        straps=design.own_straps,
+        pdn_channel=design.own_pdn_channel,
     )
     if design.constraints.any:
         _constrain(native, design)

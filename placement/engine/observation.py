@@ -1,14 +1,17 @@
-"""What an environment shows at each step.
+"""What an environment shows at each step, and the arrays that go into a pool and come out of it.
 
-Axis legend: B environments, K maps, R grid rows, C grid columns, T macros to place (each of the largest design in
-the pool; a smaller design is padded at the end of the axis with zeros).
+Axis legend: B environments in a batch, K maps, R grid rows, C grid columns, T macros to place (each of the largest
+design in the pool; a smaller design is padded at the end of the axis with zeros).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+from placement.netlist.design import Design
 
 MAPS = ("occupancy", "density", "wire_mask")
 """The maps' names, in order.
@@ -37,3 +40,93 @@ class Observation(NamedTuple):
     maps: np.ndarray
     x: np.ndarray
     y: np.ndarray
+
+
+Result = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
+"""observation, reward, terminated, truncated, info."""
+
+
+class ArraySpec(NamedTuple):
+    """Shape, type and bounds of one array of a batch, without the batch axis; `high` broadcasts to the shape."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    low: int
+    high: int | np.ndarray
+
+
+class PoolSpec(NamedTuple):
+    """What goes into a pool and what comes out.
+
+    Attributes:
+        observation: by name, as in `placement.engine.observation.Observation`.
+        action: int32 [], row · C + column.
+        num_actions: R · C.
+        rows, columns, steps: R, C and T.
+    """
+
+    observation: dict[str, ArraySpec]
+    action: ArraySpec
+    num_actions: int
+    rows: int
+    columns: int
+    steps: int
+
+
+def bfloat16() -> np.dtype:
+    """NumPy's name for it, of the package ml_dtypes, which comes with JAX."""
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def pool_spec(designs: Sequence[Design], shape: tuple[int, int, int], *, compact_maps: bool = False) -> PoolSpec:
+    """The spec of a pool of `designs`; `shape` is R, C and T. Compact maps are bfloat16."""
+    rows, columns, steps = shape
+    int32, uint8, float32 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float32)
+    highest = np.ones((len(MAPS), 1, 1), np.float32)
+    highest[MAPS.index("density")] = max(design.netlist.num_nodes for design in designs)
+    observation = {
+        "design": ArraySpec((), int32, 0, len(designs) - 1),
+        "step": ArraySpec((), int32, 0, steps),
+        "mask": ArraySpec((rows, columns), uint8, 0, 1),
+        "maps": ArraySpec((len(MAPS), rows, columns), bfloat16() if compact_maps else float32, 0, highest),
+        "x": ArraySpec((steps,), float32, 0, 1),
+        "y": ArraySpec((steps,), float32, 0, 1),
+    }
+    return PoolSpec(observation, ArraySpec((), int32, 0, rows * columns - 1), rows * columns, rows, columns, steps)
+
+
+Integers = np.ndarray | Sequence[int]
+"""An array of any integer dtype, or a list of ints."""
+_LIMITS = np.iinfo(np.int32)
+
+
+def int32_array(
+    name: str, values: Integers, shape: tuple[int | None, ...], *, beyond: type[ValueError] = ValueError
+) -> np.ndarray:
+    """`values` as a contiguous int32 array.
+
+    Args:
+        name: of the argument, for messages.
+        values: integers of any dtype, each in the range of int32.
+        shape: that is expected; None for an axis of any length.
+        beyond: the error for a value that does not fit in int32.
+
+    Raises:
+        TypeError: the values are not integers.
+        ValueError: the shape is another one.
+    """
+    array = np.asarray(values)
+    if array.dtype == np.int32 and array.shape == shape and array.flags.c_contiguous:
+        return array
+    if array.dtype.kind not in "iu" and not (isinstance(values, Sequence) and not array.size):
+        raise TypeError(f"{name}: must be integers, not {array.dtype}")
+    if len(shape) != array.ndim or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise ValueError(f"{name}: shape {list(array.shape)}, expected [{wanted}]")
+    cast = np.ascontiguousarray(array, np.int32)
+    if (wrong := cast != array).any():
+        value = array[wrong][0]
+        raise beyond(f"{name}: {value} must be in [{_LIMITS.min}, {_LIMITS.max}], the range of int32")
+    return cast

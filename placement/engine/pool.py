@@ -18,13 +18,11 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine import _native
-from placement.engine.actions import IllegalAction, explain
-from placement.engine.arrays import Integers, int32_array
 from placement.engine.cost_terms import load_cost_term, load_reward
 from placement.engine.costs import Costs
 from placement.engine.native_design import native_design
-from placement.engine.pool_types import ArraySpec, PoolConfig, Result, pool_spec
-from placement.engine.rendering import refusing_unplayable
+from placement.engine.observation import ArraySpec, Integers, Result, int32_array, pool_spec
+from placement.engine.state import IllegalAction, explain, naming_unplayable
 from placement.engine.xla import TIMEOUT, PoolFunctions, pool_functions
 from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import turned_design
@@ -40,6 +38,21 @@ class WorkerError(RuntimeError):
     def __init__(self, env_id: int, message: str) -> None:
         super().__init__(message)
         self.env_id = env_id
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolConfig:
+    """How a pool was made; `num_threads` and `batch_size` as they turned out."""
+
+    designs: tuple[str, ...]
+    design_of_env: tuple[int, ...]
+    num_envs: int
+    batch_size: int
+    num_threads: int
+    thread_affinity_offset: int
+    seed: int
+    env: EnvConfig
+    compact_maps: bool = False
 
 
 _OPEN: weakref.WeakSet[EnvironmentPool] = weakref.WeakSet()
@@ -67,7 +80,7 @@ class EnvironmentPool:
     **Results** are `observation, reward, terminated, truncated, info`: observation a dict of arrays named as in
     `placement.engine.observation.Observation`; reward float32 [B]; terminated and truncated (always False) bool [B];
     info a dict of `env_id` int32 [B], `elapsed_step` int32 [B], `dead_end` bool [B], `costs` float64 [B, 5]
-    (wirelength in µm, wirelength, density, congestion and proxy cost where all macros were placed with this step, else
+    (wirelength in µm; wirelength, density and congestion cost; total: where all macros were placed with this step, else
     NaN), and the true sizes of the environment's design, `rows`, `columns` and `macros` int32 [B]. The arrays are the
     engine's own memory, not a copy. The engine does not write to them while the program holds one of them.
 
@@ -95,7 +108,7 @@ class EnvironmentPool:
         turned = map(turned_design, designs)
         self.designs = tuple(design.with_actions(env.action_scale, off_grid=env.off_grid) for design in turned)
         self._reward = load_reward(env.reward)
-        with refusing_unplayable(self.designs):
+        with naming_unplayable(self.designs):
             self._native = _native.EnvironmentPool(
                 designs=[native_design(design) for design in self.designs],
                 design_of_env=list(config.design_of_env),
@@ -321,13 +334,13 @@ class EnvironmentPool:
         return int(env_id)
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the engine and says in words what it refuses."""
+        """Calls the engine and explains what it rejects."""
         try:
             return method(*arguments)
         except _native.IllegalActionError as error:
-            action, refusal = error.args
-            env, step, design = refusal[:3]
-            reason = explain(self.designs[design], step, action, self.spec.columns, refusal)
+            action, rejection = error.args
+            env, step, design = rejection[:3]
+            reason = explain(self.designs[design], step, action, self.spec.columns, rejection)
             raise IllegalAction(f"environment {env}: {reason}") from None
         except _native.WorkerFailure as error:
             raise WorkerError(*error.args) from None

@@ -1,4 +1,4 @@
-"""Placing the soft macros (clusters of standard cells) once the hard macros stand.
+"""Placing the soft macros (clusters of standard cells) once the hard macros are placed.
 
 Axis legend: N nodes. Lengths are in µm.
 """
@@ -18,7 +18,7 @@ SOFT_PLACERS: tuple[str, ...] = tuple(_native.soft_placer_names())
 
 
 ANNEALED = "annealed"
-"""`analytic_fast`, then moves of single soft macros that lower the cost: slower, and the truest to what follows."""
+"""`analytic_fast`, then moves of single soft macros that lower the cost: slower, and the cheapest."""
 
 
 def place_soft_macros(
@@ -26,7 +26,7 @@ def place_soft_macros(
 ) -> Placement:
     """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
 
-    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros stood. To place
+    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were. To place
     many times, or from several threads, keep one `_native.SoftPlacer` per thread instead: it reuses its workspace.
 
     Args:
@@ -37,7 +37,7 @@ def place_soft_macros(
 
     Raises:
         ValueError: `placer` is not known.
-        DesignError: `placement` is of another number of nodes, or a node that stands is not placed.
+        DesignError: `placement` is of another number of nodes, or another node is not placed.
     """
     netlist = design.netlist
     if len(placement.x) != netlist.num_nodes:

@@ -1,16 +1,84 @@
-"""A partial placement: macros are placed one by one and can be taken back. Search and tests use it.
+"""A partial placement: macros placed one by one, episodes replayed from their actions, why an action is not legal.
 
-Axis legend: R grid rows, C grid columns, T macros to place. Lengths are in µm.
+An action is row · columns + column over the grid of the observation (the largest of the designs in a pool). Axis
+legend: B episodes, R grid rows, C grid columns, T macros to place. Lengths are in µm.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from placement.engine import _native
-from placement.engine.actions import IllegalAction, explain
 from placement.engine.native_design import native_design
+from placement.engine.observation import Integers, Observation, int32_array, pool_spec
 from placement.netlist.design import Design
+from placement.netlist.errors import DesignError
+
+Rejection = tuple[int, int, int, "_native.Verdict", int]
+"""Index of the environment or episode, macros placed, index of the design, the verdict, the node that is met."""
+
+
+class IllegalAction(ValueError):
+    """An action that may not be taken; the message says whose, the macro, the gcell and why."""
+
+
+def explain(design: Design, step: int, action: int, columns: int, rejection: Rejection) -> str:
+    """One sentence on why `action` may not be taken in `design` after `step` macros.
+
+    Args:
+        design: the design that is played.
+        step: macros placed so far.
+        action: row · columns + column.
+        columns: of the observation's grid.
+        rejection: as the engine reported it.
+    """
+    verdict, obstacle = rejection[3], rejection[4]
+    canvas, names, order = design.action_canvas, design.netlist.names, design.placing_order
+    if verdict == _native.Verdict.all_placed:
+        return f"action {action}: all {len(order)} macros of {design.name!r} are placed"
+    macro = f"macro {names[order[step]]!r} (step {step} of {design.name!r})"
+    row, column = divmod(action, columns)
+    at = f"action {action} (row {row}, column {column}) for {macro}"
+    if verdict == _native.Verdict.out_of_range:
+        at = at if action >= 0 else f"action {action} for {macro}"
+        return f"{at}: no cell of its grid of {canvas.rows} × {canvas.columns} (an action is row · {columns} + column)"
+    if verdict == _native.Verdict.outside_canvas:
+        return f"{at}: it would reach beyond the canvas of {canvas.width:g} × {canvas.height:g} µm"
+    return f"{at}: {_reason(design, int(order[step]), verdict, obstacle)}"
+
+
+def _reason(design: Design, macro: int, verdict: _native.Verdict, obstacle: int) -> str:
+    """Why a macro may not be on a gcell inside the canvas."""
+    names, constraints = design.netlist.names, design.constraints
+    if verdict == _native.Verdict.off_lines:
+        grid = constraints.grid
+        return f"the snapping grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm has no place there that is free"
+    if verdict == _native.Verdict.on_blockage:
+        return "it would lie on a placement blockage"
+    if verdict == _native.Verdict.near_port:
+        return f"it would be less than the keep-out of {constraints.port_keepout:g} µm from a port"
+    if verdict == _native.Verdict.off_region:
+        own = [region.name for region in constraints.regions if macro in region.nodes]
+        others = [region.name for region in constraints.regions if region.is_exclusive and macro not in region.nodes]
+        inside = [f"it must stay in region {name!r}" for name in own]
+        outside = [f"it must stay out of the exclusive region {name!r}" for name in others]
+        return " and ".join(inside + outside)
+    if verdict == _native.Verdict.too_close:
+        across, up = constraints.sides(design.initial.orientation)
+        nodes = [macro, obstacle]
+        if not (across[nodes].any() or up[nodes].any()):
+            return f"it would be too close to macro {names[obstacle]!r}: on the snapping grid they may overlap"
+        return (
+            f"it would be too close to macro {names[obstacle]!r}: their halos are {across[macro]:g} and "
+            f"{across[obstacle]:g} µm in x, {up[macro]:g} and {up[obstacle]:g} µm in y"
+        )
+    return (
+        f"it would overlap macro {names[obstacle]!r} by more than the threshold of "
+        f"{design.canvas.overlap_threshold:g} µm"
+    )
 
 
 class PlacementState:
@@ -44,8 +112,8 @@ class PlacementState:
         verdict, obstacle = self._native.place(row, column)
         if verdict != _native.Verdict.legal:
             columns = self.design.action_canvas.columns
-            refusal = (0, self.step, 0, verdict, obstacle)
-            raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, refusal))
+            rejection = (0, self.step, 0, verdict, obstacle)
+            raise IllegalAction(explain(self.design, self.step, row * columns + column, columns, rejection))
 
     def undo(self) -> None:
         """Takes the last macro back; everything is bit for bit as before. Raises ValueError where none is placed."""
@@ -74,3 +142,73 @@ class PlacementState:
     def centres(self) -> np.ndarray:
         """float64 [step, 2]: x and y of the placed macros in placing order, µm."""
         return np.array([self._native.centre(index) for index in range(self.step)]).reshape(-1, 2)
+
+
+class EpisodeRenderer:
+    """Replays episodes of the given designs; holds no environment and no thread.
+
+    Attributes:
+        designs: that `design_index` counts.
+        spec: shape and dtype of each array of an observation; `spec.steps` is T.
+    """
+
+    def __init__(self, designs: Sequence[Design]) -> None:
+        """Raises DesignError where a design cannot be played."""
+        self.designs = tuple(designs)
+        with naming_unplayable(self.designs):
+            self._native = _native.EpisodeRenderer([native_design(design) for design in self.designs])
+        self.spec = pool_spec(self.designs, self._native.shape)
+
+    def render(
+        self, design_index: Integers, actions: Integers, lengths: Integers, *, out: Observation | None = None
+    ) -> Observation:
+        """Replays episodes and returns what was observed before each action: axes [B, T] before those of a step.
+
+        B is any number of episodes here and T the length of the `actions` axis; past an episode's length everything is
+        zero. No soft macro is placed and no cost is computed. Several threads may call this at once if each gives its
+        own `out`.
+
+        Args:
+            design_index: integers [B], in [0, number of designs).
+            actions: integers [B, T].
+            lengths: integers [B], actions taken, at most T.
+            out: arrays to write to, from `arrays(B, T)`, compact or not; new ones when None.
+
+        Raises:
+            IllegalAction: an action may not be taken in its episode; names the episode and step.
+            ValueError, TypeError, IndexError: another shape or dtype, an index or a length out of range.
+        """
+        actions = int32_array("actions", actions, (None, None))
+        episodes, steps = actions.shape
+        design_index = int32_array("design_index", design_index, (episodes,))
+        lengths = int32_array("lengths", lengths, (episodes,))
+        if episodes and not 0 <= lengths.min() <= lengths.max() <= steps:
+            raise ValueError(f"lengths: every one must be in [0, {steps}]")
+        if episodes and not 0 <= design_index.min() <= design_index.max() < len(self.designs):
+            raise IndexError(f"design_index: every one must be in [0, {len(self.designs)})")
+        out = self.arrays(episodes, steps) if out is None else out
+        compact = out.maps.dtype.itemsize == np.dtype(np.uint16).itemsize
+        into = out._replace(maps=out.maps.view(np.uint16)) if compact else out
+        rejection = self._native.render(design_index, actions, lengths, **into._asdict())
+        if rejection is not None:
+            episode, step, design = rejection[:3]
+            reason = explain(self.designs[design], step, int(actions[episode, step]), self.spec.columns, rejection)
+            raise IllegalAction(f"episode {episode}: {reason}")
+        return out
+
+    def arrays(self, episodes: int, steps: int, *, compact_maps: bool = False) -> Observation:
+        """Arrays for `render`: an observation's with leading axes [episodes, steps]; compact maps are bfloat16."""
+        arrays = pool_spec(self.designs, self._native.shape, compact_maps=compact_maps).observation.items()
+        return Observation(**{name: np.zeros((episodes, steps, *spec.shape), spec.dtype) for name, spec in arrays})
+
+
+@contextlib.contextmanager
+def naming_unplayable(designs: Sequence[Design]) -> Iterator[None]:
+    """Turns the engine's rejection of a design into a DesignError that names the design and the node."""
+    try:
+        yield
+    except _native.UnplayableDesign as error:
+        index, node, reason = error.args
+        design = designs[index]
+        where = f"node {design.netlist.names[node]!r} " if node >= 0 else ""
+        raise DesignError(f"design {design.name!r} cannot be played: {where}{reason}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from placement.engine import _native
-from placement.engine.pool_types import PoolSpec, Result
+from placement.engine.observation import PoolSpec, Result
 
 if TYPE_CHECKING:
     import jax

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from placement.engine.observation import Result
 from placement.engine.pool import EnvironmentPool
-from placement.engine.pool_types import Result
 
 try:
     import dm_env

@@ -19,10 +19,9 @@ import numpy as np
 from gymnasium import spaces
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import Costs
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.state import PlacementState
+from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import Design, Placement
 from placement.netlist.load import load
 

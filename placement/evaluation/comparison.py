@@ -7,49 +7,112 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from placement.annealing.search import Point, Watch
 from placement.engine.costs import proxy_cost
-from placement.evaluation.comparison_results import Entry, comparison_table, worth, write_comparison
-from placement.evaluation.given_placement import load_placements
-from placement.evaluation.placement_evaluation import check_out
+from placement.evaluation.placements import check_out, load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
-from placement.evaluation.progress_bar import progress_bars
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design
-from placement.netlist.design_folder import OPTIMUM_NAME
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import ready
-from placement.netlist.files import write_whole
+from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.load import find, load
-from placement.report.metrics import Metrics, measure
+from placement.netlist.load import OPTIMUM_NAME, find, load
+from placement.report.metrics import FullMetrics, Metrics, json_object, make_table, measure
+from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 
 if TYPE_CHECKING:
-    from placement.evaluation.comparison_flat import FlatChecks
+    from placement.evaluation.full_evaluation import KeptEvaluations
 
 RESULT_NAME, PLACEMENT_NAME = "result.json", "placement.plc"
 GIVEN_NAME = "given"
-"""The folder of what is kept of placements that files hold."""
+"""The folder that keeps the evaluations of placements that files hold."""
 Show = Callable[[str, float], None]
-"""Tells what is being done, and how much of it is done, in [0, 1]."""
+"""Reports what is being done, and how much of it is done, in [0, 1]."""
+COLUMNS = {
+    "placer": "placer",
+    "n": "seeds",
+    "mean": "mean",
+    "best": "best",
+    "spread": "spread",
+    "wire": "wirelength_cost",
+    "density": "density_cost",
+    "congest.": "congestion_cost",
+    "illegal": "overlaps",
+}
+"""Of the table, and the keys of `summary` that they show."""
+FULL_COLUMNS = {
+    "placer": "placer",
+    "n": "seeds",
+    "cost": "mean",
+    "illegal": "overlaps",
+    "flat wire-\nlength, µm": "flat_wirelength",
+    "routed wire-\nlength, µm": "routed_wirelength",
+    "best\nrouted": "best_routed_wirelength",
+    "overflow": "overflow",
+    "density\noverflow": "density_overflow",
+    "hot\nspots": "hot_spots",
+    "seconds": "flat_seconds",
+}
+"""With the full evaluation."""
+FORMATS = {
+    "overflow": ".3%",
+    "density_overflow": ".1%",
+    "wirelength_gap": ".1%",
+    "flat_seconds": ",.1f",
+    **dict.fromkeys(("flat_wirelength", "routed_wirelength", "best_routed_wirelength", "hot_spots"), ",.0f"),
+}
+"""Of a row's numbers that are not written with four decimals."""
+
+
+class Entry(NamedTuple):
+    """One placer's run with one seed, or a placement that was given.
+
+    Attributes:
+        placer: its name, or the placement's.
+        seed: None for a given placement.
+        outcome: without a curve for a given placement, whose start is the file.
+        metrics: of the placement; with the full evaluation's if requested.
+        folder: where the run and the full evaluation are kept.
+    """
+
+    placer: str
+    seed: int | None
+    outcome: PlacerOutcome
+    metrics: Metrics
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Which one it is, in words."""
+        return self.placer if self.seed is None else f"{self.placer}, seed {self.seed}"
+
+    @property
+    def score(self) -> float:
+        """Lower is better: the routed wirelength in µm with the full evaluation, else the cost."""
+        flat = self.metrics.full
+        return self.metrics.costs.total if flat is None else flat.routed_wirelength
 
 
 def compare(config: CompareConfig, console: Console) -> Metrics:
     """Runs every placer with every seed; prints and writes the table and the pictures, of given placements, too.
 
-    Runs and flat checks with the same settings that are on disk are not repeated. So a comparison that was stopped goes
-    on, and placers, placements and the flat check can be added.
+    Runs and full evaluations with the same settings that are on disk are not repeated. So a comparison that was stopped
+    resumes, and placers, placements and the full evaluation can be added.
 
     Returns:
-        The metrics of the best placement of all: of the least routed wirelength, without the flat check of the least
-        cost.
+        The metrics of the best placement of all: of the least routed wirelength, without the full evaluation of the
+        least cost.
 
     Raises:
         ConfigError: the checkpoint cannot be used.
@@ -60,7 +123,12 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
     design = _design(config)
     folder = config.folder(design, "comparison")
     given = _given(config, design, folder)
-    checks = _flat_checks(config, design)
+    evaluations = None
+    if config.needs_cells:  # rejects what has no flat netlist before anything starts
+        from placement.evaluation.full_evaluation import KeptEvaluations  # JAX takes seconds to import
+
+        assert config.design is not None
+        evaluations = KeptEvaluations(config.design, design)
     total = len(given) + len(config.chosen) * config.seeds
     entries: list[Entry] = []
     with Interruption() as interruption, progress_bars(console, "") as (bar,):
@@ -70,40 +138,34 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
             bar((len(entries) + share) / total, what)
 
         for entry in itertools.chain(given, _placed(config, design, folder, stopped=stopped, show=show)):
-            checked = _checked(entry, checks, stopped=stopped, show=show)
-            if checked is not None:
-                entries.append(checked)
+            full = _evaluated(entry, evaluations if config.full else None, stopped=stopped, show=show)
+            if full is not None:
+                entries.append(full)
     if not entries:
-        raise DesignError("stopped before any placer was done; the same command goes on")
+        raise DesignError("stopped before any placer was done; the same command resumes")
     optimum = least_wirelength(config, design)
     time = f": {config.time:g} CPU seconds on each of {config.threads} threads" if config.chosen else ""
     console.print(comparison_table(entries, f"{design.name}, {config.weights.name} cost{time}", optimum))
-    _tell_spread(entries, console)
+    if config.full:
+        from placement.evaluation.full_evaluation import warn_unless_spread
+
+        for entry in entries:
+            if entry.metrics.full is not None:
+                warn_unless_spread(entry.metrics.full, console, entry.title)
     write_comparison(folder, design, entries, config, optimum)
     if len(entries) < total:
-        console.print("stopped before all was done; the same command goes on")
+        console.print("stopped before all was done; the same command resumes")
     console.print(f"written to {folder}", soft_wrap=True)
-    return min(entries, key=worth).metrics
+    return min(entries, key=lambda entry: entry.score).metrics
 
 
 def _design(config: CompareConfig) -> Design:
     if config.design is not None:
         return ready(load(config.design, config.initial))
     # late: JAX takes seconds to import
-    from placement.evaluation.policy_evaluation import load_policy
+    from placement.evaluation.policies import load_policy
 
     return load_policy(config).design
-
-
-def _flat_checks(config: CompareConfig, design: Design) -> FlatChecks | None:
-    """The flat check where it is asked for; refuses what needs a flat netlist before anything starts."""
-    if not config.needs_flat:
-        return None
-    from placement.evaluation.comparison_flat import FlatChecks  # JAX takes seconds to import
-
-    assert config.design is not None
-    checks = FlatChecks(config.design, design)
-    return checks if config.flat else None
 
 
 def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
@@ -137,11 +199,13 @@ def _show_search(show: Show, what: str, share: float, point: Point) -> None:
     show(f"{what}: best {point.cost:.6f}", share)
 
 
-def _checked(entry: Entry, checks: FlatChecks | None, *, stopped: Callable[[], bool], show: Show) -> Entry | None:
-    """With the flat check's figures where it is asked for; None where that was stopped."""
-    if checks is None:
+def _evaluated(
+    entry: Entry, evaluations: KeptEvaluations | None, *, stopped: Callable[[], bool], show: Show
+) -> Entry | None:
+    """With the full evaluation's figures if it is requested; None if that was stopped."""
+    if evaluations is None:
         return entry
-    flat = checks.check(
+    flat = evaluations.evaluate(
         entry.outcome.placement,
         entry.folder,
         whose=entry.title,
@@ -151,25 +215,12 @@ def _checked(entry: Entry, checks: FlatChecks | None, *, stopped: Callable[[], b
     return None if flat is None else entry._replace(metrics=dataclasses.replace(entry.metrics, full=flat))
 
 
-def _tell_spread(entries: list[Entry], console: Console) -> None:
-    """Notes on cells that did not spread."""
-    if not any(entry.metrics.full for entry in entries):
-        return
-    from placement.evaluation.flat_evaluation import tell_spread
-
-    for entry in entries:
-        if entry.metrics.full is not None:
-            tell_spread(entry.metrics.full, console, entry.title)
-
-
 def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
-    """The outcome on disk if there is one of these settings, else that of a run, or None where that was stopped."""
+    """The outcome on disk if there is one of these settings, else that of a run, or None if that was stopped."""
     about = _about(placer, job)
     done = _read(folder, job.design, about)
-    if done is not None:
+    if done is not None or job.watch.stopped():
         return done
-    if job.watch.stopped():
-        return None
     try:
         outcome = PLACERS[placer](job)
     except KeyboardInterrupt:  # as mixed_size ends when it is stopped
@@ -184,8 +235,8 @@ def _run(placer: str, job: Job, folder: Path) -> PlacerOutcome | None:
 
 
 def _about(placer: str, job: Job) -> str:
-    """What tells this run from others, as a hash."""
-    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "flat"}
+    """A hash that tells this run from others."""
+    skipped = {"out", "plots", "json", "placers", "seeds", "seed", "placement", "full"}
     settings = {key: value for key, value in dataclasses.asdict(job.config).items() if key not in skipped}
     text = json.dumps([job.design.name, placer, job.seed, settings], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -205,13 +256,141 @@ def _read(folder: Path, design: Design, about: str) -> PlacerOutcome | None:
 
 
 def least_wirelength(config: CompareConfig, design: Design) -> float | None:
-    """The least wirelength that the design can have, µm, where the files of the design tell; else None.
+    """The least wirelength that the design can have, µm, if a file of the design has it; else None.
 
     Raises:
-        DesignError: the file that tells cannot be read.
+        DesignError: that file cannot be read.
     """
     path = None if config.design is None else find(config.design).parent / OPTIMUM_NAME
     if path is None or not path.is_file():
         return None
     canvas, placement = read_placement(path, design.netlist, located=design.initial)
     return proxy_cost(design, placement).wirelength if canvas == design.canvas else None
+
+
+def _of(entries: Sequence[Entry], placer: str) -> list[Entry]:
+    return [entry for entry in entries if entry.placer == placer]
+
+
+def summary(entries: Sequence[Entry], optimum: float | None = None) -> list[dict[str, Any]]:
+    """Per placer: mean, best and spread of the cost, the mean of each term, and what is illegal.
+
+    If the least wirelength is known (`optimum`, µm), also by which share the mean wirelength exceeds it.
+    """
+    rows: list[dict[str, Any]] = []
+    for placer in dict.fromkeys(entry.placer for entry in entries):
+        own = _of(entries, placer)
+        costs = np.array([entry.metrics.costs for entry in own])
+        spent = [entry.outcome.curve[-1][0] for entry in own if entry.outcome.curve]
+        rows.append(
+            {
+                "placer": placer,
+                "seeds": len(own),
+                "mean": float(costs[:, 4].mean()),
+                "best": float(costs[:, 4].min()),
+                "spread": float(costs[:, 4].std()),
+                "wirelength_cost": float(costs[:, 1].mean()),
+                "density_cost": float(costs[:, 2].mean()),
+                "congestion_cost": float(costs[:, 3].mean()),
+                "overlaps": sum(entry.metrics.legality.overlaps for entry in own),
+                "outside": sum(entry.metrics.legality.outside for entry in own),
+                "seconds": float(np.mean(spent)) if spent else None,
+                **_full_summary([entry.metrics.full for entry in own if entry.metrics.full is not None]),
+            }
+        )
+        if optimum is not None:
+            rows[-1]["wirelength_gap"] = float(costs[:, 0].mean()) / optimum - 1
+    return rows
+
+
+def _full_summary(found: Sequence[FullMetrics]) -> dict[str, Any]:
+    """The mean of each of the full evaluation's figures, and the least routed wirelength."""
+    if not found:
+        return {}
+    means = dict(zip(FullMetrics._fields, np.mean(found, axis=0).tolist(), strict=True))
+    means["flat_converged"] = all(one.flat_converged for one in found)
+    return {**means, "best_routed_wirelength": min(one.routed_wirelength for one in found)}
+
+
+def comparison_table(entries: Sequence[Entry], title: str, optimum: float | None = None) -> Table:
+    """A line per placer; with the gap to `optimum`, as for `summary`, if wirelength is all that counts."""
+    weights, is_full = entries[0].metrics.weights, entries[0].metrics.full is not None
+    columns = FULL_COLUMNS if is_full else COLUMNS
+    caption = "n: seeds; spread: standard deviation; illegal: overlaps and macros outside"
+    if is_full:
+        caption = "means of the seeds; illegal: overlaps and macros outside; seconds: CPU time of the full evaluation"
+    if optimum is not None and weights.density == weights.congestion == 0:
+        columns = {name: key for name, key in columns.items() if name not in ("density", "congest.")}
+        columns |= {"gap": "wirelength_gap"}
+        caption += f"; gap: mean wirelength above the least possible, {optimum:,.0f} µm"
+    rows = [[_cell(key, row) for key in columns.values()] for row in summary(entries, optimum)]
+    return make_table(list(columns), rows, title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _cell(key: str, row: Mapping[str, Any]) -> str:
+    """A value of a row of `summary` as text."""
+    if key == "overlaps":
+        return str(row["overlaps"] + row["outside"])
+    if isinstance(row[key], float):
+        return format(row[key], FORMATS.get(key, ".4f"))
+    return str(row[key])
+
+
+def write_comparison(
+    folder: Path, design: Design, entries: Sequence[Entry], config: CompareConfig, optimum: float | None
+) -> None:
+    """Writes `comparison.json`, `comparison.csv` and the pictures; `optimum` as for `summary`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [
+        {"placer": entry.placer, "seed": entry.seed, "start": entry.outcome.start, **json_object(entry.metrics)}
+        for entry in entries
+    ]
+    described = {
+        "design": design.name,
+        "time": config.time,
+        "threads": config.threads,
+        "weights": config.weights._asdict(),
+        "least_wirelength": optimum,
+        "summary": summary(entries, optimum),
+        "runs": runs,
+    }
+    write_whole(folder / "comparison.json", json.dumps(described, indent=2) + "\n")
+    write_whole(folder / "comparison.csv", csv_text([runs[0], *(run.values() for run in runs)]))
+    if not config.draws_plots:
+        return
+    # Matplotlib takes a second to import, and a table should not wait for it.
+    from placement.report import curves, style
+
+    placers = list(dict.fromkeys(entry.placer for entry in entries))
+    histories = {placer: [entry.outcome.curve for entry in _of(entries, placer)] for placer in placers}
+    histories = {placer: own for placer, own in histories.items() if all(own)}
+    if histories:
+        figure = curves.plot_cost_over_time(
+            histories,
+            title=f"{design.name}: cost over time",
+            unit="CPU seconds, all threads together",
+            cost=config.weights.name,
+        )
+        style.save_figure(figure, folder / "cost_over_time.png")
+    best = {placer: min(_of(entries, placer), key=lambda entry: entry.score) for placer in placers}
+    shown = {placer: (entry.outcome.placement, entry.metrics.costs.total) for placer, entry in best.items()}
+    title = f"{design.name}: placers compared"
+    figure = curves.plot_side_by_side(design, shown, title=title, cost=config.weights.name)
+    style.save_figure(figure, folder / "placements.png")
+    if config.full:
+        _draw_full(folder / "full.png", design, best)
+
+
+def _draw_full(path: Path, design: Design, best: Mapping[str, Entry]) -> None:
+    """The best full evaluation of each placer, side by side."""
+    from placement.evaluation.full_evaluation import read_drawn
+    from placement.report import plots, style
+
+    panels = []
+    for placer, entry in best.items():
+        drawn, flat = read_drawn(entry.folder), entry.metrics.full
+        assert flat is not None
+        cells = plots.DrawnCells(drawn.x, drawn.y, drawn.cluster)
+        maps = (drawn.horizontal, drawn.vertical)
+        panels.append(plots.FullPanel(placer, entry.outcome.placement, flat, cells, *maps))
+    style.save_figure(plots.plot_full_side_by_side(design, panels, title=design.name), path)

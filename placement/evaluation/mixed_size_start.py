@@ -1,30 +1,38 @@
-"""Mixed-size placements: cells and macros placed together, then the macros made legal and turned."""
+"""Cells and macros placed together: as a search's start, and the macros annealed among the placed cells after it."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from placement.annealing.config import AnnealConfig
-from placement.annealing.flips import flip_macros
+from placement.annealing.config import SOFT_PLACER, AnnealConfig
+from placement.annealing.finishing import flip_macros
+from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, legal
 from placement.config import CostWeights
+from placement.engine import _native
+from placement.engine.costs import compute_costs
 from placement.engine.soft import place_soft_macros
-from placement.flat.from_clusters import clustered_nodes, core_of, macros_from_flat
-from placement.flat.global_placement import PlacerSettings
-from placement.flat.mixed_size import place_mixed_size
-from placement.netlist.design import Design
+from placement.evaluation.full_evaluation import PlacedCells
+from placement.flat.cell_context import cell_context, macros_of
+from placement.flat.correspondence import clustered_nodes, core_of, macros_from_flat
+from placement.flat.global_placement import PlacerSettings, place_mixed_size
+from placement.netlist.design import Design, Placement
 from placement.netlist.feasibility import ready
+from placement.netlist.flat_design import read_flat
 from placement.netlist.load import find
-from placement.netlist.straps import DENSITY
-from placement.netlist.user_placement import read_imported_flat
-from placement.utils.compilation import keep_compilations
+from placement.netlist.pdn_channel import DENSITY
 
 NAME = "mixed size"
 SETTINGS = PlacerSettings(overflow=0.05, density=DENSITY)
-"""Macros are most of the charge: at 7% the cells would not be spread yet."""
+"""Macros are most of the charge: at an overflow of 7% the cells would not be spread yet."""
+WEIGHTS = CostWeights(1.0, 1.0, 60.0, "chip")
+"""Of the cost among the cells. With a congestion weight of 1, wires across arrays of macros stay above the tracks."""
+INITIAL_TEMPERATURE = 0.04
+"""Among the cells, as `AnnealConfig.initial_temperature`: the macros are near where they belong."""
 
 
 def mixed_size_start(
@@ -36,23 +44,22 @@ def mixed_size_start(
     seed: int,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Start:
-    """The hard macros where they fall when all cells and macros are placed together, moved off each other, and turned.
+    """Places all cells and macros together, makes the hard macros legal, and turns them.
 
     Args:
-        name: of the design, as `load` takes it; its flat netlist lies in its folder.
+        name: of the design, as `load` takes it; its flat netlist is in its folder.
         design: the clustered one.
-        config: what macros keep clear of, and the soft placer.
+        config: what macros keep clear of.
         weights: of the cost that the macros' orientations lower.
-        seed: of the first places, at least 0.
-        stopped: is asked between iterations.
+        seed: of the first locations, at least 0.
+        stopped: is called between iterations.
 
     Raises:
         DesignError: there is no flat netlist, or the macros cannot be placed or made legal.
-        KeyboardInterrupt: `stopped` said True, or Ctrl-C.
+        KeyboardInterrupt: `stopped` returned True, or Ctrl-C.
     """
-    keep_compilations()
     design = ready(design)
-    flat = read_imported_flat(find(name).parent)
+    flat = read_flat(find(name).parent)
     core = core_of(flat, design)
     halo = np.where(np.isin(np.arange(flat.netlist.num_nodes), flat.netlist.hard), config.spacing / 2, 0.0)
     core = dataclasses.replace(core, halo=np.maximum(np.asarray(core.halo), halo[:, None]))
@@ -63,7 +70,69 @@ def mixed_size_start(
     placed = place_mixed_size(flat.netlist, begin, core, settings=settings, stopped=stopped)
     if stopped():
         raise KeyboardInterrupt
-    placement = legal(design, macros_from_flat(flat, design, placed), config)
-    if len(design.netlist.soft):
-        placement = place_soft_macros(design, placement, config.soft_placer)
+    placement = _with_soft(design, legal(design, macros_from_flat(flat, design, placed), config))
     return Start(NAME, flip_macros(design, placement, weights=weights).placement)
+
+
+def refine_among_cells(
+    design: Design,
+    placement: Placement,
+    placed: PlacedCells,
+    config: AnnealConfig,
+    *,
+    seconds: float,
+    moves: int | None = None,
+    seed: int,
+    watch: Watch,
+) -> tuple[Placement, SearchResult]:
+    """Anneals the hard macros while all cells stay where the full evaluation put them.
+
+    Args:
+        design: the clustered one.
+        placement: of it, legal.
+        placed: the same with all cells.
+        config: what macros keep clear of, and how they are annealed.
+        seconds: CPU seconds of the one thread.
+        moves: instead of `seconds`.
+        seed: of the moves, at least 0.
+        watch: what is done beside.
+
+    Returns:
+        `placement` with the hard macros moved and the soft macros placed for them, and the search.
+
+    Raises:
+        DesignError: `placement` is not legal.
+        OSError: the watch's folder cannot be written.
+    """
+    given = config.initial_temperature
+    among = cell_context(placed.flat, design, placed.placement)
+    annealed = search(
+        among,
+        [Start(NAME, among.initial)],
+        config=dataclasses.replace(config, initial_temperature=INITIAL_TEMPERATURE if given is None else given),
+        seconds=seconds,
+        moves=moves,
+        weights=WEIGHTS,
+        seed=seed,
+        watch=watch,
+    )
+    return _with_soft(design, macros_of(placed.flat, design, placement, annealed.placement)), annealed
+
+
+def wire_beyond_tracks(design: Design, placed: PlacedCells) -> float:
+    """µm of wire that the tracks which macros leave do not hold, by the nets' boxes on gcells of `cell_context`.
+
+    Args:
+        design: the clustered one.
+        placed: a placement of it with all cells.
+    """
+    among = cell_context(placed.flat, design, placed.placement)
+    names = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
+    tracks: dict[str, Any] = {name: getattr(among.canvas, name) / _native.USABLE_TRACKS for name in names}
+    among = dataclasses.replace(among, canvas=dataclasses.replace(among.canvas, **tracks))
+    unit = (among.canvas.width + among.canvas.height) * float(among.netlist.net_weight.sum())
+    return compute_costs(among, among.initial, weights=WEIGHTS).congestion_cost * unit
+
+
+def _with_soft(design: Design, placement: Placement) -> Placement:
+    return place_soft_macros(design, placement, SOFT_PLACER) if len(design.netlist.soft) else placement

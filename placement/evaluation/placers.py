@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import HOT, Budget
+from placement.annealing.config import INITIAL_TEMPERATURE
 from placement.annealing.search import SearchResult, Watch, search
-from placement.annealing.starts import Start, make_starts, refinement_starts
+from placement.annealing.starts import Start, grid_starts, refinement_starts
 from placement.engine.costs import compute_costs
 from placement.evaluation.settings import CompareConfig
 from placement.netlist.design import Design, Placement
@@ -20,19 +20,19 @@ from placement.netlist.errors import DesignError
 SAMPLING_SHARE = 0.1
 """Of the time of `policy+refine`, for drawing placements from the policy."""
 REFINED = 4
-"""Drawn placements that `policy+refine` races against each other."""
+"""Drawn placements that enter the successive halving of `policy+refine`."""
 SEEDS = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What a placer is to do.
+    """The work of a placer.
 
     Attributes:
         design: to be placed.
         config: time, threads, weights and the search's settings; for policies, the checkpoint.
         seed: of everything random.
-        watch: where a search keeps its state, whether somebody wants to stop, and what is told of progress.
+        watch: keeps a search's state, says whether to stop, and is shown the progress.
     """
 
     design: Design
@@ -52,7 +52,7 @@ class PlacerOutcome(NamedTuple):
     Attributes:
         placement: the best.
         start: what it came from.
-        curve: CPU seconds of all threads, and the best proxy cost so far.
+        curve: CPU seconds of all threads, and the best cost so far.
     """
 
     placement: Placement
@@ -65,7 +65,7 @@ def _best_of(
 ) -> tuple[PlacerOutcome, list[Placement]]:
     """The best of all placements that come within the CPU time since `begin`, and the `REFINED` best of them.
 
-    At least one batch is looked at.
+    At least one batch is evaluated.
     """
     kept: list[tuple[float, int, Placement]] = []
     curve: list[tuple[float, float]] = []
@@ -92,15 +92,12 @@ def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
 
     def place(job: Job) -> PlacerOutcome:
         begin = time.process_time()
-        config = dataclasses.replace(job.config.anneal, starts=(kind,), electrostatic_starts=1)
         generator = np.random.default_rng(job.seed)
 
         def batches() -> Iterable[list[Placement]]:
             while True:
-                try:
-                    yield [start.placement for start in make_starts(job.design, config, int(generator.integers(SEEDS)))]
-                except DesignError:  # a dead end: the next one may have more luck
-                    yield []
+                starts = grid_starts(kind, job.design, job.config.anneal, int(generator.integers(SEEDS)))
+                yield [start.placement for start in starts]  # none at a dead end: the next one may have more luck
 
         return _best_of(job, batches(), job.seconds, kind, begin)[0]
 
@@ -112,7 +109,7 @@ def _search(job: Job, starts: list[Start], seconds: float) -> SearchResult:
         job.design,
         starts,
         config=job.config.anneal,
-        budget=Budget(seconds=seconds),
+        seconds=seconds,
         weights=job.config.weights,
         threads=job.config.threads,
         seed=job.seed,
@@ -130,11 +127,10 @@ def _anneal(job: Job) -> PlacerOutcome:
 
 
 def _mixed_size(job: Job) -> PlacerOutcome:
-    """Cells and macros placed together, once; in the time that is left the macros are annealed among the cells."""
+    """Places cells and macros together, once; in the time left, anneals the macros among the cells."""
     # late: JAX takes seconds to import
-    from placement.evaluation.flat_evaluation import FlatJudge
-    from placement.evaluation.mixed_size import refine_among_cells
-    from placement.evaluation.mixed_size_start import mixed_size_start
+    from placement.evaluation.full_evaluation import FullEvaluator
+    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
 
     begin, config = time.process_time(), job.config
     assert config.design is not None
@@ -144,18 +140,18 @@ def _mixed_size(job: Job) -> PlacerOutcome:
     curve = [_point(job, start.placement, begin)]
     placement = start.placement
     if 2 * curve[0][0] < job.seconds:  # the cells are placed in less time than cells and macros were
-        found = FlatJudge(config.design, job.design).place(placement, stopped=job.watch.stopped)
+        found = FullEvaluator(config.design, job.design).place(placement, stopped=job.watch.stopped)
         left = begin + job.seconds - time.process_time()
         if left > 0:
             placement, _ = refine_among_cells(
-                job.design, placement, found, config.anneal, budget=Budget(left), seed=job.seed, watch=job.watch
+                job.design, placement, found, config.anneal, seconds=left, seed=job.seed, watch=job.watch
             )
             curve.append(_point(job, placement, begin))
     return PlacerOutcome(placement, start.name, tuple(curve))
 
 
 def _point(job: Job, placement: Placement, begin: float) -> tuple[float, float]:
-    """CPU seconds since `begin`, and what the placement costs."""
+    """CPU seconds since `begin`, and the placement's cost."""
     cost = compute_costs(job.design, placement, weights=job.config.weights).total
     return time.process_time() - begin, cost
 
@@ -164,7 +160,7 @@ def _drawn(job: Job, seconds: float) -> tuple[PlacerOutcome, list[Placement]]:
     """Placements drawn from the policy within the CPU time, in which its loading and compilation count."""
     begin = time.process_time()
     # late: JAX takes seconds to import
-    from placement.evaluation.policy_evaluation import load_policy
+    from placement.evaluation.policies import load_policy
 
     policy = load_policy(job.config)
     policy.evaluate(0)  # compiles
@@ -184,12 +180,12 @@ def _policy_and_refine(job: Job) -> PlacerOutcome:
     outcome, best = _drawn(job, SAMPLING_SHARE * job.seconds)
     anneal = job.config.anneal
     samples = [Start(f"sample {number}", placement) for number, placement in enumerate(best)]
-    starts = refinement_starts(job.design, samples, anneal, job.seed)
+    starts = refinement_starts(job.design, samples, anneal)
     spent = time.process_time() - begin
     left = max(0.1 * job.seconds, job.seconds - spent) / job.config.threads
-    if anneal.hot is None:  # as hot as where the search makes its own starts: there is as much time
-        hot = dataclasses.replace(anneal, hot=HOT[job.config.weights.name])
-        job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=hot))
+    if anneal.initial_temperature is None:  # as with the search's own starts: there is as much time
+        anneal = dataclasses.replace(anneal, initial_temperature=INITIAL_TEMPERATURE[job.config.weights.name])
+        job = dataclasses.replace(job, config=dataclasses.replace(job.config, anneal=anneal))
     result = _search(job, starts, left)
     curve = (*outcome.curve, *_curve(result, job.config.threads, spent))
     return PlacerOutcome(result.placement, result.start, curve)

@@ -1,167 +1,255 @@
-"""Clusters placed electrostatically, in NumPy: with the hard macros, where a search may begin, in a second or so; and
-around hard macros that stand, what the flat check will find, in a tenth of one.
+"""Electrostatic placement of standard cells, macros or clusters around what is fixed.
 
-The method is `global_placement`'s, at the size of a clustered netlist. JAX takes longer to be imported and to compile
-than this takes to run, and a search knows nothing of JAX.
+Nodes are charges that repel each other and attract the pins of their nets; fillers are charges without nets that fill
+the whitespace, so that nodes may stay close together (Lu et al.: "ePlace", ACM TODAES 2015; Lin et al.: "DREAMPlace",
+DAC 2019). The sums over pins and bins run in C++, all else in NumPy.
 
-Axis legend: N nodes, M movable macros, J fillers, X bins across, Y bins up; the leading axis 2 is x, y. Lengths in µm.
+Axis legend: M movable nodes, J fillers, X bins across, Y bins up; the leading axis 2 is x, y. Lengths in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.fft
 
-from placement.flat import _sums
-from placement.flat.core import Core
-from placement.flat.fillers import fill, first_places
-from placement.flat.grid import Grid, blocked_share, grid_for
-from placement.flat.problem import FlatProblem, as_turned, flat_problem, with_room
-from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
+from placement.flat import _native
+from placement.flat.grid import Charges, Grid, blocked_share, grid_for, used_share
+from placement.flat.problem import FlatProblem, inflated
 from placement.netlist.errors import DesignError
-from placement.netlist.straps import CELL_SHARE, DENSITY
 
-OVERFLOW = 0.05
-"""Stops when no more than this share of the macros' area stands in bins beyond their free area."""
-APART_STILL = 0.2
-"""The same, above which the legaliser would move macros far: then it is tried again."""
-AROUND = 0.15
-"""`OVERFLOW` of `spread_clusters`: clusters are too coarse to fill corners, and scatter where they are made to."""
-AROUND_STANDING = 0.10
-"""The same where clusters begin as they stand: they scatter less."""
-ITERATIONS = 1200
-"""At most, of each attempt."""
-GROWTH = (1.08, 1.04)
-"""The most by which the density's weight grows in one iteration, of each attempt."""
 SMOOTHING = 0.6
-"""Bins, γ of the wirelength at an overflow of 0.1."""
-BALANCE = 1e-3
-"""The density's first force over the wirelength's."""
-HOLDING = 0.1
-"""The same where clusters begin as they stand, as `_holding` of the flat check has it for cells."""
+"""γ of the wirelength at an overflow of 0.1, in bins."""
 SLOWEST = 0.95
-"""The least by which the density's weight changes in one iteration."""
+"""The least factor of the density's weight in one iteration."""
 RISE = 0.01
-"""Of the wirelength in one iteration, at which the density's weight stands still."""
-APART = 2e-3
-"""Momentum is lost where the wirelength rises by more than this share in one iteration and the overflow rises, too."""
+"""The relative rise of the wirelength in one iteration at which the density's weight stays the same."""
+DRIFT = 2e-3
+"""Momentum is dropped where in one iteration the wirelength rises by more than this share, and the overflow, too."""
 BACKTRACK = 0.95
-"""A step is taken again, shorter, where the gradient at its end allows less than this part of it."""
+"""A step is retried, shorter, where the gradient at its end allows less than this share of it."""
+ATTEMPTS = 3
+"""How often a placement that fails is begun again, each time with half the growth of the density's weight."""
+WARM_ITERATIONS = 60
+"""The fewest iterations from given positions, which may have no overflow at once."""
+_REPORT_EACH = 10  # iterations
 
 
-def place_clusters(netlist: Netlist, placement: Placement, core: Core, *, seed: int = 0) -> Placement:
-    """Places the hard and soft macros that are not fixed; they may overlap a little, and a legaliser has to follow.
+@dataclasses.dataclass(frozen=True)
+class PlacerSettings:
+    """How nodes are placed.
 
-    Args:
-        netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.
-        placement: ports and fixed macros; macros keep their orientation.
-        core: where macros may stand, with the hard macros' halos, of each as it is turned now.
-        seed: of the first places and the fillers, at least 0.
-
-    Raises:
-        DesignError: there are no macros to place, they have no room, or found none.
-    """
-    problem, model, begin = _begin(netlist, placement, core, seed)
-    for growth in GROWTH:
-        at, overflow = _Descent(model, growth, OVERFLOW).run(begin)
-        if overflow <= APART_STILL:
-            return _moved(placement, problem, at)
-    raise DesignError(f"the macros still overlapped by {overflow:.0%} of their area after {ITERATIONS} iterations")
-
-
-def place_design(
-    design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = (), seed: int = 0
-) -> Placement:
-    """As `place_clusters`, of a design with its halos and blockages.
-
-    Args:
-        design: what is placed; macros keep the orientation that they have initially.
-        spacing: µm between macros, where their halos are narrower.
-        blockages: beside the design's, (x low, y low, x high, y high) in µm.
-        seed: as of `place_clusters`.
+    Attributes:
+        overflow: the goal: at most this share of the nodes' area lies in bins beyond their free area.
+        accepted: an attempt that ends with a higher overflow has failed.
+        density: share of the whitespace that standard cells may fill.
+        iterations: at most, of each attempt.
+        growth: the largest factor of the density's weight in one iteration. Slower is shorter: Ariane's wirelength
+            grows by 4% from 1.03 to 1.05, at 70% of the time.
+        balance: the density's first force over that of the wirelength: little in the middle of the core, more where
+            nodes begin at positions that they should keep.
+        seed: of the first positions and the fillers.
 
     Raises:
-        DesignError: as `place_clusters`.
+        DesignError: a value is out of range.
     """
-    kept, canvas = design.constraints, design.canvas
-    halo = np.stack(kept.sides(design.initial.orientation) * 2, axis=1)  # left, bottom, right, top
-    rectangles = np.concatenate([kept.blockages, np.reshape(blockages, (-1, 4))])
-    core = Core(
-        canvas.width,
-        canvas.height,
-        blockages=tuple(map(tuple, rectangles.tolist())),
-        halo=np.maximum(halo, spacing / 2),
+
+    overflow: float = 0.07
+    accepted: float = 1.0
+    density: float = 1.0
+    iterations: int = 2000
+    growth: float = 1.03
+    balance: float = 1e-4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.overflow < 1:
+            raise DesignError(f"overflow: {self.overflow} must be between 0 and 1")
+        if not 0 < self.density <= 1:
+            raise DesignError(f"density: {self.density} must be above 0 and at most 1")
+        if self.iterations < 1:
+            raise DesignError(f"iterations: {self.iterations} must be at least 1")
+        if not 1 < self.growth <= 2:
+            raise DesignError(f"growth: {self.growth} must be above 1 and at most 2")
+        if not self.balance > 0:
+            raise DesignError(f"balance: {self.balance} must be above 0")
+
+
+class Progress(NamedTuple):
+    """How far the placer is.
+
+    Attributes:
+        iteration: of at most `PlacerSettings.iterations`.
+        wirelength: weighted half perimeters of the counted nets that have a movable node, µm.
+        overflow: share of the nodes' area in bins beyond their free area.
+    """
+
+    iteration: int
+    wirelength: float
+    overflow: float
+
+
+class Placed(NamedTuple):
+    """Where the nodes ended.
+
+    Attributes:
+        x, y: float64 [M], centres, µm, relative to the core.
+        progress: of the last iteration.
+        converged: whether the overflow came down to the goal.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    progress: Progress
+    converged: bool
+
+
+def place(
+    problem: FlatProblem,
+    settings: PlacerSettings,
+    *,
+    cells: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    report: Callable[[Progress], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> Placed:
+    """Places the movable nodes of `problem`.
+
+    Args:
+        problem: the nodes, their nets and what is fixed.
+        settings: of the placer.
+        cells: bool [M], which nodes are standard cells, where there are macros, too: these are sized to fill `density`
+            of the whitespace, and the bins go by them. None: all are, and at most `density` of each bin is filled.
+        start: float [2, M], first positions, µm, relative to the core. None: the middle of the core.
+        report: is called with the progress after every ten iterations. It begins anew with each attempt.
+        stopped: is called as often; once it returns True, the nodes stay where they are.
+
+    Returns:
+        The positions; one seed gives the same ones on one machine.
+
+    Raises:
+        DesignError: the nodes do not fit at this density, `start` is of another shape or not finite, or every attempt
+            failed.
+    """
+    model, at = _prepared(problem, settings, cells, start)
+    growth, least = settings.growth, 0 if start is None else min(WARM_ITERATIONS, settings.iterations)
+    for _ in range(ATTEMPTS):
+        placed = _descend(_Descent(model, at, growth, settings.balance), settings, least, report, stopped)
+        if placed and (placed.progress.overflow <= settings.accepted or (stopped and stopped())):
+            return placed
+        last, growth = growth, 1 + (growth - 1) / 2
+    if placed:
+        raise DesignError(
+            f"the macros still overlapped by {placed.progress.overflow:.0%} of their area after "
+            f"{settings.iterations} iterations"
+        )
+    raise DesignError(
+        f"the cells diverged {ATTEMPTS} times, the last time at a growth of {last:.4f}: what macros, halos and "
+        f"blockages leave free may be too narrow for a density of {settings.density:g}; give cells more whitespace "
+        "between the macros"
     )
-    return place_clusters(design.netlist, design.initial, core, seed=seed)
 
 
-def spread_clusters(
-    netlist: Netlist, placement: Placement, core: Core, *, standing: bool = False, seed: int = 0
-) -> Placement:
-    """Places the soft macros that are not fixed around hard macros as they stand: the flat check, coarse and quick.
-
-    Over placements of one design the routed wirelength of its result ranks as the flat check's does.
-
-    Args:
-        netlist: the clustered one; a soft macro needs `CELL_SHARE` of its area at `DENSITY`.
-        placement: ports and hard macros; the soft macros, too, if `standing`.
-        core: where clusters may stand, with what they keep clear of hard macros, of each as it is turned now.
-        standing: the soft macros begin where `placement` has them, with more force to hold them apart.
-        seed: of the first places and the fillers, at least 0.
-
-    Raises:
-        DesignError: there are no soft macros to place, they have no room, or flew apart.
-    """
-    held = placement.fixed | (netlist.kind == NodeKind.HARD)
-    problem, model, begin = _begin(netlist, dataclasses.replace(placement, fixed=held), core, seed)
-    if standing:
-        begin[0, : model.movable] = placement.x[problem.cells] - core.x
-        begin[1, : model.movable] = placement.y[problem.cells] - core.y
-    goal, balance = (AROUND_STANDING, HOLDING) if standing else (AROUND, BALANCE)
-    at, overflow = _Descent(model, GROWTH[-1 if standing else 0], goal, balance).run(begin)
-    if not np.isfinite(overflow):
-        raise DesignError("the clusters flew apart")
-    return _moved(placement, problem, at)
-
-
-def _begin(netlist: Netlist, placement: Placement, core: Core, seed: int) -> tuple[FlatProblem, _Model, np.ndarray]:
-    """What is placed, what its forces are, and float64 [2, M+J], where all begins, relative to the core."""
-    problem = _upright(netlist, placement, core)
-    rng = np.random.default_rng(seed)
-    soft = netlist.kind[problem.cells] == NodeKind.SOFT
-    grid = grid_for(problem.only(soft) if soft.any() else problem)
-    problem = with_room(problem, soft, DENSITY)
-    free = 1 - blocked_share(problem.fixed, grid)
+def _prepared(
+    problem: FlatProblem, settings: PlacerSettings, cells: np.ndarray | None, start: np.ndarray | None
+) -> tuple[_Model, np.ndarray]:
+    """The model, and the first positions of nodes and fillers, float64 [2, M+J]."""
+    grid, density = grid_for(problem), settings.density
+    if cells is not None:
+        if cells.any():
+            grid = grid_for(problem.only(cells))
+        problem, density = inflated(problem, cells, density), 1.0
+    rng = np.random.default_rng(settings.seed)
+    if start is None:
+        core = np.array([[problem.core.width], [problem.core.height]])
+        at = core / 2 + 0.005 * core * rng.normal(size=(2, len(problem.cells)))
+    else:
+        at = _checked(start, len(problem.cells))
+    free = density * (1 - blocked_share(problem.fixed, grid))
     side = 1.5 * float(np.sqrt(grid.bin_area))
-    begin = np.concatenate(
-        [first_places(problem, rng), fill(problem, None, free, grid=grid, side=side, rng=rng)], axis=1
-    )
-    return problem, _Model(problem, grid, free, side, begin.shape[1]), begin
+    whitespace = free if start is None else free - used_share(problem, at, grid)
+    fillers = _fillers(problem, free, whitespace, grid, side, rng)
+    model = _Model(problem, grid, free, density - free, np.full(fillers.shape[1], side))
+    return model, np.concatenate([at, fillers], axis=1)
 
 
-def _moved(placement: Placement, problem: FlatProblem, at: np.ndarray) -> Placement:
-    """`placement` with what was placed where it came to stand; `at` as the descent gives it."""
-    at = at[:, : len(problem.cells)]
-    return placement.moved(problem.cells, at[0] + problem.core.x, at[1] + problem.core.y)
+def _checked(start: np.ndarray, nodes: int) -> np.ndarray:
+    if start.shape != (2, nodes):
+        raise DesignError(f"start: shape {start.shape}, expected (2, {nodes}), one position per movable cell")
+    if not np.isfinite(start).all():
+        raise DesignError("start: every coordinate must be finite")
+    return start
 
 
-def _upright(netlist: Netlist, placement: Placement, core: Core) -> FlatProblem:
-    """The problem, with the netlist as it is turned: sides, pins and halos."""
-    share = np.where(netlist.kind == NodeKind.SOFT, np.sqrt(CELL_SHARE), 1.0)
-    kind = np.where(netlist.kind == NodeKind.SOFT, NodeKind.CELL, netlist.kind).astype(netlist.kind.dtype)
-    as_is = as_turned(netlist, placement.orientation)
-    as_is = dataclasses.replace(as_is, kind=kind, width=as_is.width * share, height=as_is.height * share)
-    north = dataclasses.replace(placement, orientation=np.full_like(placement.orientation, Orientation.N))
-    return flat_problem(as_is, north, core, mixed_size=True)
+def _fillers(
+    problem: FlatProblem, free: np.ndarray, whitespace: np.ndarray, grid: Grid, side: float, rng: np.random.Generator
+) -> np.ndarray:
+    """float64 [2, J]: positions of squares of `side` µm in `whitespace` (share of each bin, float [X, Y]).
+
+    Their area is what the nodes leave of `free`. Raises DesignError where the nodes need more than there is.
+    """
+    spare = float(free.sum()) * grid.bin_area - problem.cell_area
+    if spare < 0:
+        raise DesignError(
+            f"the {len(problem.cells)} cells cover {problem.cell_area:.1f} µm², more than the "
+            f"{spare + problem.cell_area:.1f} µm² that they may fill"
+        )
+    chance = np.cumsum(np.maximum(whitespace, 0.0).ravel())
+    count = int(spare / side**2) if chance[-1] > 0 else 0
+    # Draws are evenly spaced: every bin gets its share to within one.
+    chosen = np.searchsorted(chance, (np.arange(count) + rng.random(count)) / max(count, 1) * chance[-1], side="right")
+    i, j = np.divmod(np.minimum(chosen, free.size - 1), grid.up)
+    return np.stack([(i + rng.random(count)) * grid.bin_width, (j + rng.random(count)) * grid.bin_height])
+
+
+def _descend(
+    descent: _Descent,
+    settings: PlacerSettings,
+    least: int,
+    report: Callable[[Progress], None] | None,
+    stopped: Callable[[], bool] | None,
+) -> Placed | None:
+    """Iterates, at least `least` times, until the goal, the last iteration, or `stopped`; None where nodes diverge."""
+    best: Progress | None = None
+    for iteration in range(settings.iterations + 1):
+        forces = descent.forces
+        progress = Progress(iteration, forces.length, forces.overflow)
+        converged = progress.overflow <= settings.overflow and iteration >= least
+        ends = converged or iteration == settings.iterations
+        if iteration and (ends or iteration % _REPORT_EACH == 0):
+            if report:
+                report(progress)
+            if best is None or progress.overflow < best.overflow:
+                best = progress
+            if diverged(progress, best):
+                return None
+            ends = ends or bool(stopped and stopped())
+        if ends:
+            break
+        if not descent.advance():
+            return None
+    x, y = descent.reference[:, : descent.model.movable].astype(np.float64)
+    return Placed(x, y, progress, converged)
+
+
+def diverged(now: Progress, best: Progress) -> bool:
+    """Whether nodes diverge: the overflow rises again by 0.1 while the wirelength doubles."""
+    return now.overflow > best.overflow + 0.1 and now.wirelength > 2 * best.wirelength
 
 
 class _Forces(NamedTuple):
-    """Forces at one place: float32 [2, M+J] of the wirelength and the density; µm; share of the macros' area."""
+    """The forces at one set of positions.
+
+    Attributes:
+        wirelength: float32 [2, M+J], gradient of the weighted-average wirelength.
+        density: float32 [2, M+J], gradient of the potential energy, µm³.
+        length: half-perimeter wirelength, µm.
+        overflow: share of the nodes' area in bins beyond their free area.
+    """
 
     wirelength: np.ndarray
     density: np.ndarray
@@ -170,134 +258,130 @@ class _Forces(NamedTuple):
 
 
 class _Model:
-    """What the forces depend on besides the positions; as `objective.Model`, in NumPy."""
+    """What the forces depend on besides the positions: the nets, the charges, and what is fixed in each bin.
 
-    def __init__(self, problem: FlatProblem, grid: Grid, free: np.ndarray, filler: float, count: int) -> None:
-        self.movable, self.grid, self.free = len(problem.cells), grid, free.astype(np.float32)
-        fillers = np.full(count - self.movable, filler)
-        width, height = np.concatenate([problem.width, fillers]), np.concatenate([problem.height, fillers])
-        across = np.maximum(width / grid.bin_width, np.sqrt(2.0)) / 2
-        up = np.maximum(height / grid.bin_height, np.sqrt(2.0)) / 2
-        self._half = np.stack([across, up]).astype(np.float32)  # bins
-        self._scale = np.array([[grid.bin_width], [grid.bin_height]], np.float32)
-        self._keep = np.minimum(self._half * self._scale, [[grid.width / 2], [grid.height / 2]]).astype(np.float32)
-        self._side = np.array([[grid.width], [grid.height]], np.float32)
-        self.area = (width * height).astype(np.float32)
-        self._charge = self.area / np.float32(grid.bin_area)
-        self._nets = problem.nets
+    `free` and `fixed` (float [X, Y]) make the same sum in every bin; `fillers` (float [J]) are sides, µm.
+    """
+
+    def __init__(
+        self, problem: FlatProblem, grid: Grid, free: np.ndarray, fixed: np.ndarray, fillers: np.ndarray
+    ) -> None:
+        self.movable, self.grid = len(problem.cells), grid
+        self.charges = Charges(
+            np.concatenate([problem.width, fillers]), np.concatenate([problem.height, fillers]), grid
+        )
+        self._charge = self.charges.charge[: self.movable].sum()
+        self._free, self._fixed = free.astype(np.float32), fixed.astype(np.float32)
+        self._nets, self._poisson = problem.nets, Poisson(grid)
         weight = np.repeat(problem.nets.weight, np.diff(problem.nets.start))
         pins = np.bincount(problem.nets.pin_cell, weight, self.movable + 1)[:-1]
-        self.pins = np.concatenate([pins, np.zeros(count - self.movable)]).astype(np.float32)
-        self._fixed = (1 - free).astype(np.float32)
+        self._pins = np.concatenate([pins, np.zeros(len(fillers))]).astype(np.float32)
+
+    def forces(self, at: np.ndarray, per_gamma: float) -> _Forces:
+        """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
+        movable, charges = slice(self.movable), self.charges
+        wirelength = np.zeros_like(at)
+        x, y = (np.append(one[movable], np.float32(0)) for one in at)  # fixed pins are relative to the origin
+        length = _native.weighted_average(x, y, *self._nets, per_gamma, *wirelength[:, movable])
+        there = charges.in_bins(at)
+        used = np.zeros_like(self._free)
+        charges.add(there, used, movable)
+        overflow = float(np.maximum(used - self._free, 0).sum() / self._charge)
+        used += self._fixed
+        charges.add(there, used, slice(self.movable, None))
+        density = charges.force(there, *self._poisson.field(used))
+        density *= np.float32(-self.grid.bin_area)
+        return _Forces(wirelength, density, length, overflow)
+
+    def preconditioned(self, forces: _Forces, weight: float) -> np.ndarray:
+        """The gradient over an estimate of the Hessian's diagonal (ePlace, section 5.3); float32 [2, M+J]."""
+        push = np.float32(weight)
+        found = push * forces.density
+        found += forces.wirelength
+        found /= np.maximum(self._pins + push * self.charges.area, 1.0)
+        return found
+
+
+class Poisson:
+    """The electric field of charge on a grid, by cosine and sine transforms.
+
+    Poisson's equation ∇²ψ = −ρ with no field across the boundary is diagonal in the cosine basis (ePlace, section 5).
+    """
+
+    def __init__(self, grid: Grid) -> None:
         u = np.pi * np.arange(grid.across)[:, None] / grid.width
         v = np.pi * np.arange(grid.up)[None, :] / grid.height
         square = u**2 + v**2
         square[0, 0] = 1.0  # the mean has no field
-        self._across, self._up = (u / square).astype(np.float32), (v / square).astype(np.float32)
+        # Sine series begin with k = 1; SciPy's transforms lack the factor 1 / 2N.
+        self._across = (u / square / (2 * grid.across)).astype(np.float32)[1:]
+        self._up = (v / square / (2 * grid.up)).astype(np.float32)[:, 1:]
 
-    def within(self, at: np.ndarray) -> np.ndarray:
-        """Positions [2, M+J] moved into the core."""
-        found: np.ndarray = np.clip(at, self._keep, self._side - self._keep)
-        return found
-
-    def forces(self, at: np.ndarray, per_gamma: float) -> _Forces:
-        """The forces at positions `at` (float32 [2, M+J], µm); `per_gamma`: 1/µm."""
-        movable, nets = self.movable, self._nets
-        pull = np.zeros_like(at)
-        pull_x, pull_y = np.empty(movable, np.float32), np.empty(movable, np.float32)
-        x, y = (np.append(one[:movable], np.float32(0)) for one in at)
-        length = _sums.weighted_average(
-            x,
-            y,
-            nets.start,
-            nets.pin_cell,
-            nets.pin_x,
-            nets.pin_y,
-            nets.weight,
-            nets.cell_start,
-            nets.cell_pins,
-            per_gamma,
-            pull_x,
-            pull_y,
-        )
-        pull[0, :movable], pull[1, :movable] = pull_x, pull_y
-        x, y = at / self._scale
-        half_x, half_y = self._half
-        used = np.zeros_like(self.free)
-        _sums.spread(x[:movable], y[:movable], half_x[:movable], half_y[:movable], self._charge[:movable], used)
-        overflow = float(np.maximum(used - self.free, 0).sum() / self._charge[:movable].sum())
-        used += self._fixed
-        _sums.spread(x[movable:], y[movable:], half_x[movable:], half_y[movable:], self._charge[movable:], used)
-        push = np.empty_like(at)
-        _sums.gather(x, y, half_x, half_y, self._charge, *self._field(used), push[0], push[1])
-        return _Forces(pull, -push * np.float32(self.grid.bin_area), length, overflow)
-
-    def _field(self, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The field −∇ψ of a density, across and up; float32 [X, Y] each (`spectral.field`)."""
-        coefficients = scipy.fft.dctn(density, type=2)
-        across = _sines(scipy.fft.idct(coefficients * self._across, type=2, axis=1), 0)
-        up = _sines(scipy.fft.idct(coefficients * self._up, type=2, axis=0), 1)
+    def field(self, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The field −∇ψ of a density (float32 [X, Y]), across and up; float32 [X, Y] each, density · µm."""
+        cosines = scipy.fft.dctn(density, type=2)
+        across, up = np.zeros_like(cosines), np.zeros_like(cosines)
+        np.multiply(cosines[1:], self._across, out=across[:-1])
+        np.multiply(cosines[:, 1:], self._up, out=up[:, :-1])
+        across = scipy.fft.dst(scipy.fft.idct(across, axis=1, overwrite_x=True), type=3, axis=0, overwrite_x=True)
+        up = scipy.fft.dst(scipy.fft.idct(up, axis=0, overwrite_x=True), type=3, axis=1, overwrite_x=True)
         return across, up
 
 
-def _sines(coefficients: np.ndarray, axis: int) -> np.ndarray:
-    """Σ over k of c_k sin(πk(2n+1)/2N) / N along an axis; float32 [X, Y]."""
-    moved = np.roll(coefficients, -1, axis)  # the transform begins with k = 1
-    np.moveaxis(moved, axis, 0)[-1] = 0
-    found: np.ndarray = scipy.fft.dst(moved, type=3, axis=axis) / np.float32(2 * coefficients.shape[axis])
-    return np.ascontiguousarray(found, np.float32)
-
-
 class _Descent:
-    """Nesterov's method and its schedule, as `placement.flat.nesterov`."""
+    """Nesterov's method with a step predicted from the gradient's Lipschitz constant (ePlace, algorithms 1 and 2).
 
-    def __init__(self, model: _Model, growth: float, goal: float, balance: float = BALANCE) -> None:
-        self._model, self._growth, self._goal, self._balance = model, growth, goal, balance
-        self._gamma = SMOOTHING * float(np.sqrt(model.grid.bin_area))
+    Attributes:
+        major, reference: float32 [2, M+J], u and v of the method.
+        forces: at `reference`.
+        momentum: a of the method.
+        weight: of the density.
+    """
 
-    def run(self, begin: np.ndarray) -> tuple[np.ndarray, float]:
-        """Positions, float64 [2, M+J], and the overflow, once that is the goal or after `ITERATIONS`."""
-        model = self._model
-        major = reference = model.within(begin.astype(np.float32))
-        found = model.forces(reference, self._per_gamma(1.0))
-        found = model.forces(reference, self._per_gamma(found.overflow))
+    def __init__(self, model: _Model, at: np.ndarray, growth: float, balance: float) -> None:
+        self.model, self._growth = model, growth
+        bin_side = float(np.sqrt(model.grid.bin_area))
+        self._gamma = SMOOTHING * bin_side
+        self.major = self.reference = model.charges.within(at.astype(np.float32))
+        found = model.forces(self.reference, self._per_gamma(1.0))
+        self.forces = found = model.forces(self.reference, self._per_gamma(found.overflow))
         push = float(np.abs(found.density[:, : model.movable]).sum())
-        weight = self._balance * float(np.abs(found.wirelength).sum()) / max(push, 1e-30)
-        gradient = self._preconditioned(found, weight)
-        step = 0.1 * float(np.sqrt(model.grid.bin_area)) / max(float(np.abs(gradient).mean()), 1e-30)
-        momentum: float = 1.0
-        for _ in range(ITERATIONS):
-            if found.overflow <= self._goal:
+        self.weight = balance * float(np.abs(found.wirelength).sum()) / max(push, 1e-30)
+        self._gradient = model.preconditioned(found, self.weight)
+        # The first step moves by a tenth of a bin on average.
+        self._step = 0.1 * bin_side / max(float(np.abs(self._gradient).mean()), 1e-30)
+        self.momentum = 1.0
+
+    def advance(self) -> bool:
+        """One iteration; False where it leads to positions that are not finite."""
+        model, gradient, before = self.model, self._gradient, self.forces
+        smoothing = self._per_gamma(before.overflow)
+        momentum = (1 + math.sqrt(4 * self.momentum**2 + 1)) / 2
+        carry = np.float32((self.momentum - 1) / momentum)
+        step = self._step
+        for _ in range(3):
+            major = model.charges.within(self.reference - np.float32(step) * gradient)
+            moved = major - self.major
+            reference = model.charges.within(major + carry * moved)
+            found = model.forces(reference, smoothing)
+            change = float(np.linalg.norm(model.preconditioned(found, self.weight) - gradient))
+            allowed = float(np.linalg.norm(reference - self.reference)) / max(change, 1e-30)
+            if allowed >= BACKTRACK * step:
                 break
-            smoothing = self._per_gamma(found.overflow)
-            grown = (1 + math.sqrt(4 * momentum**2 + 1)) / 2
-            carry = np.float32((momentum - 1) / grown)
-            for _ in range(3):
-                ahead = model.within(reference - np.float32(step) * gradient)
-                then = model.within(ahead + carry * (ahead - major))
-                at_end = model.forces(then, smoothing)
-                change = float(np.linalg.norm(self._preconditioned(at_end, weight) - gradient))
-                allowed = float(np.linalg.norm(then - reference)) / max(change, 1e-30)
-                if allowed >= BACKTRACK * step:
-                    break
-                step = allowed
-            if not np.isfinite([at_end.length, allowed]).all():
-                return reference.astype(np.float64), np.inf
-            uphill = float((gradient * (ahead - major)).sum()) > 0
-            uphill |= at_end.length > (1 + APART) * found.length and at_end.overflow > found.overflow
-            rise = (at_end.length - found.length) / (RISE * max(at_end.length, 1e-30))
-            weight *= max(SLOWEST, self._growth ** min(1.0, 1 - rise))
-            major, reference, found, step = ahead, then, at_end, allowed
-            momentum = 1.0 if uphill else grown
-            gradient = self._preconditioned(found, weight)
-        return reference.astype(np.float64), found.overflow
+            step = allowed
+        if not np.isfinite([found.length, allowed]).all():
+            return False
+        # Momentum that runs uphill is dropped: nodes that macros hold back would swing ever wider (O'Donoghue, Candès
+        # 2015). They may be too few to turn the sum around; then wirelength and overflow rise together.
+        uphill = float((gradient * moved).sum()) > 0
+        uphill |= found.length > (1 + DRIFT) * before.length and found.overflow > before.overflow
+        rise = (found.length - before.length) / (RISE * max(found.length, 1e-30))
+        self.weight *= max(SLOWEST, self._growth ** min(1.0, 1 - rise))
+        self.major, self.reference, self.forces, self._step = major, reference, found, allowed
+        self.momentum = 1.0 if uphill else momentum
+        self._gradient = model.preconditioned(found, self.weight)
+        return True
 
     def _per_gamma(self, overflow: float) -> float:
         """1/γ, 1/µm: the smoothing falls tenfold as the overflow falls by 0.45 (ePlace, equation 38)."""
         return float(1 / (self._gamma * 10 ** (20 / 9 * (min(max(overflow, 0.0), 1.0) - 0.1))))
-
-    def _preconditioned(self, at: _Forces, weight: float) -> np.ndarray:
-        """The gradient over an estimate of the Hessian's diagonal (ePlace, section 5.3)."""
-        push, model = np.float32(weight), self._model
-        found: np.ndarray = (at.wirelength + push * at.density) / np.maximum(model.pins + push * model.area, 1.0)
-        return found

@@ -1,245 +1,293 @@
-"""Global placement of standard cells around fixed macros, electrostatically, in JAX.
+"""All standard cells of a flat netlist placed: around the macros, spread as a flow leaves them, or with the macros.
 
-Cells are charges that repel each other and attract the pins of their nets; fillers are cells without nets that fill
-the room to spare, so that cells may stay close together (Lu et al.: "ePlace", ACM TODAES 2015; Lin et al.:
-"DREAMPlace", DAC 2019).
-
-Axis legend: M movable cells, J fillers, X bins across, Y bins up. Lengths in µm.
+The results are global placements: cells may overlap a little. Lengths in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from placement.flat import native_sums, nesterov
-from placement.flat.fillers import fill, first_places
+from placement.flat.correspondence import core_of
+from placement.flat.electrostatic import PlacerSettings, Progress, place
 from placement.flat.grid import blocked_share, grid_for
-from placement.flat.objective import Model, model
-from placement.flat.problem import FlatProblem
+from placement.flat.problem import MOST_UTILIZATION, Core, fixed_rectangles, flat_problem, half_perimeter
+from placement.netlist.design import Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.pdn_channel import DENSITY
 
-_BURST = 10  # iterations between two looks at the clock and the keyboard
-_ATTEMPTS = 3  # each with half the growth, where the cells fly apart
-
-
-@dataclasses.dataclass(frozen=True)
-class PlacerSettings:
-    """How the cells are placed.
-
-    Attributes:
-        overflow: stops when no more than this share of the cells' area stands in bins beyond their free area.
-        density: share of the free room that cells may fill.
-        iterations: at most.
-        bins: across and up, each a power of two; None: about as many as make a bin two mean cells wide.
-        growth: the most by which the density's weight grows in one iteration. Slower is shorter: Ariane's wirelength
-            grows by 4% from 1.03 to 1.05, at 70% of the time.
-        smoothing: bins, γ of the wirelength at an overflow of 0.1.
-        balance: the density's first force over the wirelength's, from the middle of the core.
-        warm_balance: the same, where the cells begin at given places.
-        warm_growth: of the weight, where the cells begin at given places.
-        warm_iterations: at least, where the cells begin at given places; these may have no overflow at once.
-        native: sums by the C++ engine; None: on a CPU, where the engine was built with XLA's headers.
-        seed: of the first places.
-
-    Raises:
-        DesignError: a value is out of range.
-    """
-
-    overflow: float = 0.07
-    density: float = 1.0
-    iterations: int = 2000
-    bins: tuple[int, int] | None = None
-    growth: float = 1.03
-    smoothing: float = 0.6
-    balance: float = 1e-4
-    warm_balance: float = 0.1
-    warm_growth: float = 1.05
-    warm_iterations: int = 60
-    native: bool | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.overflow < 1:
-            raise DesignError(f"overflow: {self.overflow} must be between 0 and 1")
-        if not 0 < self.density <= 1:
-            raise DesignError(f"density: {self.density} must be above 0 and at most 1")
-        if self.iterations < 1:
-            raise DesignError(f"iterations: {self.iterations} must be at least 1")
-        for field in ("growth", "warm_growth"):
-            if not 1 < getattr(self, field) <= 2:
-                raise DesignError(f"{field}: {getattr(self, field)} must be above 1 and at most 2")
-        for count in self.bins or ():
-            if count < 8 or count & (count - 1):
-                raise DesignError(f"bins: {count} must be a power of two of at least 8")
-        for field in ("smoothing", "balance", "warm_balance"):
-            if not getattr(self, field) > 0:
-                raise DesignError(f"{field}: {getattr(self, field)} must be above 0")
+SCATTERED = 2.0
+"""Multiple of the dense cells' wirelength beyond which spread cells have scattered: the density's weight grew faster
+than they found their places, and they do not return."""
+NO_WHITESPACE = 10.0
+"""The highest cell utilization that is reported."""
+CHANNEL_PRECISION = 1e-3
+"""Of the search for a PDN channel's width, relative to it."""
+WARM_BALANCE = 1e-3
+"""The `balance` with which cells that have positions find a better order: less than holds them there."""
 
 
-class Progress(NamedTuple):
-    """How far the placer is.
+class CellPlacement(NamedTuple):
+    """All cells placed around the macros.
 
     Attributes:
-        iteration: of at most `PlacerSettings.iterations`.
-        wirelength: half perimeters of the counted nets that have a movable cell, µm.
-        overflow: share of the cells' area in bins beyond their free area.
+        wirelength: µm, weighted half perimeters of the counted nets.
+        density_overflow: share of the cells' area in bins beyond their free area.
+        converged: whether the overflow came down to the goal; False also where the placer was stopped before.
+        iterations: of the placer.
+        seconds: processor time of this process.
+        placement: the given placement, with the cells where they were placed, in orientation N.
     """
 
-    iteration: int
     wirelength: float
-    overflow: float
-
-
-class PlacedCells(NamedTuple):
-    """Where the cells ended.
-
-    Attributes:
-        x, y: float64 [M], centres, µm, relative to the core.
-        progress: of the last iteration.
-        converged: whether the overflow came down to the goal.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    progress: Progress
+    density_overflow: float
     converged: bool
+    iterations: int
+    seconds: float
+    placement: Placement
 
 
 def place_cells(
-    problem: FlatProblem,
-    settings: PlacerSettings | None = None,
+    netlist: Netlist,
+    placement: Placement,
+    core: Core,
     *,
-    start: tuple[np.ndarray, np.ndarray] | None = None,
+    settings: PlacerSettings | None = None,
+    start: Placement | None = None,
     report: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
-) -> PlacedCells:
-    """Places the cells of `problem`.
+) -> CellPlacement:
+    """Places all standard cells of `netlist` around its macros.
 
     Args:
-        problem: the cells, nets and what stands.
-        settings: default: `PlacerSettings()`.
-        start: x and y, float [M], µm, relative to the core: where the cells begin, as from a neighbouring placement.
-            None: in the middle of the core.
-        report: is called with the progress after every ten iterations, from this thread. Where the cells fly apart,
-            the iterations begin anew with half the growth of the density's weight.
-        stopped: is asked as often; once it says True the cells stay where they are.
-
-    Returns:
-        The places; one seed gives the same ones on one machine.
+        netlist: the flat one, with nodes of kind CELL.
+        placement: macros, ports and fixed cells; positions and orientations of other cells are not read.
+        core: where cells may be placed.
+        settings: of the placer.
+        start: a placement of the same netlist with the cells' first positions; a higher `PlacerSettings.balance` holds
+            them there. None: the middle of the core.
+        report: is called with the progress after every ten iterations.
+        stopped: is called as often; once it returns True, the result is what was reached.
 
     Raises:
-        DesignError: the cells do not fit at the density asked for, `start` has another number of cells or is not
-            finite, or the cells flew apart at every attempt.
+        DesignError: the cells cannot be placed (see `flat_problem`, `electrostatic.place`), or `start` has unplaced
+            cells.
     """
-    settings = settings or PlacerSettings()
-    whole, at = _prepared(problem, settings, start)
-    growth = settings.growth if start is None else settings.warm_growth
-    for _ in range(_ATTEMPTS):
-        schedule = nesterov.Schedule(
-            gamma=settings.smoothing * np.sqrt(float(whole.bin_area)),
-            fastest=growth,
-            slowest=0.95,
-            rise=0.01,
-            stop=settings.overflow,
-            least=0 if start is None else min(settings.warm_iterations, settings.iterations),
-            most=settings.iterations,
-        )
-        balance = settings.balance if start is None else settings.warm_balance
-        state = nesterov.begin(whole, at, schedule, jnp.float32(balance))
-        placed = _iterate(whole, schedule, state, report=report, stopped=stopped)
-        if placed is not None:
-            return placed
-        growth = 1 + (growth - 1) / 2
-    raise DesignError(
-        f"the cells flew apart {_ATTEMPTS} times, the last time at a growth of {2 * growth - 1:.4f}: what macros, "
-        f"halos and blockages leave free may be too narrow for a density of {settings.density:g}; give cells "
-        "more room between the macros"
+    begun = time.process_time()
+    problem = flat_problem(netlist, placement, core)
+    first = None if start is None else _positions(start, netlist, problem.cells, core=core)
+    placed = place(problem, settings or PlacerSettings(), start=first, report=report, stopped=stopped)
+    orientation = placement.orientation.copy()
+    orientation[problem.cells] = Orientation.N  # as the placer takes them, however a file has turned them
+    result = dataclasses.replace(placement, orientation=orientation)
+    result = result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
+    return CellPlacement(
+        wirelength=half_perimeter(netlist, result),
+        density_overflow=placed.progress.overflow,
+        converged=placed.converged,
+        iterations=placed.progress.iteration,
+        seconds=time.process_time() - begun,
+        placement=result,
     )
 
 
-def _prepared(
-    problem: FlatProblem, settings: PlacerSettings, start: tuple[np.ndarray, np.ndarray] | None
-) -> tuple[Model, jax.Array]:
-    """The model, and the first places of cells and fillers, float32 [2, M+J]."""
-    grid = grid_for(problem, settings.bins)
-    rng = np.random.default_rng(settings.seed)
-    begin_at = first_places(problem, rng) if start is None else _given_places(problem, start)
-    free = settings.density * (1 - blocked_share(problem.fixed, grid))
-    side = 1.5 * float(np.sqrt(grid.bin_area))
-    fillers = fill(problem, begin_at if start is not None else None, free, grid=grid, side=side, rng=rng)
-    sides = np.zeros(_bucket(fillers.shape[1], len(problem.cells)))
-    sides[: fillers.shape[1]] = side
-    idle = np.repeat([[grid.width / 2], [grid.height / 2]], len(sides) - fillers.shape[1], axis=1)
-    whole = model(
-        problem,
-        grid,
-        fillers=sides,
-        density_limit=settings.density,
-        native=use_native(settings.native),
-    )
-    return whole, jnp.asarray(np.concatenate([begin_at, fillers, idle], axis=1), jnp.float32)
+def _positions(start: Placement, netlist: Netlist, cells: np.ndarray, *, core: Core) -> np.ndarray:
+    """float64 [2, M]: the positions of `cells` (int32 [M]) in `start`, relative to the core."""
+    if len(start.x) != netlist.num_nodes:
+        raise DesignError(f"start: a placement of {len(start.x)} nodes for a netlist of {netlist.num_nodes}")
+    unplaced = cells[~start.placed[cells]]
+    if len(unplaced):
+        raise DesignError(f"start: cell {netlist.names[unplaced[0]]!r} has no position ({len(unplaced)} such cells)")
+    return np.stack([start.x[cells] - core.x, start.y[cells] - core.y])
 
 
-def _bucket(fillers: int, cells: int) -> int:
-    """How many fillers the arrays have, those without area too: one program serves many placements of a design."""
-    return 1 << int(np.ceil(np.log2(max(fillers, cells / 8, 1))))
-
-
-def _iterate(
-    whole: Model,
-    schedule: nesterov.Schedule,
-    state: nesterov.State,
+def spread_cells(
+    netlist: Netlist,
+    placement: Placement,
+    core: Core,
     *,
+    channel: float,
+    attempts: Sequence[PlacerSettings],
+    dense: CellPlacement | None = None,
+    report: Callable[[Progress], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> CellPlacement:
+    """Places all standard cells at `DENSITY` and clear of the macros, as flows leave them for buffers and clock trees.
+
+    A dense placement may be short because cells lie in slivers between the macros. A flow cannot use these: its power
+    network takes a channel around each macro. Then an array of macros that divides the core pushes a part of the cells
+    to its far side.
+
+    Where the cells do not fit so, the density rises; where they still do not, the channels shrink, as little as
+    possible, and by half where the cells diverge. Cells that scatter, to more than `SCATTERED` times the wirelength of
+    `dense`, or do not converge are placed once more. Where they scatter in the last attempt the result has not
+    converged: no flow could leave them so.
+
+    Args:
+        netlist: the flat one.
+        placement: macros, ports and fixed cells.
+        core: where cells may be placed, with halos of its own; the larger one counts.
+        channel: µm around each macro that the power network takes.
+        attempts: settings of the placer, their densities not read: the first from `dense`, if there is one, all others
+            from the middle of the core.
+        dense: the cells as `place_cells` placed them.
+        report: is called with the progress after every ten iterations.
+        stopped: is called as often.
+
+    Raises:
+        DesignError: as `place_cells`, in the last of these cores.
+    """
+    failed: DesignError | None = None
+    for within, density in _cores(netlist, placement, core, channel):
+        try:
+            dense_enough = [dataclasses.replace(one, density=density) for one in attempts]
+            return _spread(netlist, placement, within, dense, dense_enough, report, stopped)
+        except DesignError as error:
+            failed = error
+    assert failed is not None
+    raise failed
+
+
+def _spread(
+    netlist: Netlist,
+    placement: Placement,
+    core: Core,
+    dense: CellPlacement | None,
+    attempts: list[PlacerSettings],
     report: Callable[[Progress], None] | None,
     stopped: Callable[[], bool] | None,
-) -> PlacedCells | None:
-    """Bursts of iterations until the goal, the last iteration, or `stopped`; None where the cells fly apart."""
-    cells = whole.cells.charge.shape[0]
-    best: Progress | None = None
-    while True:
-        state = nesterov.advance(whole, schedule, state, jnp.int32(_BURST))
-        progress = Progress(int(state.iteration), float(state.forces.length), float(state.forces.overflow))
+) -> CellPlacement:
+    """`place_cells`, the first attempt from `dense`, until one converges without scattering."""
+    wirelength = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal wirelength
+        wirelength = progress.wirelength
         if report:
             report(progress)
-        if best is None or progress.overflow < best.overflow:
-            best = progress
-        if diverged(progress, best):
-            return None
-        converged = progress.overflow <= schedule.stop and progress.iteration >= schedule.least
-        if converged or progress.iteration >= schedule.most or (stopped and stopped()):
+
+    def ends() -> bool:
+        return bool(dense and wirelength > SCATTERED * dense.wirelength) or bool(stopped and stopped())
+
+    found: list[CellPlacement] = []
+    for number, settings in enumerate(attempts):
+        start = dense.placement if dense and number == 0 else None
+        found.append(place_cells(netlist, placement, core, settings=settings, start=start, report=show, stopped=ends))
+        if found[-1].converged or (stopped and stopped()):
             break
-    # The gradient's place, not the major one: the overflow was measured there.
-    x, y = np.asarray(state.reference[:, :cells], np.float64)
-    return PlacedCells(x, y, progress, converged)
+    return found[-1]._replace(seconds=sum(one.seconds for one in found))
 
 
-def diverged(now: Progress, best: Progress) -> bool:
-    """Whether the cells fly apart: the overflow rises again (by 0.1) while the wirelength doubles, or is no number."""
-    if not np.isfinite([now.wirelength, now.overflow]).all():
-        return True
-    return now.overflow > best.overflow + 0.1 and now.wirelength > 2 * best.wirelength
+def _cores(netlist: Netlist, placement: Placement, core: Core, channel: float) -> Iterator[tuple[Core, float]]:
+    """Cores with halos up to `channel` µm, and densities, the first choice first; all but the last hold the cells."""
+    whitespace = _Whitespace(netlist, placement, core)
+    widest = whitespace.widest(channel)
+    for width in dict.fromkeys((widest, widest / 2)):
+        utilization = whitespace.utilization(width)
+        if utilization <= MOST_UTILIZATION:
+            yield whitespace.core(width), max(DENSITY, utilization / MOST_UTILIZATION)
+    yield core, 1.0
 
 
-def use_native(wanted: bool | None) -> bool:
-    """Whether the engine does the sums; raises DesignError where it is wanted and cannot."""
-    possible = jax.default_backend() == "cpu" and native_sums.available()
-    if wanted and not possible:
-        raise DesignError(
-            f"native: the engine's sums need a CPU and an engine built with XLA's headers, not {jax.default_backend()}"
-        )
-    return possible if wanted is None else wanted
+def cell_utilization(netlist: Netlist, placement: Placement, core: Core, *, channel: float) -> float:
+    """The cells' area over the whitespace that is clear of the macros by `channel` µm, up to `NO_WHITESPACE`.
+
+    Args:
+        netlist: the flat one.
+        placement: macros, ports and fixed cells.
+        core: as of `spread_cells`.
+        channel: as of `spread_cells`.
+
+    Raises:
+        DesignError: see `flat_problem`.
+    """
+    return min(_Whitespace(netlist, placement, core).utilization(channel), NO_WHITESPACE)
 
 
-def _given_places(problem: FlatProblem, start: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    at = np.array(start, dtype=np.float64)
-    if at.shape != (2, len(problem.cells)):
-        raise DesignError(f"start: shape {at.shape}, expected (2, {len(problem.cells)}), one place per movable cell")
-    if not np.isfinite(at).all():
-        raise DesignError("start: every coordinate must be finite")
-    return at
+class _Whitespace:
+    """What macros leave to the cells beside channels of any width."""
+
+    def __init__(self, netlist: Netlist, placement: Placement, core: Core) -> None:
+        problem = flat_problem(netlist, placement, core)
+        self._netlist, self._placement, self._core = netlist, placement, core
+        self._grid, self._area = grid_for(problem), problem.cell_area
+        self._movable = np.zeros(netlist.num_nodes, bool)
+        self._movable[problem.cells] = True
+
+    def core(self, channel: float) -> Core:
+        """The core whose halos are `channel` µm at least."""
+        return dataclasses.replace(self._core, halo=np.maximum(np.asarray(self._core.halo), channel))
+
+    def utilization(self, channel: float) -> float:
+        """The cells' area over the whitespace."""
+        fixed = fixed_rectangles(self._netlist, self._placement, self.core(channel), movable=self._movable)
+        free = float((1 - blocked_share(fixed, self._grid)).sum()) * self._grid.bin_area
+        return self._area / free if free > 0 else np.inf
+
+    def widest(self, channel: float) -> float:
+        """The widest channel, up to `channel` µm, beside which the cells fit; 0 where they never do."""
+        if self.utilization(channel) <= MOST_UTILIZATION:
+            return channel
+        low, high = 0.0, channel
+        while high - low > CHANNEL_PRECISION * channel:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.utilization(middle) <= MOST_UTILIZATION else (low, middle)
+        return low
+
+
+def place_mixed_size(
+    netlist: Netlist,
+    placement: Placement,
+    core: Core,
+    *,
+    settings: PlacerSettings,
+    stopped: Callable[[], bool] | None = None,
+) -> Placement:
+    """Places the cells and hard macros of `netlist` that are not fixed together (Lu et al.: "ePlace-MS", TCAD 2015).
+
+    Args:
+        netlist: the flat one, with nodes of kind CELL.
+        placement: ports, fixed macros and fixed cells, and the orientations of the other macros; other positions are
+            not read.
+        core: where cells and macros may be placed, with the macros' halos.
+        settings: of the placer.
+        stopped: is called every ten iterations; once it returns True, the result is what was reached.
+
+    Returns:
+        `placement` with the cells placed, in orientation N, and the macros, in their orientation. Macros lie in the
+        core, but may overlap a little: a legaliser has to follow.
+
+    Raises:
+        DesignError: the nodes cannot be placed (see `flat_problem`, `electrostatic.place`).
+    """
+    problem = flat_problem(netlist, placement, core, mixed_size=True)
+    cells = netlist.kind[problem.cells] == NodeKind.CELL
+    placed = place(problem, settings, cells=cells, stopped=stopped)
+    orientation = placement.orientation.copy()
+    orientation[problem.cells[cells]] = Orientation.N
+    result = dataclasses.replace(placement, orientation=orientation)
+    return result.moved(problem.cells, placed.x + core.x, placed.y + core.y)
+
+
+def place_before_clustering(flat: FlatDesign, design: Design) -> Placement:
+    """Cells and macros placed together, for an import to cluster the cells by their positions.
+
+    Circuit Training's recipe groups cells by an earlier placement: groups that span too far are broken up, small ones
+    join a neighbour. Chips come without positions. By connectivity alone clusters hold cells that no placement keeps
+    together, and the wirelength that a search saves between such clusters is paid within them.
+
+    Args:
+        flat: the design before clustering; what is fixed stays.
+        design: the flat netlist on the canvas, with the macros' constraints.
+
+    Raises:
+        DesignError: as `place_mixed_size`.
+    """
+    return place_mixed_size(
+        flat.netlist, flat.placement, core_of(flat, design), settings=PlacerSettings(density=DENSITY)
+    )

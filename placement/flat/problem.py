@@ -1,4 +1,4 @@
-"""The flat netlist as the placer sees it: movable cells, fixed pins, rectangles without cells.
+"""What the electrostatic placer is given: a core, movable cells, their nets with fixed pins, rectangles without cells.
 
 Axis legend: N nodes of the netlist, M movable cells, E counted nets, L their net-pin incidences, F fixed rectangles.
 Lengths in µm; positions are relative to the core's lower left corner.
@@ -11,15 +11,56 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.flat.core import Core
 from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.rectangles import union_area
+from placement.netlist.geometry import union_area
 
 MOST_PINS = 3000
 """Nets of more pins (clock, reset) are left to their own trees and not counted."""
-FULLEST = 0.9
-"""Cells need at most this share of the room that they get: in less the density rises, then power straps get less."""
+MOST_UTILIZATION = 0.9
+"""Cells cover at most this share of the whitespace that they get: otherwise the density rises, then the PDN channels
+shrink."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Core:
+    """The area of the standard-cell rows.
+
+    Attributes:
+        width, height: µm.
+        x, y: the lower left corner, µm, in the coordinates of the placement.
+        blockages: rectangles without cells, (x low, y low, x high, y high), µm, in the same coordinates.
+        halo: µm that cells keep clear of a hard macro: one number for all sides of all macros, or float64 [N, 4], left,
+            bottom, right and top of each node in orientation N. Only hard macros have one.
+
+    Raises:
+        DesignError: a side is not above 0, a blockage is inside out, a halo is negative or misshapen, or a number
+            is not finite.
+    """
+
+    width: float
+    height: float
+    x: float = 0.0
+    y: float = 0.0
+    blockages: tuple[tuple[float, float, float, float], ...] = ()
+    halo: float | np.ndarray = 0.0
+
+    def __post_init__(self) -> None:
+        numbers = [self.width, self.height, self.x, self.y, *np.ravel(self.halo), *np.ravel(self.blockages)]
+        if not np.isfinite(numbers).all():
+            raise DesignError("core: every number must be finite")
+        if self.width <= 0 or self.height <= 0:
+            raise DesignError(f"core of {self.width} × {self.height} µm: both sides must be above 0")
+        if np.ndim(self.halo) and (np.ndim(self.halo) != 2 or np.shape(self.halo)[1] != 4):
+            raise DesignError(f"halo: shape {np.shape(self.halo)}, expected one number or [nodes, 4]")
+        if np.min(self.halo, initial=0.0) < 0:
+            raise DesignError(f"halo: {np.min(self.halo)} µm must be at least 0")
+        for low_x, low_y, high_x, high_y in self.blockages:
+            if low_x > high_x or low_y > high_y:
+                raise DesignError(
+                    f"blockage ({low_x}, {low_y}, {high_x}, {high_y}) is inside out; "
+                    "give x low, y low, x high, y high in µm"
+                )
 
 
 class Nets(NamedTuple):
@@ -67,23 +108,23 @@ class FlatProblem:
         return float((self.width.astype(np.float64) * self.height).sum())
 
     def only(self, chosen: np.ndarray) -> FlatProblem:
-        """With the chosen (bool [M]) of the cells, to size a grid by; the nets are still those of all."""
+        """The problem with some of the cells (bool [M]), to size a grid by; the nets are still those of all."""
         return dataclasses.replace(self, cells=self.cells[chosen], width=self.width[chosen], height=self.height[chosen])
 
 
 def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_size: bool = False) -> FlatProblem:
-    """The problem of placing all cells of `netlist` that are not fixed, in `core`, around what stands.
+    """The problem of placing all cells of `netlist` that are not fixed, in `core`, around fixed nodes.
 
     Args:
         netlist: with nodes of kind CELL.
-        placement: says where hard macros, ports and fixed cells stand; other cells' positions are not read.
+        placement: where hard macros, ports and fixed cells are; other cells' positions are not read.
         core: the area.
         mixed_size: hard macros that are not fixed are to be placed, too, as they are turned and with their halos: the
             sides of a macro are its own and twice the wider halo on each axis.
 
     Raises:
         DesignError: there are no cells to place, a soft macro is in the netlist, a macro or port has no position, a
-            cell has no area or is larger than the core, or the cells need more room than is free.
+            cell has no area or is larger than the core, or the cells need more area than is free.
     """
     movable = (netlist.kind == NodeKind.CELL) & ~placement.fixed
     orientation = np.full(netlist.num_nodes, Orientation.N)
@@ -94,13 +135,13 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
         netlist = as_turned(netlist, orientation)
     _check(netlist, placement, core, movable)
     cells = np.flatnonzero(movable).astype(np.int32)
-    room = _halos(netlist, core)[cells]
-    room = np.where(orientation[cells, None] >= Orientation.E, room[:, [1, 0, 3, 2]], room)
+    halo = _halos(netlist, core)[cells]
+    halo = np.where(orientation[cells, None] >= Orientation.E, halo[:, [1, 0, 3, 2]], halo)
     problem = FlatProblem(
         core=core,
         cells=cells,
-        width=(netlist.width[cells] + 2 * room[:, [0, 2]].max(axis=1)).astype(np.float32),
-        height=(netlist.height[cells] + 2 * room[:, [1, 3]].max(axis=1)).astype(np.float32),
+        width=(netlist.width[cells] + 2 * halo[:, [0, 2]].max(axis=1)).astype(np.float32),
+        height=(netlist.height[cells] + 2 * halo[:, [1, 3]].max(axis=1)).astype(np.float32),
         nets=_nets(netlist, placement, core, movable),
         fixed=fixed_rectangles(netlist, placement, core, movable=movable),
     )
@@ -114,28 +155,28 @@ def flat_problem(netlist: Netlist, placement: Placement, core: Core, *, mixed_si
 
 
 def as_turned(netlist: Netlist, orientation: np.ndarray) -> Netlist:
-    """The netlist with sides and pins as `orientation` (int [N]) turns its nodes: in orientation N they stand so."""
+    """The netlist with sides and pins as `orientation` (int [N]) turns its nodes."""
     width, height = netlist.sides(orientation)
     dx, dy = pin_offsets(netlist, orientation)
     return dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
 
 
-def with_room(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
-    """`problem` with its standard cells (bool [M]) drawn so large that they fill `density` of the room they take.
+def inflated(problem: FlatProblem, cells: np.ndarray, density: float) -> FlatProblem:
+    """`problem` with its standard cells (bool [M]) so large that they fill `density` of the whitespace.
 
-    Macros stay as they are: they fill their bins. Where the cells do not fit so, they get what there is.
+    Macros stay as they are: they fill their bins. Where the cells do not fit so, they are less inflated.
     """
     area = problem.width.astype(np.float64) * problem.height
     free = problem.core.width * problem.core.height - union_area(problem.fixed) - float(area[~cells].sum())
-    density = max(density, float(area[cells].sum()) / (FULLEST * free)) if free > 0 else 1.0
+    density = max(density, float(area[cells].sum()) / (MOST_UTILIZATION * free)) if free > 0 else 1.0
     side = np.where(cells, 1 / np.sqrt(min(density, 1.0)), 1.0).astype(np.float32)
     return dataclasses.replace(problem, width=problem.width * side, height=problem.height * side)
 
 
-def counted_nets(netlist: Netlist, most_pins: int = MOST_PINS) -> np.ndarray:
-    """Those (bool [nets]) of 2 to `most_pins` pins."""
+def counted_nets(netlist: Netlist) -> np.ndarray:
+    """Bool [nets]: the nets of 2 to `MOST_PINS` pins."""
     degree = np.diff(netlist.net_start)
-    return (degree >= 2) & (degree <= most_pins)
+    return (degree >= 2) & (degree <= MOST_PINS)
 
 
 def pin_offsets(netlist: Netlist, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -145,14 +186,28 @@ def pin_offsets(netlist: Netlist, orientation: np.ndarray) -> tuple[np.ndarray, 
     return turn[:, 0] * dx + turn[:, 1] * dy, turn[:, 2] * dx + turn[:, 3] * dy
 
 
+def half_perimeter(netlist: Netlist, placement: Placement) -> float:
+    """Weighted half-perimeter wirelength of the counted nets, µm, where every node has a position."""
+    dx, dy = pin_offsets(netlist, placement.orientation)
+    chosen = counted_nets(netlist)
+    if not chosen.any():
+        return 0.0
+    total = 0.0
+    for at, offset in ((placement.x, dx), (placement.y, dy)):
+        pins = (at[netlist.pin_node] + offset)[netlist.net_pins]
+        extent = np.maximum.reduceat(pins, netlist.net_start[:-1]) - np.minimum.reduceat(pins, netlist.net_start[:-1])
+        total += float((extent * netlist.net_weight)[chosen].sum())
+    return total
+
+
 def fixed_rectangles(netlist: Netlist, placement: Placement, core: Core, *, movable: np.ndarray) -> np.ndarray:
     """float64 [F, 4]: hard macros with their halos, fixed cells and blockages, relative to the core and within it.
 
     Raises:
         DesignError: the core has halos of another number of nodes.
     """
-    stands = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
-    nodes = np.flatnonzero(stands)
+    obstacle = ~movable & (netlist.kind != NodeKind.PORT) & (netlist.width > 0) & (netlist.height > 0)
+    nodes = np.flatnonzero(obstacle)
     halo = _halos(netlist, core)[nodes]
     half = np.stack([netlist.width[nodes], netlist.height[nodes]], axis=1) / 2
     turn = TURN[placement.orientation[nodes]].reshape(-1, 2, 2)
@@ -177,19 +232,19 @@ def _check(netlist: Netlist, placement: Placement, core: Core, movable: np.ndarr
         raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
     if len(netlist.soft):
         raise DesignError(
-            f"node {netlist.names[netlist.soft[0]]!r} is a soft macro, a cluster of cells; the flat check needs the "
-            "netlist from before clustering, with its standard cells"
+            f"node {netlist.names[netlist.soft[0]]!r} is a soft macro, a cluster of cells; the full evaluation needs "
+            "the netlist from before clustering, with its standard cells"
         )
     if not movable.any():
         raise DesignError(
-            f"the netlist of {netlist.num_nodes} nodes has no standard cells to place; the flat check needs some, as a "
-            "netlist from before clustering has them"
+            f"the netlist of {netlist.num_nodes} nodes has no standard cells to place; the full evaluation needs "
+            "some, as a netlist from before clustering has them"
         )
-    homeless = np.flatnonzero(~movable & ~placement.placed)
-    if len(homeless):
-        kind = NodeKind(netlist.kind[homeless[0]]).name.lower()
+    unplaced = np.flatnonzero(~movable & ~placement.placed)
+    if len(unplaced):
+        kind = NodeKind(netlist.kind[unplaced[0]]).name.lower()
         what = {"hard": "macro", "port": "port", "cell": "fixed cell"}[kind]
-        raise DesignError(f"{what} {netlist.names[homeless[0]]!r} has no position ({len(homeless)} such nodes)")
+        raise DesignError(f"{what} {netlist.names[unplaced[0]]!r} has no position ({len(unplaced)} such nodes)")
     empty = np.flatnonzero(movable & ((netlist.width <= 0) | (netlist.height <= 0)))
     if len(empty):
         node = empty[0]

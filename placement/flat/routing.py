@@ -1,8 +1,8 @@
-"""A routing estimate: where the wires of placed cells would run, and what they cost with the detours they need.
+"""A routing estimate: the wirelength of placed cells with the detours that their wires need, and the overflow.
 
-A global router on a grid of gcells (in the C++ engine): trees over the pins, L and Z shapes, then rip-up and reroute
-with prices that grow where demand stays above capacity (McMurchie, Ebeling: "PathFinder", FPGA 1995; the patterns as in
-FastRoute, ICCAD 2006).
+A global router in C++ on a grid of gcells: trees over the pins, L and Z shapes, then rip-up and reroute with prices
+that grow where demand stays above capacity (McMurchie, Ebeling: "PathFinder", FPGA 1995; the patterns as in FastRoute,
+ICCAD 2006).
 
 Axis legend: N nodes, E nets, L net-pin incidences, X gcells across, Y gcells up, F rectangles. Lengths in µm.
 """
@@ -11,44 +11,25 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.flat import _route
-from placement.flat.core import Core
-from placement.flat.problem import MOST_PINS, counted_nets, fixed_rectangles, pin_offsets
+from placement.flat import _native
+from placement.flat.problem import MOST_PINS, Core, counted_nets, fixed_rectangles, pin_offsets
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 
 _SAMPLES = 4  # cross-sections of a gcell, across and up, of which the narrowest counts
 
 
-class Layer(NamedTuple):
-    """A routing layer.
-
-    Attributes:
-        horizontal: whether its wires run across.
-        pitch: µm between tracks.
-        usable: share of the tracks that signals get; power, vias and pins take the others.
-        blocked: whether macros block it.
-    """
-
-    horizontal: bool
-    pitch: float
-    usable: float
-    blocked: bool
-
-
 @dataclasses.dataclass(frozen=True)
 class RoutingResources:
-    """What the technology offers.
+    """The tracks of a technology, and the router's grid.
 
     Attributes:
         horizontal, vertical: routing tracks per µm.
-        macro_horizontal, macro_vertical: of these blocked by a hard macro.
-        macro_extension: µm around a macro that it blocks, too, for its pins' own wires.
+        macro_horizontal, macro_vertical: tracks per µm that a hard macro blocks.
         gcell: side of a gcell, µm, at most; ten microns are about seven rows of NanGate45 cells.
         rounds: of rip-up and reroute, at most.
 
@@ -60,7 +41,6 @@ class RoutingResources:
     vertical: float
     macro_horizontal: float
     macro_vertical: float
-    macro_extension: float = 0.0
     gcell: float = 10.0
     rounds: int = 8
 
@@ -71,27 +51,12 @@ class RoutingResources:
         for field, most in (("macro_horizontal", self.horizontal), ("macro_vertical", self.vertical)):
             if not 0 <= getattr(self, field) <= most:
                 raise DesignError(f"{field}: {getattr(self, field)} must be at least 0 and at most {most}")
-        if not (np.isfinite(self.macro_extension) and self.macro_extension >= 0):
-            raise DesignError(f"macro_extension: {self.macro_extension} must be a finite number of at least 0")
         if self.rounds < 0:
             raise DesignError(f"rounds: {self.rounds} must be at least 0")
 
     @classmethod
-    def of_layers(cls, layers: Sequence[Layer], *, macro_extension: float = 0.0) -> RoutingResources:
-        """Those of a technology's layers (pitch from its LEF, `blocked` from the macros' OBS)."""
-        tracks = [layer.usable / layer.pitch for layer in layers]
-        both = list(zip(layers, tracks, strict=True))
-        return cls(
-            horizontal=sum(count for layer, count in both if layer.horizontal),
-            vertical=sum(count for layer, count in both if not layer.horizontal),
-            macro_horizontal=sum(count for layer, count in both if layer.horizontal and layer.blocked),
-            macro_vertical=sum(count for layer, count in both if not layer.horizontal and layer.blocked),
-            macro_extension=macro_extension,
-        )
-
-    @classmethod
     def of(cls, canvas: Canvas) -> RoutingResources:
-        """Those of a canvas."""
+        """The resources of a canvas."""
         return cls(
             horizontal=canvas.routes_horizontal,
             vertical=canvas.routes_vertical,
@@ -100,65 +65,33 @@ class RoutingResources:
         )
 
 
-# Pitches: the technology's LEF. Usable shares and the extension around macros (two gcells of 15 tracks of metal3): the
-# adjustments that OpenROAD's platform for NanGate45 gives its global router (flow/platforms/nangate45/fastroute.tcl).
-# Blocked: OBS of the fakeram45 memories, metal1 to metal4. Signals do not use metal1.
-NANGATE45 = RoutingResources.of_layers(
-    [
-        Layer(horizontal=False, pitch=0.19, usable=0.2, blocked=True),  # metal2
-        Layer(horizontal=True, pitch=0.14, usable=0.3, blocked=True),
-        Layer(horizontal=False, pitch=0.28, usable=0.75, blocked=True),
-        Layer(horizontal=True, pitch=0.28, usable=0.75, blocked=False),
-        Layer(horizontal=False, pitch=0.28, usable=0.75, blocked=False),
-        Layer(horizontal=True, pitch=0.8, usable=0.75, blocked=False),
-        Layer(horizontal=False, pitch=0.8, usable=0.75, blocked=False),
-        Layer(horizontal=True, pitch=1.6, usable=0.75, blocked=False),
-        Layer(horizontal=False, pitch=1.6, usable=0.75, blocked=False),  # metal10
-    ],
-    macro_extension=4.2,
-)
-
-
 class RoutingEstimate(NamedTuple):
-    """What routing would need.
+    """The result of the router.
 
     Attributes:
         routed_wirelength: µm, the trees' lengths and the detours.
         tree_wirelength: µm, without the detours.
         overflow: share of the demand (µm of wire) above capacity, both directions.
-        horizontal_overflow, vertical_overflow: of each direction.
         horizontal, vertical: float64 [X, Y], demand over capacity, the fuller edge of each gcell.
-        rounds: of rip-up and reroute.
         seconds: processor time.
     """
 
     routed_wirelength: float
     tree_wirelength: float
     overflow: float
-    horizontal_overflow: float
-    vertical_overflow: float
     horizontal: np.ndarray
     vertical: np.ndarray
-    rounds: int
     seconds: float
 
 
-def route_estimate(
-    netlist: Netlist,
-    placement: Placement,
-    core: Core,
-    resources: RoutingResources,
-    *,
-    most_pins: int = MOST_PINS,
-) -> RoutingEstimate:
-    """Routes the nets of 2 to `most_pins` pins on gcells.
+def route_estimate(netlist: Netlist, placement: Placement, core: Core, resources: RoutingResources) -> RoutingEstimate:
+    """Routes the counted nets on gcells.
 
     Args:
         netlist: with standard cells.
-        placement: where every node stands.
+        placement: of every node.
         core: the area; its blockages and halos are for cells and do not block wires.
         resources: tracks and gcells.
-        most_pins: nets of more pins are left out.
 
     Raises:
         DesignError: a node has no position, or there is no net to route.
@@ -169,10 +102,10 @@ def route_estimate(
         raise DesignError(f"node {netlist.names[missing[0]]!r} has no position ({len(missing)} such nodes)")
     across, up = (max(int(np.ceil(side / resources.gcell)), 2) for side in (core.width, core.height))
     capacity = edge_capacities(netlist, placement, core, resources, (across, up))
-    x, y, start = _pins(netlist, placement, core, most_pins)
+    x, y, start = _pins(netlist, placement, core)
     if len(start) < 2:
-        raise DesignError(f"the netlist of {netlist.num_nets} nets has none of 2 to {most_pins} pins to route")
-    found = _route.route(
+        raise DesignError(f"the netlist of {netlist.num_nets} nets has none of 2 to {MOST_PINS} pins to route")
+    found = _native.route(
         x,
         y,
         start,
@@ -180,20 +113,16 @@ def route_estimate(
         up=up,
         gcell_width=core.width / across,
         gcell_height=core.height / up,
-        capacity=np.concatenate([part.ravel() for part in capacity]).astype(np.float32),
+        capacity=np.concatenate([one.ravel() for one in capacity]).astype(np.float32),
         rounds=resources.rounds,
     )
     horizontal, vertical = _fill(found["demand"], capacity)
-    over, demand = found["excess"], found["demand_length"]
     return RoutingEstimate(
         routed_wirelength=found["routed_length"],
         tree_wirelength=found["tree_length"],
-        overflow=sum(over) / max(sum(demand), 1e-9),
-        horizontal_overflow=over[0] / max(demand[0], 1e-9),
-        vertical_overflow=over[1] / max(demand[1], 1e-9),
+        overflow=sum(found["excess"]) / max(sum(found["demand_length"]), 1e-9),
         horizontal=horizontal,
         vertical=vertical,
-        rounds=found["rounds"],
         seconds=time.process_time() - begun,
     )
 
@@ -210,7 +139,7 @@ def edge_capacities(
     macros = fixed_rectangles(
         netlist,
         placement,
-        dataclasses.replace(core, halo=resources.macro_extension, blockages=()),
+        dataclasses.replace(core, halo=0.0, blockages=()),
         movable=netlist.kind != NodeKind.HARD,
     )
     width, height = core.width / across, core.height / up
@@ -222,10 +151,10 @@ def edge_capacities(
 
 
 def _blocked_sections(boxes: np.ndarray, along: tuple[int, float], side: tuple[int, float]) -> np.ndarray:
-    """float64 [sections, gcells]: the share of each gcell's side that boxes cover, at sections across their way.
+    """float64 [sections, gcells]: the share of each gcell's side that boxes cover, at sections across the wires.
 
     Args:
-        boxes: float [F, 4], low and high corners, µm, the way of the wires first.
+        boxes: float [F, 4], low and high corners, µm, the direction of the wires first.
         along: sections along the wires, and the core's length, µm.
         side: gcells beside each other, and the core's length, µm.
     """
@@ -245,11 +174,9 @@ def _narrowest(sections: np.ndarray, gcells: int) -> np.ndarray:
     return sections[half:-half].reshape(gcells - 1, _SAMPLES, -1).max(axis=1)
 
 
-def _pins(
-    netlist: Netlist, placement: Placement, core: Core, most_pins: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pins' places of the nets to route, float32 [L] each, and int32 [E+1], where each net begins."""
-    keep = counted_nets(netlist, most_pins)
+def _pins(netlist: Netlist, placement: Placement, core: Core) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The positions of the counted nets' pins, float32 [L] each, and int32 [E+1], where each net begins."""
+    keep = counted_nets(netlist)
     degree = np.diff(netlist.net_start)
     pins = netlist.net_pins[np.repeat(keep, degree)]
     dx, dy = pin_offsets(netlist, placement.orientation)

@@ -1,7 +1,7 @@
 """A model cache: holds the newest snapshot of the parameters, for readers and for caches below it.
 
 The learner publishes to the root, beside it; every other cache asks its parent for the version, moves the bytes only
-when it changed, and serves them in turn. The calls are described in `reader`.
+when it changed, and serves them in turn, to any number of readers, however slow. `reader` describes the calls.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ _OPTIONS = (
 
 
 class ModelCache:
-    """One cache of the tree.
+    """One cache of the tree, with its gRPC server.
 
     Args:
         port: TCP port; 0 = any free one.
-        bind: the address by which others reach it (see `SnapshotServer`).
+        bind: the address by which others reach it. With a loopback address only this machine does; with any other it
+            listens on all interfaces.
         parents: where snapshots come from, nearest first; None = this is the root, which is published to.
         timeouts: how long to wait for the parents.
         token: the run's, which readers and parents require; None = none is required.
@@ -60,9 +61,10 @@ class ModelCache:
     Attributes:
         version: of the snapshot that it holds; -1 = none yet.
         published: snapshots that it has held so far.
+        served: snapshots read from it so far.
+        unauthenticated: calls rejected because they lacked the run's token.
         source: its reading from its parents; None at the root.
-        address: `host:port` for readers.
-        port: TCP port for readers.
+        port, address: TCP port, and `host:port`, by which others reach it.
     """
 
     def __init__(
@@ -74,9 +76,12 @@ class ModelCache:
         timeouts: Timeouts | None = None,
         token: str | None = None,
     ) -> None:
-        self.version, self.published = -1, 0
-        self._server = SnapshotServer(port=port, bind=bind, token=token)
-        self.address, self.port = self._server.address, self._server.port
+        self.version, self.published, self.served, self.unauthenticated = -1, 0, 0, 0
+        self._credentials = credentials(token)
+        self._held: tuple[int, list[bytes]] = (-1, [])  # what is served: version, chunks
+        listen = join(bind, port) if is_loopback(bind) else f"[::]:{port}"
+        self.port = run(self._start(listen), timeout=START_SECONDS)
+        self.address = join(bind, self.port)
         self._publishing = threading.Lock()
         self._closed = threading.Event()
         self.source = Source(parents, timeouts=timeouts, token=token) if parents is not None else None
@@ -97,23 +102,13 @@ class ModelCache:
             raise RuntimeError(f"the cache at {self.address} has parents; publish at the root of the tree")
         self._put(check_snapshot(buffer).version, buffer)
 
-    @property
-    def served(self) -> int:
-        """Snapshots read from it since it started."""
-        return self._server.served
-
-    @property
-    def unauthenticated(self) -> int:
-        """Calls rejected because they lacked the run's token."""
-        return self._server.unauthenticated
-
     def close(self) -> None:
         """Ends the server; its readers go elsewhere. May be called twice."""
         with self._publishing:
             if self._closed.is_set():
                 return
             self._closed.set()
-            self._server.stop()
+            run(self._server.stop(None), timeout=STOP_SECONDS)
         if self.source is not None:
             self.source.close()
             if threading.current_thread() is not self._reader:
@@ -125,9 +120,16 @@ class ModelCache:
                 raise StoreClosed(f"the cache at {self.address} is closed; version {version} was not published")
             if version <= self.version:
                 raise ValueError(f"version {version} published after version {self.version}: versions must rise")
-            self._server.put(version, buffer)
+            self._serve(version, buffer)
             self.version = version
             self.published += 1
+
+    def _serve(self, version: int, buffer: np.ndarray) -> None:
+        """Replaces what is served and wakes waiting readers; reads under way keep the old snapshot."""
+        data = buffer.data
+        ends = [0, HEADER_BYTES, *range(HEADER_BYTES + CHUNK_BYTES, buffer.size, CHUNK_BYTES), buffer.size]
+        self._held = version, [bytes(data[start:end]) for start, end in itertools.pairwise(ends)]
+        event_loop().call_soon_threadsafe(self._wake)
 
     def _follow(self) -> None:
         """Follows the parents until closed. An error that is not theirs ends the server, so that readers move on."""
@@ -155,51 +157,14 @@ class ModelCache:
             return True
         return False
 
-
-class SnapshotServer:
-    """A cache's gRPC server: serves one snapshot, the newest, to any number of readers, however slow they are.
-
-    Args:
-        port: TCP port; 0 = any free one.
-        bind: the address by which others reach it. With a loopback address only this machine does; with any other it
-            listens on all interfaces.
-        token: the run's, without which calls are rejected; None = all calls are answered.
-
-    Raises:
-        PortTaken: something listens on `port` already.
-
-    Attributes:
-        port: TCP port that it listens on.
-        address: `host:port` by which others reach it.
-        served: snapshots read from it so far.
-        unauthenticated: calls rejected because they lacked the token.
-    """
-
-    def __init__(self, *, port: int, bind: str, token: str | None = None) -> None:
-        self.served = self.unauthenticated = 0
-        self._credentials = credentials(token)
-        self._held: tuple[int, list[bytes]] = (-1, [])
-        listen = join(bind, port) if is_loopback(bind) else f"[::]:{port}"
-        self.port = run(self._start(listen), timeout=START_SECONDS)
-        self.address = join(bind, self.port)
-
-    def put(self, version: int, buffer: np.ndarray) -> None:
-        """Replaces what is served (uint8 [bytes]) and wakes waiting readers; reads under way keep the old one."""
-        data = buffer.data
-        ends = [0, HEADER_BYTES, *range(HEADER_BYTES + CHUNK_BYTES, buffer.size, CHUNK_BYTES), buffer.size]
-        self._held = version, [bytes(data[start:end]) for start, end in itertools.pairwise(ends)]
-        event_loop().call_soon_threadsafe(self._wake)
-
-    def stop(self) -> None:
-        """Ends the server; readers that wait on it get errors. To be called once."""
-        run(self._server.stop(None), timeout=STOP_SECONDS)
+    # In the event loop.
 
     async def _start(self, address: str) -> int:
         self._changed = asyncio.Event()
         self._server = grpc.aio.server(options=_OPTIONS)
         handlers = {
-            "version": grpc.unary_unary_rpc_method_handler(self._version),
-            "snapshot": grpc.unary_stream_rpc_method_handler(self._snapshot),
+            "version": grpc.unary_unary_rpc_method_handler(self._answer_version),
+            "snapshot": grpc.unary_stream_rpc_method_handler(self._answer_snapshot),
         }
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         try:
@@ -222,7 +187,7 @@ class SnapshotServer:
                 self.unauthenticated += 1
                 await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the call lacks the run's token")
 
-    async def _version(self, request: bytes, context: Any) -> bytes:
+    async def _answer_version(self, request: bytes, context: Any) -> bytes:
         await self._require_token(context)
         has, hold = QUESTION.unpack(request)
         if self._held[0] <= has and hold > 0:
@@ -230,7 +195,7 @@ class SnapshotServer:
                 await asyncio.wait_for(self._changed.wait(), min(hold, LONGEST_HOLD_SECONDS))
         return ANSWER.pack(self._held[0])
 
-    async def _snapshot(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
+    async def _answer_snapshot(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
         await self._require_token(context)
         for chunk in self._held[1]:
             yield chunk

@@ -179,10 +179,10 @@ class Source:
     """
 
     def __init__(self, addresses: Addresses, *, timeouts: Timeouts | None = None, token: str | None = None) -> None:
-        self._timeouts, self._token = timeouts or Timeouts(), token
+        self._timeouts, self._credentials = timeouts or Timeouts(), credentials(token)
         self._failover = Failover(addresses, retry=self._timeouts.retry)
-        self._connections: dict[str, CacheConnection] = {}
-        self._lock = threading.Lock()  # for everything below, and the connections
+        self._channels: dict[str, grpc.Channel] = {}
+        self._lock = threading.Lock()  # for everything below, and the channels
         self._closed = False
         self.latencies = Latencies()
         self.bytes = self.questions = self.failures = self.damaged = 0
@@ -194,9 +194,15 @@ class Source:
             SourceFailed: no cache answered.
             StoreClosed: closed meanwhile.
         """
+        question, timeout = QUESTION.pack(has, hold), hold + self._timeouts.call
+
+        def ask(channel: grpc.Channel) -> int:
+            call = channel.unary_unary(f"/{SERVICE}/version")
+            return int(ANSWER.unpack(call(question, timeout=timeout, metadata=self._credentials))[0])
+
         with self._lock:
             self.questions += 1
-        return self._first(lambda connection: connection.version(has, hold))
+        return self._first(ask)
 
     def read(self) -> tuple[int, np.ndarray]:
         """The newest snapshot's version, and the snapshot (uint8 [bytes]), whose checksum is right.
@@ -206,104 +212,74 @@ class Source:
             StoreClosed: closed meanwhile.
             SnapshotMismatch: a snapshot of a format that this program does not know.
         """
-        return self._first(self._move)
+
+        def move(channel: grpc.Channel) -> tuple[int, np.ndarray]:
+            start, call = time.perf_counter(), channel.unary_stream(f"/{SERVICE}/snapshot")
+            buffer = _assemble(call(b"", timeout=self._timeouts.read, metadata=self._credentials))
+            version = check_snapshot(buffer).version
+            self.latencies.record(time.perf_counter() - start)
+            with self._lock:
+                self.bytes += buffer.size
+            return version, buffer
+
+        return self._first(move)
 
     def close(self) -> None:
         """Ends what is under way in other threads. May be called twice."""
         with self._lock:
             self._closed = True
-            connections = list(self._connections.values())
-        for connection in connections:
-            connection.close()
+            channels = list(self._channels.values())
+        for channel in channels:
+            channel.close()
 
-    def _move(self, connection: CacheConnection) -> tuple[int, np.ndarray]:
-        start = time.perf_counter()
-        buffer = connection.snapshot()
-        version = check_snapshot(buffer).version
-        self.latencies.record(time.perf_counter() - start)
-        with self._lock:
-            self.bytes += buffer.size
-        return version, buffer
-
-    def _first(self, ask: Callable[[CacheConnection], _Answer]) -> _Answer:
+    def _first(self, ask: Callable[[grpc.Channel], _Answer]) -> _Answer:
         """The answer of the nearest cache that gives one."""
         errors = []
         for _, address in self._failover.usable():
-            connection = self._connection(address)
+            channel = self._channel(address)
             try:
-                return ask(connection)
-            except (SourceFailed, SnapshotDamaged) as error:
-                self._drop(address, connection, error)
-                errors.append(str(error))
+                return ask(channel)
+            except SnapshotMismatch:
+                raise
+            except (grpc.RpcError, ValueError) as error:  # ValueError: damaged, or closed by another thread
+                self._drop(address, channel, error)
+                errors.append(_explain(address, error))
         raise SourceFailed("; ".join(errors) or f"no cache to ask: {self._failover.describe()}")
 
-    def _connection(self, address: str) -> CacheConnection:
+    def _channel(self, address: str) -> grpc.Channel:
         with self._lock:
             self._raise_if_closed()
-            if address not in self._connections:
-                self._connections[address] = CacheConnection(address, self._timeouts, token=self._token)
-            return self._connections[address]
+            if address not in self._channels:
+                self._channels[address] = grpc.insecure_channel(address, options=_OPTIONS)
+            return self._channels[address]
 
-    def _drop(self, address: str, connection: CacheConnection, error: Exception) -> None:
+    def _drop(self, address: str, channel: grpc.Channel, error: Exception) -> None:
         """Closes a connection that failed, and leaves its cache alone for a while."""
         with self._lock:
             self._raise_if_closed()
             self.failures += 1
             self.damaged += isinstance(error, SnapshotDamaged)
             self._failover.failed(address)
-            if self._connections.get(address) is connection:
-                del self._connections[address]
-        connection.close()
+            if self._channels.get(address) is channel:
+                del self._channels[address]
+        channel.close()
 
     def _raise_if_closed(self) -> None:
         if self._closed:
             raise StoreClosed(f"{threading.current_thread().name} cannot continue: the parameter store is closed")
 
 
-class CacheConnection:
-    """The calls to one cache, each with a deadline; a dead server is noticed at once. For several threads at once."""
-
-    def __init__(self, address: str, timeouts: Timeouts, *, token: str | None = None) -> None:
-        self._address, self._timeouts, self._credentials = address, timeouts, credentials(token)
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
-        self._version = self._channel.unary_unary(f"/{SERVICE}/version")
-        self._snapshot = self._channel.unary_stream(f"/{SERVICE}/snapshot")
-
-    def version(self, has: int, hold: float) -> int:
-        """The newest version that the cache holds, -1 = none; waits `hold` seconds for one above `has`."""
-        question, timeout = QUESTION.pack(has, hold), hold + self._timeouts.call
-        try:
-            (version,) = ANSWER.unpack(self._version(question, timeout=timeout, metadata=self._credentials))
-        except (grpc.RpcError, ValueError) as error:  # ValueError: closed by another thread
-            raise self._failure(error) from None
-        return int(version)
-
-    def snapshot(self) -> np.ndarray:
-        """The newest snapshot (uint8 [bytes]), whose checksum is not checked yet.
-
-        Raises:
-            SourceFailed: it did not come, or not in time.
-            SnapshotDamaged, SnapshotMismatch: its header is wrong, or more came than the header says.
-        """
-        try:
-            return _assemble(self._snapshot(b"", timeout=self._timeouts.read, metadata=self._credentials))
-        except (SnapshotDamaged, SnapshotMismatch):
-            raise
-        except (grpc.RpcError, ValueError) as error:
-            raise self._failure(error) from None
-
-    def close(self) -> None:
-        """Ends what is under way in other threads."""
-        self._channel.close()
-
-    def _failure(self, error: Any) -> SourceFailed:
-        if not isinstance(error, grpc.RpcError):
-            return SourceFailed(f"the connection to the cache at {self._address} was closed")
-        if error.code() == grpc.StatusCode.UNAUTHENTICATED:
-            return SourceFailed(f"the cache at {self._address} rejects this run's token: {error.details()}")
-        if error.code() == grpc.StatusCode.UNIMPLEMENTED:
-            return SourceFailed(f"{self._address} is no model cache: {error.details()}")
-        return SourceFailed(f"the cache at {self._address} failed: {error.code().name}, {error.details()}")
+def _explain(address: str, error: Any) -> str:
+    """Why a call to the cache at `address` failed."""
+    if isinstance(error, SnapshotDamaged):
+        return str(error)
+    if not isinstance(error, grpc.RpcError):
+        return f"the connection to the cache at {address} was closed"
+    if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+        return f"the cache at {address} rejects this run's token: {error.details()}"
+    if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+        return f"{address} is no model cache: {error.details()}"
+    return f"the cache at {address} failed: {error.code().name}, {error.details()}"
 
 
 def _assemble(chunks: Iterator[bytes]) -> np.ndarray:

@@ -144,13 +144,7 @@ def _read_only_copy(leaf: Any) -> np.ndarray:
 
 
 class Header(NamedTuple):
-    """A snapshot's header.
-
-    Attributes:
-        version: of the parameters.
-        payload: bytes behind the header.
-        schema: 16 bytes, see `Layout`.
-    """
+    """A snapshot's header; the module's docstring explains its fields."""
 
     version: int
     payload: int
@@ -158,12 +152,7 @@ class Header(NamedTuple):
 
 
 def read_header(buffer: bytes | memoryview) -> Header:
-    """The header at the start of `buffer` (at least 64 bytes); checksum and payload are not checked.
-
-    Raises:
-        SnapshotDamaged: it is too short.
-        SnapshotMismatch: a format that this program does not know.
-    """
+    """The header at the start of `buffer`; raises what `check_snapshot` does, but does not check the payload."""
     if len(buffer) < HEADER_BYTES:
         raise SnapshotDamaged(f"a snapshot of {len(buffer)} bytes, must have at least {HEADER_BYTES}")
     magic, _, version, payload, schema = _HEADER.unpack_from(buffer)

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+DENSITY: float
+CELL_SHARE: float
+
 class ParseError(ValueError):
     """A file is cut or malformed; the message is ``line:what``."""
 
@@ -9,10 +12,10 @@ def read_def(data: bytes) -> dict[str, Any]:
     """The sections of a DEF file as columns; see `placement.netlist.formats.def_file`."""
 
 def line_at(data: bytes, offset: int) -> int:
-    """The line, from 1, that a byte stands on."""
+    """The line of a byte, from 1."""
 
 def read_plain_protobuf(data: bytes) -> dict[str, Any] | None:
-    """The nodes of a protobuf netlist as columns; None where only the full grammar can read it."""
+    """The nodes of a protobuf netlist as columns; None if only the full grammar can read it."""
 
 def empty_share(
     width: float,
@@ -23,4 +26,4 @@ def empty_share(
     macro_height: list[float],
     tolerance: float,
 ) -> float:
-    """The share of gcells that macros leave free when packed in order; -1 where one finds no place."""
+    """The share of gcells that macros leave free when packed in order; -1 if one does not fit."""

@@ -1,4 +1,4 @@
-"""What a design's macros must keep to: halos, blockages, regions, orientations, a snapping grid, the ports' keep-out.
+"""The constraints on a design's macros: halos, blockages, regions, orientations, a snapping grid, the ports' keep-out.
 
 Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in µm and count from the canvas's
 lower left corner.
@@ -11,26 +11,25 @@ import dataclasses
 import numpy as np
 
 from placement.netlist.errors import DesignError
-from placement.netlist.floorplan import Region, frozen
+from placement.netlist.floorplan import Region
+from placement.netlist.geometry import frozen
 
 ALL_ORIENTATIONS = 0xFF
 """A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
 LEAST_PITCH = 1e-4
-"""µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would tell nothing apart."""
+"""µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
 LARGEST = 1e9
 """µm; as `placement.netlist.design.LARGEST`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SnapGrid:
-    """Where the lower left corners of macros may lie: at `offset` + a whole number of `pitch`es, per axis.
+    """Where the lower left corners of macros may lie: at `offset` + a whole number of `pitch`es (µm), per axis.
 
-    Attributes:
-        pitch_x, pitch_y: µm; 0: anywhere on that axis.
-        offset_x, offset_y: µm.
+    A pitch of 0 allows any place on its axis.
 
     Raises:
-        DesignError: a value is not finite or is negative, or a pitch lies between 0 and `LEAST_PITCH`.
+        DesignError: a value is not finite, or a pitch is negative or between 0 and `LEAST_PITCH`.
     """
 
     pitch_x: float = 0.0
@@ -50,24 +49,24 @@ class SnapGrid:
 
     @property
     def is_set(self) -> bool:
-        """Whether it asks for anything."""
+        """Whether it restricts any axis."""
         return self.pitch_x > 0 or self.pitch_y > 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Constraints:
-    """What macros must keep to. All arrays are read-only. Movable hard macros keep to all of it.
+    """What movable hard macros must satisfy. All arrays are read-only.
 
     Soft macros have no halos, regions, orientations or grid; the soft placers keep them off blockages.
 
     Attributes:
-        halo: float64 [N, 2], x and y of each node in orientation N. Two hard macros keep, on one axis at least, the
-            sum of their halos between them.
-        blockages: float64 [K, 4], where no macro may stand. Halos may reach over them.
-        regions: where their nodes, hard macros, must stand wholly inside; all others stay out of exclusive ones.
+        halo: float64 [N, 2], x and y of each node in orientation N. Two hard macros are, on at least one axis, as far
+            apart as the sum of their halos.
+        blockages: float64 [K, 4], areas without macros. Halos may reach over them.
+        regions: areas that contain their nodes (hard macros) entirely; all others stay out of exclusive ones.
         orientations: uint8 [N], the set of allowed orientations of each node.
         grid: where lower left corners may lie.
-        port_keepout: no macro reaches nearer than this to a port, on both axes at once.
+        port_keepout: the least distance of a macro from a port, on one axis at least.
 
     Example:
         >>> design = placement.load("toy6")
@@ -76,7 +75,7 @@ class Constraints:
 
     Raises:
         DesignError: an array has the wrong shape, a number is not finite, negative or too large, a rectangle is empty,
-            a region has no rectangle or an unknown node, or is a wish only, two regions have one name.
+            a region has no rectangle or an unknown node, or is only a guide, two regions have the same name.
     """
 
     halo: np.ndarray
@@ -111,17 +110,12 @@ class Constraints:
 
     @classmethod
     def none(cls, nodes: int) -> Constraints:
-        """Nothing to keep to, for a netlist of so many nodes."""
-        return cls(
-            halo=np.zeros((nodes, 2)),
-            blockages=np.zeros((0, 4)),
-            regions=(),
-            orientations=np.full(nodes, ALL_ORIENTATIONS),
-        )
+        """No constraints, for a netlist of so many nodes."""
+        return cls(np.zeros((nodes, 2)), np.zeros((0, 4)), (), np.full(nodes, ALL_ORIENTATIONS))
 
     @property
     def any(self) -> bool:
-        """Whether there is anything to keep to."""
+        """Whether there are any constraints."""
         return bool(
             self.halo.any()
             or len(self.blockages)
@@ -132,7 +126,7 @@ class Constraints:
         )
 
     def as_bytes(self) -> bytes:
-        """All that it says, to tell one set of constraints from another; empty where there is nothing to keep to."""
+        """The content as bytes, to compare sets of constraints; empty if there are none."""
         if not self.any:
             return b""
         plain = [
@@ -146,21 +140,18 @@ class Constraints:
         return repr(plain).encode()
 
     def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes' halos across and up, float64 [N] each, in an orientation each (int [N])."""
-        turned = orientation >= 4
-        return (
-            np.where(turned, self.halo[:, 1], self.halo[:, 0]),
-            np.where(turned, self.halo[:, 0], self.halo[:, 1]),
-        )
+        """The nodes' halos across and up in their orientations (int [N]), float64 [N] each."""
+        x, y = self.halo.T
+        return np.where(orientation >= 4, y, x), np.where(orientation >= 4, x, y)
 
     def allows(self, node: int, orientation: int) -> bool:
-        """Whether a node may stand in an orientation."""
+        """Whether a node may have an orientation."""
         return bool(self.orientations[node] >> orientation & 1)
 
     def lying(self, orientation: np.ndarray) -> np.ndarray:
-        """Bool [N]: whether nodes of an orientation each (int [N]) lie on their side once they are turned as they may.
+        """Bool [N]: whether nodes with these orientations (int [N]) have swapped sides once rotated as allowed.
 
-        A node keeps its sides if one of the orientations that it may have does (`turned_as_allowed`).
+        A node keeps its sides if one of its allowed orientations does (`turned_as_allowed`).
         """
         lies = orientation >= 4
         keeps = np.where(lies, self.orientations >> 4, self.orientations & 0b1111) != 0
@@ -181,7 +172,7 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
 
 def _check_region(region: Region, nodes: int) -> None:
     if region.is_guide:
-        raise DesignError(f"region {region.name!r} is a guide, which is a wish and no constraint")
+        raise DesignError(f"region {region.name!r} is a guide, which is no constraint")
     if not len(region.rectangles):
         raise DesignError(f"region {region.name!r} has no rectangle")
     check_rectangles(f"region {region.name!r}", region.rectangles)
@@ -190,4 +181,4 @@ def _check_region(region: Region, nodes: int) -> None:
 
 
 NO_CONSTRAINTS = Constraints.none(0)
-"""Stands for `Constraints.none(N)` where the number of nodes is not known yet."""
+"""A placeholder for `Constraints.none(N)` while the number of nodes is unknown."""

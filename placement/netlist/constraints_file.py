@@ -1,11 +1,10 @@
-"""`constraints.json`: a design's constraints on disk, with names in the place of numbers.
+"""`constraints.json`: a design's constraints on disk, with macros by name.
 
 `docs/reference/file-formats.md` describes the file. Axis legend: N nodes, K rectangles.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -22,24 +21,39 @@ from placement.netlist.files import read_text, write_whole
 from placement.netlist.floorplan import Region
 
 CONSTRAINTS_NAME = "constraints.json"
-_FORM = 1
+_FORMAT_VERSION = 1
 _KEYS = ("form", "halos", "blockages", "regions", "orientations", "grid", "port_keepout")
 _REGION_KEYS = ("name", "rectangles", "macros", "exclusive")
 
 
-def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
-    """Writes a design's constraints, whole or not at all; no file where there are none. Raises OSError."""
-    if constraints.any:
-        write_whole(path, constraints_text(netlist, constraints))
-    else:
-        Path(path).unlink(missing_ok=True)
+def hard_names(netlist: Netlist) -> dict[str, int]:
+    """Name → node of the hard macros, in file order."""
+    return {netlist.names[node]: int(node) for node in netlist.hard}
+
+
+def matching(names: Mapping[str, int], pattern: str) -> list[int]:
+    """The nodes whose names match a pattern, in their order; `*` matches anything."""
+    if "*" not in pattern:
+        return [names[pattern]] if pattern in names else []
+    expression = re.compile(".*".join(re.escape(piece) for piece in pattern.split("*")), re.DOTALL)
+    return [node for name, node in names.items() if expression.fullmatch(name)]
+
+
+def orientation_set(names: Sequence[str]) -> int:
+    """The byte with the bits of some orientations; raises KeyError for an unknown name."""
+    return sum({1 << Orientation[name] for name in names})
+
+
+def orientation_names(allowed: int) -> list[str]:
+    """The names of the orientations in a byte."""
+    return [orientation.name for orientation in Orientation if allowed >> orientation & 1]
 
 
 def read_constraints(path: str | os.PathLike[str], netlist: Netlist) -> Constraints:
     """The constraints in a file.
 
     Raises:
-        DesignError: the file cannot be read, is no JSON, has an unknown key or macro, a number that is not finite or
+        DesignError: the file cannot be read, is not JSON, has an unknown key or macro, a number that is not finite or
             is negative, an empty rectangle, no allowed orientation; with file, and with line where it is known.
     """
     return constraints_of(path, read_text(path), netlist)
@@ -64,31 +78,8 @@ def constraints_of(path: str | os.PathLike[str], text: str, netlist: Netlist) ->
         raise DesignError(f"{path}: {error}") from None
 
 
-def matching(names: Mapping[str, int], pattern: str) -> list[int]:
-    """The nodes whose names a pattern means, in their order; `*` stands for anything."""
-    if "*" not in pattern:
-        return [names[pattern]] if pattern in names else []
-    form = re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
-    return [node for name, node in names.items() if form.fullmatch(name)]
-
-
-def hard_names(netlist: Netlist) -> dict[str, int]:
-    """Name → node of the hard macros, in file order."""
-    return {netlist.names[node]: int(node) for node in netlist.hard}
-
-
-def orientation_set(names: Sequence[str]) -> int:
-    """The byte that stands for some orientations; raises KeyError for one that does not exist."""
-    return sum({1 << Orientation[name] for name in names})
-
-
-def orientation_names(allowed: int) -> list[str]:
-    """The names of the orientations in a byte."""
-    return [orientation.name for orientation in Orientation if allowed >> orientation & 1]
-
-
 class _Wrong(Exception):
-    """What is wrong in a file, and a string in it that shows the line; "": unknown."""
+    """What is wrong in a file, and a string in it that identifies the line; "": unknown."""
 
     def __init__(self, message: str, quoted: str = "") -> None:
         super().__init__(message)
@@ -96,30 +87,25 @@ class _Wrong(Exception):
 
 
 def _line_of(text: str, quoted: str) -> int | None:
-    if not quoted:
-        return None
-    for ascii_only in (False, True):
+    for ascii_only in (False, True) if quoted else ():
         at = text.find(json.dumps(quoted, ensure_ascii=ascii_only))
         if at >= 0:
             return text.count("\n", 0, at) + 1
     return None
 
 
-@dataclasses.dataclass
 class _Reader:
     """Reads the values of one file."""
 
-    netlist: Netlist
-
-    def __post_init__(self) -> None:
-        self.names = hard_names(self.netlist)
+    def __init__(self, netlist: Netlist) -> None:
+        self.netlist, self.names = netlist, hard_names(netlist)
 
     def read(self, values: Any) -> Constraints:
         if not isinstance(values, dict):
             raise _Wrong("must be an object of constraints: {…}")
-        self.known(values, _KEYS, "the file")
-        if values.get("form", _FORM) != _FORM:
-            raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORM}", "form")
+        self.check_keys(values, _KEYS, "the file")
+        if values.get("form", _FORMAT_VERSION) != _FORMAT_VERSION:
+            raise _Wrong(f"form: {values['form']!r} is unknown; this version reads form {_FORMAT_VERSION}", "form")
         return Constraints(
             halo=self.halos(values.get("halos", {})),
             blockages=self.rectangles("blockages", values.get("blockages", [])),
@@ -129,7 +115,7 @@ class _Reader:
             port_keepout=self.number("port_keepout", values.get("port_keepout", 0.0)),
         )
 
-    def known(self, values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
+    def check_keys(self, values: Mapping[str, Any], keys: Sequence[str], what: str) -> None:
         unknown = next((key for key in values if key not in keys), None)
         if unknown is not None:
             raise _Wrong(f"{what} has the unknown key {unknown!r}; known are {', '.join(keys)}", unknown)
@@ -176,13 +162,10 @@ class _Reader:
         allowed = np.full(self.netlist.num_nodes, ALL_ORIENTATIONS)
         every = [orientation.name for orientation in Orientation]
         for pattern, names in self.mapping("orientations", values).items():
-            listed = self.listed(pattern, names)
-            unknown = [name for name in listed if name not in every]
-            if unknown or not listed:
-                raise _Wrong(
-                    f"orientations: {pattern!r} has {listed!r}; must be at least one of {', '.join(every)}", pattern
-                )
-            allowed[self.nodes("orientations", pattern)] = orientation_set(listed)
+            if not self.listed(pattern, names) or any(name not in every for name in names):
+                known = ", ".join(every)
+                raise _Wrong(f"orientations: {pattern!r} has {names!r}; must be at least one of {known}", pattern)
+            allowed[self.nodes("orientations", pattern)] = orientation_set(names)
         return allowed
 
     def rectangles(self, what: str, values: Any) -> np.ndarray:
@@ -194,7 +177,7 @@ class _Reader:
         return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
     def region(self, values: Any) -> Region:
-        self.known(self.mapping("regions", values), _REGION_KEYS, "a region")
+        self.check_keys(self.mapping("regions", values), _REGION_KEYS, "a region")
         name = values.get("name")
         if not isinstance(name, str) or not name:
             raise _Wrong(f"regions: the name {name!r} must be a text", "regions")
@@ -206,54 +189,57 @@ class _Reader:
         exclusive = values.get("exclusive", False)
         if not isinstance(exclusive, bool):
             raise _Wrong(f"region {name!r}: exclusive is {exclusive!r}; must be true or false", name)
-        return Region(
-            name=name,
-            rectangles=self.rectangles(name, values.get("rectangles", [])),
-            nodes=np.unique(np.array(nodes, dtype=np.int32)),
-            is_exclusive=exclusive,
-        )
+        rectangles = self.rectangles(name, values.get("rectangles", []))
+        return Region(name, rectangles, np.unique(np.array(nodes, dtype=np.int32)), is_exclusive=exclusive)
 
     def grid(self, values: Any) -> SnapGrid:
-        self.known(self.mapping("grid", values), ("pitch", "offset"), "grid")
+        self.check_keys(self.mapping("grid", values), ("pitch", "offset"), "grid")
         pitch = self.pair("pitch", values.get("pitch", [0, 0]))
         offset = self.pair("offset", values.get("offset", [0, 0]))
         return SnapGrid(*pitch, *offset)
 
 
+def write_constraints(path: str | os.PathLike[str], netlist: Netlist, constraints: Constraints) -> None:
+    """Writes a design's constraints, entirely or not at all; no file if there are none. Raises OSError."""
+    if constraints.any:
+        write_whole(path, constraints_text(netlist, constraints))
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
 def constraints_text(netlist: Netlist, constraints: Constraints) -> str:
-    """A line per halo, blockage, region and set of orientations; what asks for nothing is left out."""
-    names = hard_names(netlist)
+    """A line per halo, blockage, region and set of orientations; defaults are left out."""
+    names, grid = hard_names(netlist), constraints.grid
     halos = {name: constraints.halo[node].tolist() for name, node in names.items() if constraints.halo[node].any()}
     allowed = {
         name: orientation_names(int(constraints.orientations[node]))
         for name, node in names.items()
         if constraints.orientations[node] != ALL_ORIENTATIONS
     }
-    parts = [f'"form": {_FORM}']
-    parts += _object("halos", halos, len(names))
-    parts += _list("blockages", constraints.blockages.tolist())
-    parts += _list("regions", [_region(netlist, region) for region in constraints.regions])
-    parts += _object("orientations", allowed, len(names))
-    grid = constraints.grid
+    regions = [
+        {
+            "name": region.name,
+            "rectangles": region.rectangles.tolist(),
+            "macros": [netlist.names[node] for node in region.nodes],
+            "exclusive": region.is_exclusive,
+        }
+        for region in constraints.regions
+    ]
+    entries = [f'"form": {_FORMAT_VERSION}']
+    entries += _object("halos", halos, len(names))
+    entries += _list("blockages", constraints.blockages.tolist())
+    entries += _list("regions", regions)
+    entries += _object("orientations", allowed, len(names))
     if grid.is_set:
         pitch, offset = [grid.pitch_x, grid.pitch_y], [grid.offset_x, grid.offset_y]
-        parts.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
+        entries.append(f'"grid": {json.dumps({"pitch": pitch, "offset": offset})}')
     if constraints.port_keepout > 0:
-        parts.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
-    return "{\n " + ",\n ".join(parts) + "\n}\n"
-
-
-def _region(netlist: Netlist, region: Region) -> dict[str, Any]:
-    return {
-        "name": region.name,
-        "rectangles": region.rectangles.tolist(),
-        "macros": [netlist.names[node] for node in region.nodes],
-        "exclusive": region.is_exclusive,
-    }
+        entries.append(f'"port_keepout": {json.dumps(constraints.port_keepout)}')
+    return "{\n " + ",\n ".join(entries) + "\n}\n"
 
 
 def _object(key: str, values: Mapping[str, Any], count: int) -> list[str]:
-    """A key and its object; `*` stands for all of `count` names where they have the same value."""
+    """A key and its object; `*` represents all of `count` names if they have the same value."""
     if not values:
         return []
     different = {json.dumps(value) for value in values.values()}

@@ -15,7 +15,8 @@ import numpy as np
 
 from placement.netlist.constraints import NO_CONSTRAINTS, Constraints
 from placement.netlist.errors import DesignError
-from placement.netlist.straps import CELL_SHARE, straps_between
+from placement.netlist.geometry import frozen
+from placement.netlist.pdn_channel import CELL_SHARE, pdn_channel
 
 
 class NodeKind(enum.IntEnum):
@@ -41,11 +42,11 @@ class Orientation(enum.IntEnum):
 
     @property
     def swaps_sides(self) -> bool:
-        """Whether width and height change places."""
+        """Whether width and height are swapped."""
         return self >= Orientation.E
 
 
-# Row o turns an offset (dx, dy) given in orientation N into orientation o: (a·dx + b·dy, c·dx + d·dy).
+# Row o = (a, b, c, d) rotates an offset (dx, dy) in orientation N into orientation o: (a·dx + b·dy, c·dx + d·dy).
 TURN = np.array(
     [
         [1, 0, 0, 1],  # N
@@ -61,13 +62,12 @@ TURN = np.array(
 )
 TURN.setflags(write=False)
 
-
 LARGEST = 1e9
-"""The largest coordinate, size (µm), net weight or density of tracks (1/µm): beyond it, sums in the cost overflow."""
+"""The largest coordinate, size (µm), net weight or track density (1/µm): beyond it, sums in the cost overflow."""
 SMALLEST = 1e-9
-"""The smallest side of a canvas (µm) and density of tracks (1/µm), for the same reason."""
+"""The smallest side of a canvas (µm) and track density (1/µm), for the same reason."""
 MOST_LINES, MOST_GCELLS = 2**15, 2**24
-"""The largest grid: rows or columns, and gcells. The engine's maps take some 100 bytes a gcell."""
+"""The largest grid: rows or columns, and gcells. The engine's maps take about 100 bytes per gcell."""
 
 
 def _check_range(what: str, values: np.ndarray, least: float) -> None:
@@ -78,29 +78,35 @@ def _check_range(what: str, values: np.ndarray, least: float) -> None:
         raise DesignError(f"{what}: {values[index]} (index {index}) must be in [{least:g}, {LARGEST:g}]")
 
 
-def _frozen(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
+def _column(array: np.ndarray, dtype: type, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A read-only contiguous copy of `array`; raises DesignError on another shape."""
-    result: np.ndarray = np.array(array, dtype=dtype, order="C", copy=True)
+    result = frozen(array, dtype)
     if result.shape != shape:
         raise DesignError(f"{what}: shape {result.shape}, expected {shape}")
-    result.setflags(write=False)
     return result
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+def _counted(netlist: Netlist) -> str:
+    """The numbers of nodes and nets for representations: ``6 hard macros, 12 soft macros, 4 ports, 30 nets``."""
+    counts = np.bincount(netlist.kind, minlength=len(NodeKind)).tolist()
+    named = zip([*counts, netlist.num_nets], ("hard macros", "soft macros", "ports", "cells", "nets"), strict=True)
+    return ", ".join(f"{count:,} {what}" for count, what in named if count)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Netlist:
-    """Nodes, their pins, and the nets that join pins. All arrays are read-only.
+    """Nodes, their pins, and the nets that connect pins. All arrays are read-only.
 
     Attributes:
         names: N node names, unique.
         kind: int8 [N], `NodeKind` values.
         width, height: float64 [N], µm, in orientation N; 0 for ports.
         file_index: int32 [N], the node's index in `.plc` files (counts pins too, not `__metadata__`).
-        pin_node: int32 [P], the node that each pin sits on. In a clustered netlist a port or a cell has one pin; in a
-            flat one it has a pin for each net that it is on.
+        pin_node: int32 [P], the node of each pin. In a clustered netlist a port or a cell has one pin; in a flat one
+            it has a pin for each net that it is on.
         pin_dx, pin_dy: float64 [P], µm from the node's centre in orientation N.
         net_weight: float64 [E].
-        net_start: int32 [E+1]; net e joins `net_pins[net_start[e]:net_start[e+1]]`, its driver first.
+        net_start: int32 [E+1]; net e connects `net_pins[net_start[e]:net_start[e+1]]`, its driver first.
         net_pins: int32 [L], pin indices.
 
     Example:
@@ -110,7 +116,7 @@ class Netlist:
 
     Raises:
         DesignError: an array has the wrong length, an index is out of range, a size or a weight is negative, not finite
-            or larger than `LARGEST`.
+            or above `LARGEST`.
     """
 
     names: tuple[str, ...]
@@ -140,20 +146,16 @@ class Netlist:
             "net_pins": (np.int32, len(self.net_pins)),
         }
         for field, (dtype, length) in shapes.items():
-            object.__setattr__(self, field, _frozen(getattr(self, field), dtype, (length,), field))
+            object.__setattr__(self, field, _column(getattr(self, field), dtype, (length,), field))
         self._check()
 
     def _check(self) -> None:
         if len(set(self.names)) != len(self.names):
             raise DesignError("node names are not unique")
-        for field, least in (
-            ("width", 0),
-            ("height", 0),
-            ("pin_dx", -LARGEST),
-            ("pin_dy", -LARGEST),
-            ("net_weight", 0),
-        ):
-            _check_range(field, getattr(self, field), least)
+        for field in ("width", "height", "net_weight"):
+            _check_range(field, getattr(self, field), 0)
+        for field in ("pin_dx", "pin_dy"):
+            _check_range(field, getattr(self, field), -LARGEST)
         if len(self.pin_node) and not (0 <= self.pin_node.min() <= self.pin_node.max() < self.num_nodes):
             raise DesignError(f"pin_node: every index must be in [0, {self.num_nodes})")
         if len(self.net_pins) and not (0 <= self.net_pins.min() <= self.net_pins.max() < self.num_pins):
@@ -161,6 +163,9 @@ class Netlist:
         starts = self.net_start
         if starts[0] != 0 or starts[-1] != len(self.net_pins) or (np.diff(starts) < 1).any():
             raise DesignError("net_start: must rise from 0 to the number of net pins, each net having a driver")
+
+    def __repr__(self) -> str:
+        return f"Netlist({_counted(self)}, {self.num_pins:,} pins)"
 
     @property
     def num_nodes(self) -> int:
@@ -179,7 +184,7 @@ class Netlist:
         return np.flatnonzero(self.kind == kind).astype(np.int32)
 
     def sides(self, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Width and height of every node in an orientation, int [N] → float64 [N] each, µm."""
+        """Width and height of every node in its orientation (int [N]), float64 [N] each, µm."""
         turned = orientation >= Orientation.E
         return np.where(turned, self.height, self.width), np.where(turned, self.width, self.height)
 
@@ -199,7 +204,7 @@ class Netlist:
         return self.indices(NodeKind.PORT)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Canvas:
     """The chip area, its grid of gcells and its routing resources.
 
@@ -208,7 +213,7 @@ class Canvas:
         columns, rows: grid cells across and up.
         routes_horizontal, routes_vertical: routing tracks per µm.
         macro_routes_horizontal, macro_routes_vertical: tracks per µm that a hard macro blocks.
-        smoothing: gcells on each side that net congestion is spread over (floored to an integer).
+        smoothing: gcells on each side over which net congestion is spread.
         overlap_threshold: µm by which two hard macros may overlap, in both directions at once, and still be legal.
 
     Example:
@@ -247,6 +252,10 @@ class Canvas:
                 f"to {MOST_LINES} of each and {MOST_GCELLS} gcells"
             )
 
+    def __repr__(self) -> str:
+        tracks = f"{self.routes_horizontal:g} and {self.routes_vertical:g} tracks per µm"
+        return f"Canvas({self.width:g} × {self.height:g} µm, {self.columns} × {self.rows} gcells, {tracks})"
+
     @property
     def cell_width(self) -> float:
         """µm."""
@@ -258,13 +267,13 @@ class Canvas:
         return self.height / self.rows
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Placement:
-    """Where every node stands. All arrays are read-only.
+    """Where every node is located. All arrays are read-only.
 
     Attributes:
-        x, y: float64 [N], µm, centres. 0 where not placed.
-        orientation: int8 [N], `Orientation` values; N where it has no meaning (ports, cells).
+        x, y: float64 [N], µm, centres; 0 where not placed.
+        orientation: int8 [N], `Orientation` values; N for ports and cells.
         placed: bool [N].
         fixed: bool [N], never to be moved (ports are always fixed).
 
@@ -284,13 +293,16 @@ class Placement:
     def __post_init__(self) -> None:
         shape = (len(self.x),)
         for field, dtype in (("x", np.float64), ("y", np.float64), ("orientation", np.int8)):
-            object.__setattr__(self, field, _frozen(getattr(self, field), dtype, shape, field))
+            object.__setattr__(self, field, _column(getattr(self, field), dtype, shape, field))
         for field in ("placed", "fixed"):
-            object.__setattr__(self, field, _frozen(getattr(self, field), np.bool_, shape, field))
+            object.__setattr__(self, field, _column(getattr(self, field), np.bool_, shape, field))
         for field in ("x", "y"):
             _check_range(f"placement {field}", getattr(self, field), -LARGEST)
         if len(self.x) and not (0 <= self.orientation.min() <= self.orientation.max() < len(Orientation)):
             raise DesignError(f"placement: every orientation must be in [0, {len(Orientation)})")
+
+    def __repr__(self) -> str:
+        return f"Placement({len(self.x):,} nodes, {int(self.placed.sum()):,} placed, {int(self.fixed.sum()):,} fixed)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):
@@ -308,22 +320,22 @@ class Placement:
         return dataclasses.replace(self, x=new_x, y=new_y, placed=placed)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """A netlist, its canvas and its initial placement.
 
     Attributes:
-        name: for people and file names.
+        name: the design's name.
         netlist: the nodes and nets.
         canvas: the chip area.
-        initial: the placement that the design came with; ports and fixed nodes stand as they do here.
-        order: the movable hard macros in the order in which an episode is to place them; None: by area.
-        constraints: what the macros must keep to; default: nothing.
-        action_scale: how many times finer than the gcells the grid is, along each side, on whose cells' centres an
-            episode puts macros.
-        off_grid: whether an episode may put a macro anywhere in the cell of its action: where it touches what
-            stands or the canvas's edges, else where it has room nearest to the cell's centre.
-        straps: µm around hard macros that cells keep free, as the chip cost counts them; None: as `straps_between`.
+        initial: the placement that the design came with; ports and fixed nodes are always located as in it.
+        order: the movable hard macros in the order in which an episode places them; None: by area.
+        constraints: what the macros must satisfy; default: nothing.
+        action_scale: how many times finer than the gcells the grid of actions is along each side. An episode places
+            macros at the centres of its cells.
+        off_grid: whether an episode may place a macro anywhere in the cell of its action: where it touches placed
+            macros or the canvas's edges, otherwise where it fits nearest to the cell's centre.
+        pdn_channel: µm around hard macros that cells keep free in the chip cost; None: derived from the design.
 
     Example:
         >>> design = placement.load("toy6")
@@ -332,9 +344,9 @@ class Design:
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), `order` is not one of all movable hard macros, the
-            grid of actions is too fine, or the constraints are of another number of nodes, forbid a macro every
-            orientation, or hold a node in a region that is no hard macro.
+            the canvas (total area, or one macro larger than it), `order` is not a permutation of the movable hard
+            macros, the grid of actions is too fine, or the constraints are of another number of nodes, allow a macro no
+            orientation, or have a region with a node that is no hard macro.
     """
 
     name: str
@@ -345,7 +357,7 @@ class Design:
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
     off_grid: bool = False
-    straps: float | None = None
+    pdn_channel: float | None = None
 
     def __post_init__(self) -> None:
         netlist, canvas = self.netlist, self.canvas
@@ -373,10 +385,14 @@ class Design:
             raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
         if self.action_scale < 1:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
-        if self.straps is not None and not 0 <= self.straps < math.inf:
-            raise DesignError(f"straps: {self.straps} must be at least 0 µm")
-        _ = self.action_canvas  # refuses a grid that is too fine
+        if self.pdn_channel is not None and not 0 <= self.pdn_channel < math.inf:
+            raise DesignError(f"pdn_channel: {self.pdn_channel} must be at least 0 µm")
+        _ = self.action_canvas  # raises if the grid is too fine
         self._check_constraints()
+
+    def __repr__(self) -> str:
+        canvas = f"{self.canvas.width:g} × {self.canvas.height:g} µm, {self.canvas.columns} × {self.canvas.rows} gcells"
+        return f"Design({self.name!r}, {_counted(self.netlist)}, {canvas})"
 
     def _check_constraints(self) -> None:
         netlist, constraints = self.netlist, self.constraints
@@ -391,26 +407,17 @@ class Design:
                 raise DesignError(f"region {region.name!r}: {netlist.names[other[0]]!r} is no hard macro")
 
     @functools.cached_property
-    def own_straps(self) -> float:
-        """`straps`; where that is None, what the design has room for, by the areas of its soft and hard macros."""
-        if self.straps is not None:
-            return self.straps
-        netlist = self.netlist
-        cells = CELL_SHARE * float((netlist.width[netlist.soft] * netlist.height[netlist.soft]).sum())
-        if not cells:
-            return 0.0
-        hard = netlist.hard
-        return straps_between(
-            netlist.width[hard], netlist.height[hard], core=self.canvas.width * self.canvas.height, cells=cells
-        )
+    def own_pdn_channel(self) -> float:
+        """µm: `pdn_channel` if it is given, otherwise what the areas of soft and hard macros allow."""
+        if self.pdn_channel is not None:
+            return self.pdn_channel
+        netlist, hard, soft = self.netlist, self.netlist.hard, self.netlist.soft
+        cells = CELL_SHARE * float((netlist.width[soft] * netlist.height[soft]).sum())
+        core = self.canvas.width * self.canvas.height
+        return pdn_channel(netlist.width[hard], netlist.height[hard], core=core, cells=cells) if cells else 0.0
 
     def with_actions(self, scale: int, *, off_grid: bool = False) -> Design:
-        """The design with other actions; itself where it has those already.
-
-        Args:
-            scale: `action_scale`; 0: `own_action_scale`.
-            off_grid: as the attribute.
-        """
+        """The design with `scale` as its `action_scale` (0: `own_action_scale`) and `off_grid` as given."""
         scale = scale or self.own_action_scale
         if (scale, off_grid) == (self.action_scale, self.off_grid):
             return self
@@ -418,14 +425,14 @@ class Design:
 
     @functools.cached_property
     def _as_allowed(self) -> np.ndarray:
-        """Int [N]: E where a node lies on its side, N where not, once those that move are turned as they may be."""
-        stands = self.initial.orientation
-        lies = np.where(self.initial.fixed, stands >= Orientation.E, self.constraints.lying(stands))
-        return np.where(lies, Orientation.E, Orientation.N)
+        """Int [N]: E for a node whose sides are swapped, else N, once movable nodes are rotated as allowed."""
+        turned = self.initial.orientation
+        swapped = np.where(self.initial.fixed, turned >= Orientation.E, self.constraints.lying(turned))
+        return np.where(swapped, Orientation.E, Orientation.N)
 
     @functools.cached_property
     def own_action_scale(self) -> int:
-        """That with which half of the movable macros, halos and all, span about two actions or more: 1 to 4."""
+        """The scale, 1 to 4, with which half of the movable macros and their halos span two or more actions."""
         macros, canvas = self.placing_order, self.canvas
         if not len(macros):
             return 1
@@ -443,10 +450,7 @@ class Design:
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:
-        """int32 [T]: the movable hard macros in the order an episode places them.
-
-        `order` where it is given, else by falling area, ties by name.
-        """
+        """int32 [T]: the movable hard macros as an episode places them: `order`, or largest first, then by name."""
         if self.order is not None:
             return np.array(self.order, dtype=np.int32)
         netlist = self.netlist

@@ -1,6 +1,13 @@
-"""The error that every refusal of a design, a netlist file or a placement file raises."""
+"""The error that every rejected design, netlist file or placement file raises, and its message for many faults."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+SHOWN = 10
+"""Faults of one kind that a message names."""
+Finding = tuple[str, int, Sequence[tuple[int, str]]]
+"""What is wrong, how often, and (line, name) of the first cases; line 0 where it is not known."""
 
 
 class DesignError(ValueError):
@@ -18,3 +25,19 @@ class DesignError(ValueError):
     def at(cls, path: object, line: int, message: str) -> DesignError:
         """An error at a place in a file: ``path:line: message``."""
         return cls(f"{path}:{line}: {message}")
+
+
+def listing(path: object, what: str, count: int, first: Iterable[tuple[int, str]]) -> str:
+    """``path:line: 12 WHAT: NAME, NAME (line 7), … and 2 more``: one `Finding` in a file as text."""
+    entries = list(first)[:SHOWN]
+    place = f"{path}:{entries[0][0]}" if entries and entries[0][0] else f"{path}"
+    names = [entries[0][1]] if entries else []
+    names += [f"{name} (line {line})" if line else name for line, name in entries[1:]]
+    more = f", … and {count - len(entries):,} more" if count > len(entries) else ""
+    return f"{place}: {count:,} {what}: {', '.join(names)}{more}"
+
+
+def reject(path: object, findings: Sequence[Finding]) -> None:
+    """Raises DesignError if there are findings."""
+    if findings:
+        raise DesignError("\n".join(listing(path, what, count, first) for what, count, first in findings))

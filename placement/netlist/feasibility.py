@@ -1,13 +1,19 @@
-"""Whether constraints can be met at all, found before anything starts.
+"""Where hard macros must not be placed, and whether constraints can be met at all, checked before anything starts.
 
-What is found is certain: a set of constraints that is refused has no legal placement. One that passes may have none
-either. Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), X, Y places tried on an axis. Lengths are in µm.
+Every rule about areas takes one form: rectangles, and the hard macros that keep off each. Blockages and the
+surroundings of ports hold for all macros; what a region leaves free of the canvas, for its members; an exclusive
+region, for all others. A rejected set of constraints certainly has no legal placement; an accepted one may have none.
+
+Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high), S sets of rectangles, I members of the sets,
+X, Y places tried on an axis, F fixed hard macros. Lengths are in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,17 +21,96 @@ from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.keep_outs import KeepOutKind, keep_outs
-from placement.netlist.rectangles import LEAST, clipped, grown, union_area
+from placement.netlist.geometry import LEAST, clipped, complement, grown, merged_in_line, union_area
 
 TOLERANCE = LEAST
-"""µm: lengths that are equal but for rounding are equal, as in the engine."""
+"""µm: lengths that differ by a rounding error are equal, as in the engine."""
 MOST_NAMED = 10
-_FOUND: weakref.WeakKeyDictionary[Design, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+class KeepOutKind(enum.IntEnum):
+    """The rule that a rectangle comes from."""
+
+    BLOCKAGE = 0
+    REGION = 1
+    PORT = 2
+
+
+class KeepOuts(NamedTuple):
+    """Where hard macros must not be placed.
+
+    Attributes:
+        rectangles: float64 [K, 4].
+        kind: int8 [K], `KeepOutKind` values.
+        set_of: int32 [N], the set that a hard macro keeps off; -1 for other nodes.
+        set_start: int32 [S+1].
+        items: int32 [I]; set s has the rectangles `items[set_start[s]:set_start[s+1]]`.
+    """
+
+    rectangles: np.ndarray
+    kind: np.ndarray
+    set_of: np.ndarray
+    set_start: np.ndarray
+    items: np.ndarray
+
+    def of(self, node: int) -> np.ndarray:
+        """int32 [·]: the rectangles that a hard macro keeps off."""
+        index = int(self.set_of[node])
+        return self.items[self.set_start[index] : self.set_start[index + 1]]
+
+
+_KEEP_OUTS: weakref.WeakKeyDictionary[Design, KeepOuts] = weakref.WeakKeyDictionary()
+_CHECKED: weakref.WeakKeyDictionary[Design, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def keep_outs(design: Design) -> KeepOuts:
+    """Where a design's hard macros must not be placed; cached for as long as `design` lives."""
+    found = _KEEP_OUTS.get(design)
+    return _KEEP_OUTS.setdefault(design, _keep_outs(design)) if found is None else found
+
+
+def port_surroundings(design: Design) -> np.ndarray:
+    """float64 [·, 4]: what the ports' keep-out covers, squares that touch in a line merged."""
+    reach = design.constraints.port_keepout
+    if reach <= 0:
+        return np.zeros((0, 4))
+    ports = design.netlist.ports
+    x, y = design.initial.x[ports], design.initial.y[ports]
+    squares = np.stack((x - reach, y - reach, x + reach, y + reach), axis=1)
+    return merged_in_line(clipped(squares, design.canvas.width, design.canvas.height))
+
+
+def _keep_outs(design: Design) -> KeepOuts:
+    netlist, canvas, constraints = design.netlist, design.canvas, design.constraints
+    groups = [(clipped(constraints.blockages, canvas.width, canvas.height), KeepOutKind.BLOCKAGE)]
+    groups.append((port_surroundings(design), KeepOutKind.PORT))
+    for_all = list(range(sum(len(rectangles) for rectangles, _ in groups)))
+    members: list[tuple[set[int], list[int], list[int]]] = []  # nodes, what they keep off, what others keep off
+    for region in constraints.regions:
+        outside = complement(region.rectangles, canvas.width, canvas.height)
+        inside = region.rectangles if region.is_exclusive else np.zeros((0, 4))
+        first = sum(len(rectangles) for rectangles, _ in groups)
+        middle, last = first + len(outside), first + len(outside) + len(inside)
+        groups += [(outside, KeepOutKind.REGION), (inside, KeepOutKind.REGION)]
+        members.append((set(region.nodes.tolist()), list(range(first, middle)), list(range(middle, last))))
+    numbers: dict[tuple[int, ...], int] = {}
+    set_of = np.full(netlist.num_nodes, -1, dtype=np.int32)
+    for node in netlist.hard.tolist():
+        items = list(for_all)
+        for nodes, own, others in members:
+            items += own if node in nodes else others
+        set_of[node] = numbers.setdefault(tuple(items), len(numbers))
+    return KeepOuts(
+        rectangles=np.concatenate([rectangles for rectangles, _ in groups]),
+        kind=np.concatenate([np.full(len(rectangles), kind, dtype=np.int8) for rectangles, kind in groups]),
+        set_of=set_of,
+        set_start=np.cumsum([0, *(len(items) for items in numbers)]).astype(np.int32),
+        items=np.array([item for items in numbers for item in items], dtype=np.int32),
+    )
 
 
 def ready(design: Design) -> Design:
-    """The design with its movable macros turned as they may be; what training, search and legalising begin with.
+    """The design with its movable macros rotated as allowed, as training, search and legalising need it.
 
     Raises:
         DesignError: as `check_constraints`.
@@ -35,25 +120,42 @@ def ready(design: Design) -> Design:
 
 
 def turned_design(design: Design) -> Design:
-    """The design with its movable macros turned as they may be; itself where they all are."""
+    """The design with its movable macros in allowed orientations; itself if they all are."""
     turned = turned_as_allowed(design, design.initial)
     return design if turned is design.initial else dataclasses.replace(design, initial=turned)
 
 
+def turned_as_allowed(design: Design, placement: Placement) -> Placement:
+    """The placement with movable hard macros in allowed orientations; itself if they all are.
+
+    A macro that must be rotated keeps its centre, and its sides if possible.
+    """
+    constraints, orientation = design.constraints, placement.orientation.copy()
+    for node in design.placing_order.tolist():
+        before = int(orientation[node])
+        if not constraints.allows(node, before):
+            # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
+            others = sorted(Orientation, key=lambda other: (other // 4 != before // 4, other))
+            orientation[node] = next(other for other in others if constraints.allows(node, other))
+    if np.array_equal(orientation, placement.orientation):
+        return placement
+    return dataclasses.replace(placement, orientation=orientation)
+
+
 def check_constraints(design: Design) -> tuple[str, ...]:
-    """Refuses constraints that cannot be met.
+    """Rejects constraints that cannot be met.
 
     Returns:
-        What fixed macros break, one sentence each: they stay where they are.
+        What fixed macros violate, one sentence each: they stay where they are.
 
     Raises:
-        DesignError: a macro has no place in any orientation that it may have, given the fixed macros; the macros of a
-            region, or all macros, need more area with their halos than there is. Names the macros.
+        DesignError: a macro has no place in any allowed orientation, given the fixed macros; the macros of a region, or
+            all macros, need more area with their halos than there is. Names the macros.
     """
     if not design.constraints.any:
         return ()
-    if design in _FOUND:
-        return _FOUND[design]
+    if design in _CHECKED:
+        return _CHECKED[design]
     _check_areas(design)
     nowhere = _without_place(design)
     if nowhere:
@@ -62,24 +164,7 @@ def check_constraints(design: Design) -> tuple[str, ...]:
             "in the canvas and its regions, off blockages and other regions that are exclusive, clear of fixed macros "
             "and ports, on the snapping grid, in an orientation that it may have"
         )
-    return _FOUND.setdefault(design, (*_broken_by_fixed(design), *_too_close(design)))
-
-
-def turned_as_allowed(design: Design, placement: Placement) -> Placement:
-    """The placement with movable hard macros in orientations that they may have; itself where they all are.
-
-    A macro that must be turned keeps its sides if it can, and its centre.
-    """
-    constraints, orientation = design.constraints, placement.orientation.copy()
-    for node in design.placing_order.tolist():
-        before = int(orientation[node])
-        if not constraints.allows(node, before):
-            # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
-            others = sorted(Orientation, key=lambda other: (other // 4 != before // 4, other))
-            orientation[node] = next(other for other in others if constraints.allows(node, other))
-    if np.array_equal(orientation, placement.orientation):
-        return placement
-    return dataclasses.replace(placement, orientation=orientation)
+    return _CHECKED.setdefault(design, (*_violated_by_fixed(design), *_too_close(design)))
 
 
 def _named(design: Design, nodes: list[int]) -> str:
@@ -89,35 +174,35 @@ def _named(design: Design, nodes: list[int]) -> str:
 
 
 def _check_areas(design: Design) -> None:
-    """Boxes grown by their halos lie apart, and reach beyond where they must stay by no more than the largest halo."""
+    """Compares areas: boxes grown by their halos are disjoint, and exceed their area by at most the largest halo."""
     constraints, canvas, hard = design.constraints, design.canvas, design.netlist.hard.tolist()
     for region in constraints.regions:
         members = [node for node in region.nodes.tolist() if not design.initial.fixed[node]]
         inside = clipped(region.rectangles, canvas.width, canvas.height)
-        room = union_area(grown(inside, _largest_halo(design, members)))
+        space = union_area(grown(inside, _largest_halo(design, members)))
         needed = _area(design, members)
-        if needed > room * (1 + TOLERANCE):
+        if needed > space * (1 + TOLERANCE):
             raise DesignError(
-                f"{design.name}: region {region.name!r} has room for {room:.1f} µm² of macros and halos; "
+                f"{design.name}: region {region.name!r} has room for {space:.1f} µm² of macros and halos; "
                 f"{_named(design, members)} need {needed:.1f} µm²"
             )
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
     blocked = kept.rectangles[kept.kind != KeepOutKind.REGION]
-    fixed = clipped(_fixed(design, np.zeros(2)), canvas.width, canvas.height)
+    fixed = clipped(_taken_by_fixed(design, np.zeros(2)), canvas.width, canvas.height)
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
-    room = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
+    space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
     needed = _area(design, movable)
-    if needed > room * (1 + TOLERANCE):
+    if needed > space * (1 + TOLERANCE):
         raise DesignError(
-            f"{design.name}: the canvas has room for {room:.1f} µm² of macros and halos beside blockages and fixed "
+            f"{design.name}: the canvas has room for {space:.1f} µm² of macros and halos beside blockages and fixed "
             f"macros; {_named(design, movable)} need {needed:.1f} µm²"
         )
 
 
 def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
-    """Of some macros however they are turned."""
+    """The largest halos (x, y) of some macros in any of their orientations."""
     halo = design.constraints.halo[nodes]
     if (design.constraints.orientations[nodes] >> 4).any():
         halo = np.concatenate((halo, halo[:, ::-1]))
@@ -125,7 +210,7 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
 
 
 def _area(design: Design, nodes: list[int]) -> float:
-    """µm² of some macros with their halos; where none are asked for, macros may overlap by the threshold."""
+    """µm² of some macros with their halos; macros without a halo may overlap by the threshold."""
     halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
     sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
     sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
@@ -133,7 +218,7 @@ def _area(design: Design, nodes: list[int]) -> float:
 
 
 def _without_place(design: Design) -> list[int]:
-    """The movable macros that have no place; those that are alike share one answer."""
+    """The movable macros that have no place; equal macros share one answer."""
     constraints, netlist, kept = design.constraints, design.netlist, keep_outs(design)
     has_place: dict[tuple[float | bool, ...], bool] = {}
     nowhere = []
@@ -142,21 +227,22 @@ def _without_place(design: Design) -> list[int]:
         alike = (netlist.width[node], netlist.height[node], *constraints.halo[node].tolist(), int(kept.set_of[node]))
         for swapped in sorted(swaps):
             if (*alike, swapped) not in has_place:
-                has_place[*alike, swapped] = _has_place_turned(design, node, swapped)
+                has_place[*alike, swapped] = _has_place(design, node, swapped)
         if not any(has_place[*alike, swapped] for swapped in swaps):
             nowhere.append(node)
     return nowhere
 
 
-def _has_place_turned(design: Design, node: int, swapped: bool) -> bool:
-    """Whether some lower left corner is free: one that cannot go further left or down is, if any is."""
+def _has_place(design: Design, node: int, swapped: bool) -> bool:
+    """Whether any lower left corner is free: if one is, so is one that cannot move further left or down."""
     netlist, canvas, grid = design.netlist, design.canvas, design.constraints.grid
     size = np.array([netlist.width[node], netlist.height[node]])
     halo = design.constraints.halo[node]
     if swapped:
         size, halo = size[::-1], halo[::-1]
     # Lower left corners strictly inside these rectangles are taken.
-    taken = np.concatenate((keep_outs(design).rectangles[keep_outs(design).of(node)], _fixed(design, halo)))
+    kept = keep_outs(design)
+    taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, halo)))
     taken = taken - np.concatenate((size, np.zeros(2)))
     pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
     tried = []
@@ -170,73 +256,74 @@ def _has_place_turned(design: Design, node: int, swapped: bool) -> bool:
     xs, ys = tried
     if not len(xs) or not len(ys):
         return False
-    steps = np.zeros((len(xs) + 1, len(ys) + 1), dtype=np.int32)
+    counts = np.zeros((len(xs) + 1, len(ys) + 1), dtype=np.int32)
     left = np.searchsorted(xs, taken[:, 0] + TOLERANCE, side="right")
     right = np.searchsorted(xs, taken[:, 2] - TOLERANCE, side="left")
     low = np.searchsorted(ys, taken[:, 1] + TOLERANCE, side="right")
     high = np.searchsorted(ys, taken[:, 3] - TOLERANCE, side="left")
     some = (left < right) & (low < high)
     for begin, end, sign in ((left, low, 1), (right, high, 1), (left, high, -1), (right, low, -1)):
-        np.add.at(steps, (begin[some], end[some]), sign)
-    return bool((steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] == 0).any())
+        np.add.at(counts, (begin[some], end[some]), sign)
+    return bool((counts.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] == 0).any())
 
 
-def _fixed(design: Design, halo: np.ndarray) -> np.ndarray:
-    """What fixed hard macros take from a macro of some halo (x, y), float64 [K, 4]."""
+def _fixed_macros(design: Design) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """int32 [F], the fixed hard macros; and per axis their centres, sides and halos as placed, float64 [F] each."""
     initial, netlist = design.initial, design.netlist
     fixed = netlist.hard[initial.fixed[netlist.hard]]
-    both = []
     sides, halos = netlist.sides(initial.orientation), design.constraints.sides(initial.orientation)
-    for centres, side, own, other in zip((initial.x, initial.y), sides, halo, halos, strict=True):
-        gap = own + other[fixed]
-        reach = side[fixed] / 2 + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        both.append((centres[fixed] - reach, centres[fixed] + reach))
-    (left, right), (low, high) = both
+    axes = zip((initial.x, initial.y), sides, halos, strict=True)
+    return fixed, [(centre[fixed], side[fixed], halo[fixed]) for centre, side, halo in axes]
+
+
+def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
+    """The area that fixed hard macros take from a macro with a halo (x, y), float64 [K, 4]."""
+    bounds = []
+    for (centre, side, other), own in zip(_fixed_macros(design)[1], halo, strict=True):
+        gap = own + other
+        reach = side / 2 + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+        bounds.append((centre - reach, centre + reach))
+    (left, right), (low, high) = bounds
     boxes = np.stack((left, low, right, high), axis=1)
     return boxes[(boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])]
 
 
 def _too_close(design: Design) -> list[str]:
-    """That fixed macros stand closer to each other than their halos let them, where they do."""
-    initial, netlist = design.initial, design.netlist
-    fixed = netlist.hard[initial.fixed[netlist.hard]]
-    sides, halos = netlist.sides(initial.orientation), design.constraints.sides(initial.orientation)
+    """A notice if fixed macros are closer to each other than their halos allow."""
+    fixed, axes = _fixed_macros(design)
     meets = np.ones((len(fixed), len(fixed)), dtype=bool)
     has_halo = np.zeros_like(meets)
-    for centres, side, halo in zip((initial.x, initial.y), sides, halos, strict=True):
-        at, half, own = centres[fixed], side[fixed] / 2, halo[fixed]
-        gap = own[:, None] + own
+    for centre, side, halo in axes:
+        half, gap = side / 2, halo[:, None] + halo
         reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        meets &= np.abs(at[:, None] - at) < reach - TOLERANCE
+        meets &= np.abs(centre[:, None] - centre) < reach - TOLERANCE
         has_halo |= gap > 0
     pairs = np.argwhere(np.triu(meets & has_halo, 1))
     if not len(pairs):
         return []
-    one, other = (netlist.names[node] for node in fixed[pairs[0]].tolist())
+    one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
     more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
     return [f"fixed macros {one!r} and {other!r} stand closer than their halos{more}"]
 
 
-def _broken_by_fixed(design: Design) -> list[str]:
-    """What fixed macros break that has nothing to do with other macros."""
+def _violated_by_fixed(design: Design) -> list[str]:
+    """What fixed macros violate, apart from distances between macros."""
     initial, netlist, constraints = design.initial, design.netlist, design.constraints
     kept, found = keep_outs(design), []
     width, height = netlist.sides(initial.orientation)
-    for node in netlist.hard[initial.fixed[netlist.hard]].tolist():
+    places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
+    for node in _fixed_macros(design)[0].tolist():
         name = netlist.names[node]
         low = np.array([initial.x[node] - width[node] / 2, initial.y[node] - height[node] / 2])
         high = low + np.array([width[node], height[node]])
         items = kept.of(node)
         boxes = kept.rectangles[items]
         meets = (np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
-        places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
-        for kind in sorted(set(kept.kind[items][meets].tolist())):
-            found.append(f"fixed macro {name!r} stands {places[kind]}")
+        found += [f"fixed macro {name!r} stands {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
         if not constraints.allows(node, int(initial.orientation[node])):
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
-            found.append(
-                f"fixed macro {name!r} stands in {Orientation(int(initial.orientation[node])).name}; allowed: {allowed}"
-            )
+            turned = Orientation(int(initial.orientation[node])).name
+            found.append(f"fixed macro {name!r} stands in {turned}; allowed: {allowed}")
         if not _on_grid(low, constraints.grid):
             found.append(f"fixed macro {name!r} stands off the snapping grid")
     return found

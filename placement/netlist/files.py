@@ -1,9 +1,11 @@
-"""Reading and writing whole files: text from plain or gzip files, and writes that happen entirely or not at all."""
+"""Reading and writing whole files: plain or gzipped input with its checksum, and writes that happen wholly or not."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
+import hashlib
 import io
 import os
 import tempfile
@@ -16,8 +18,16 @@ from placement.netlist.errors import DesignError
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
+@dataclasses.dataclass(frozen=True)
+class SourceFile:
+    """Where something came from: the file's name without its folder, and the SHA-256 of its unpacked bytes."""
+
+    name: str
+    sha256: str
+
+
 def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
-    """A file's bytes, unpacked where it is gzip; raises DesignError where it cannot be read."""
+    """A file's bytes, decompressed if it is gzipped; raises DesignError if it cannot be read."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -30,13 +40,19 @@ def unpacked_bytes(path: str | os.PathLike[str]) -> bytes:
     return data
 
 
+def read_bytes(path: str | os.PathLike[str]) -> tuple[bytes, SourceFile]:
+    """A file's unpacked bytes and where they came from; raises DesignError if it cannot be read."""
+    data = unpacked_bytes(path)
+    return data, SourceFile(name=Path(path).name, sha256=hashlib.sha256(data).hexdigest())
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file, unpacked where it is gzip; raises DesignError where it cannot be read."""
+    """The text of a UTF-8 file, decompressed if it is gzipped; raises DesignError if it cannot be read."""
     return decoded(unpacked_bytes(path), path)
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file's bytes; raises DesignError, with the file and line, where they are none."""
+    """The bytes of a UTF-8 file as text; raises DesignError with file and line if they are not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -58,7 +74,7 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp files are private; a result is as readable as any other new file.
+        # mkstemp makes private files; a result is as readable as any other new file.
         os.chmod(temporary, 0o666 & ~umask())
         os.replace(temporary, target)
     except BaseException:
@@ -67,44 +83,38 @@ def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
-    """Raises DesignError where no file can be written in a folder; leaves nothing behind.
+    """Raises DesignError if files cannot be written to the folder that the setting `key` names; writes nothing.
 
-    Args:
-        key: the setting that names it.
-        folder: it need not exist: who writes makes it, with the folders above it.
+    The folder need not exist: whoever writes creates it, with its parents.
     """
     path = Path(folder)
-    there = next(part for part in (path, *path.absolute().parents) if os.path.lexists(part))
-    _check_takes_files(there, f"{key}={folder}: cannot be written")
+    existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
+    _check_takes_files(existing, f"{key}={folder}: cannot be written")
 
 
 def check_output_file(key: str, file: str | os.PathLike[str], *, makes_folder: bool = False) -> None:
-    """Raises DesignError where a file cannot be written; leaves nothing behind.
+    """Raises DesignError if the file that the setting `key` names cannot be written; writes nothing.
 
-    Args:
-        key: the setting that names it.
-        file: it need not exist.
-        makes_folder: who writes makes the file's folder; else that must exist.
+    The file need not exist. Its folder must exist, unless whoever writes creates it (`makes_folder`).
     """
-    path, refused = Path(file), f"{key}={file}: cannot be written"
+    path, rejected = Path(file), f"{key}={file}: cannot be written"
     if os.path.isdir(path):
-        raise DesignError(f"{refused}: a folder is there, where a file is to be")
+        raise DesignError(f"{rejected}: a folder is there, where a file is to be")
     if makes_folder:
         check_output_folder(key, path.parent)
     elif not os.path.lexists(path.parent):
-        raise DesignError(f"{refused}: there is no folder {path.parent}")
+        raise DesignError(f"{rejected}: there is no folder {path.parent}")
     else:
-        _check_takes_files(path.parent, refused)
+        _check_takes_files(path.parent, rejected)
 
 
-def _check_takes_files(folder: Path, refused: str) -> None:
-    """Raises DesignError, `refused` and the reason, where no file can be made in a folder."""
+def _check_takes_files(folder: Path, rejected: str) -> None:
     if not os.path.isdir(folder):
-        raise DesignError(f"{refused}: {folder} is a file, where a folder is to be")
+        raise DesignError(f"{rejected}: {folder} is a file, where a folder is to be")
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise DesignError(f"{refused}: {folder} takes no files ({error.strerror or error})") from None
+        raise DesignError(f"{rejected}: {folder} takes no files ({error.strerror or error})") from None
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
@@ -115,7 +125,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def umask() -> int:
-    """The process's file mode mask. There is no way to read it but to set it."""
+    """The process's file mode mask; the only way to read it is to set it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,46 +1,131 @@
-"""A design before clustering: every standard cell, and the floorplan that it is to stand in.
+"""A design before clustering: every standard cell and the floorplan around it, and the `.npz` file that keeps both.
 
-Axis legend: N nodes (hard macros, ports and standard cells, in file order).
+Axis legend: N nodes (hard macros, ports and standard cells, in file order), M macros of an array, in rows from its
+lower left corner. Lengths in µm.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import io
+import json
+import os
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from placement.netlist.bytes_file import SourceFile
-from placement.netlist.design import Netlist, NodeKind, Placement
+from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.floorplan import Floorplan
-from placement.netlist.macro_array import MacroArray
-from placement.netlist.technology import Technology
+from placement.netlist.files import SourceFile, write_whole
+from placement.netlist.floorplan import Blockage, Floorplan, Region, Rows, Tracks
+from placement.netlist.geometry import Rectangle, frozen
+from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology
+
+FLAT_NAME = "flat.npz"
+STRAYED = 1.5
+"""Database units by which a macro of an array may be off its place: corners and sides are rounded to them."""
+DAMAGED_NPZ = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+"""What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
+_FORMAT_VERSION = 1
+_NETLIST = [field.name for field in dataclasses.fields(Netlist) if field.name != "names"]
+_PLACEMENT = [field.name for field in dataclasses.fields(Placement)]
+_ROWS = [field.name for field in dataclasses.fields(Rows)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MacroArray:
+    """Macros of one size that are placed, mirrored and rotated as one node of the netlist. All arrays are read-only.
+
+    Attributes:
+        node: the node of the flat netlist that represents them.
+        names: M unescaped names.
+        written_names: the same names as the user's DEF file writes them.
+        width, height: µm, of each macro in orientation N.
+        dx, dy: float64 [M], µm, each macro's centre relative to the array's, both in orientation N.
+
+    Raises:
+        DesignError: there are fewer than two macros, or a length is wrong.
+    """
+
+    node: int
+    names: tuple[str, ...]
+    written_names: tuple[str, ...]
+    width: float
+    height: float
+    dx: np.ndarray
+    dy: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dx", frozen(self.dx, np.float64))
+        object.__setattr__(self, "dy", frozen(self.dy, np.float64))
+        count = len(self.names)
+        if count < 2 or {len(self.written_names), len(self.dx), len(self.dy)} != {count}:
+            raise DesignError(
+                f"an array of {count} macros and {len(self.dx)} places: must be two or more, as many of both"
+            )
+
+    def members_at(self, x: float, y: float, orientation: int) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [M] each: the macros' centres if the array's centre is (x, y); all have its orientation."""
+        turn = TURN[orientation]
+        return x + turn[0] * self.dx + turn[1] * self.dy, y + turn[2] * self.dx + turn[3] * self.dy
+
+    def corners_at(self, x: float, y: float, orientation: int) -> np.ndarray:
+        """float64 [M, 4, 2]: the corners of the macros' boxes if the array's centre is (x, y)."""
+        centres = np.stack(self.members_at(x, y, orientation), axis=1)
+        half = np.array([self.width, self.height]) / 2
+        if Orientation(orientation).swaps_sides:
+            half = half[::-1]
+        return centres[:, None] + half * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+
+    def place_of(
+        self, x: np.ndarray, y: np.ndarray, orientation: np.ndarray, *, tolerance: float
+    ) -> tuple[float, float, Orientation] | None:
+        """Where the array is located, from the places of its macros; None if these do not form the array.
+
+        Args:
+            x: float64 [M], µm, the macros' centres.
+            y: float64 [M], µm.
+            orientation: int [M].
+            tolerance: µm by which a macro may be off its place, on each axis.
+        """
+        turn = TURN[orientation[0]]
+        centre_x = x - turn[0] * self.dx - turn[1] * self.dy
+        centre_y = y - turn[2] * self.dx - turn[3] * self.dy
+        middle_x, middle_y = float(np.median(centre_x)), float(np.median(centre_y))
+        strayed = max(float(np.abs(centre_x - middle_x).max()), float(np.abs(centre_y - middle_y).max()))
+        if (orientation != orientation[0]).any() or strayed > tolerance:
+            return None
+        return middle_x, middle_y, Orientation(orientation[0])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlatDesign:
     """A flat netlist on its floorplan.
 
-    Unlike in a clustered netlist, a standard cell has as many pins as nets join, each with its own offset.
+    Unlike in a clustered netlist, a standard cell has one pin for each net that it is on, each with its own offset.
 
     Attributes:
-        name: for people and file names.
-        netlist: hard macros, ports and standard cells; no soft macros. Supply nets are left out. Names are unescaped
-            and have `/` as the divider.
-        placement: where the nodes stand, µm from the same origin as `floorplan`; ports are placed, all of them.
+        name: the design's name.
+        netlist: hard macros, ports and standard cells; no soft macros and no supply nets. Names are unescaped and
+            have `/` as the divider.
+        placement: µm from the same origin as `floorplan`; all ports are placed.
         floorplan: die, rows, tracks, constraints.
-        technology: layers and masters; empty where no LEF file was given.
-        master: int32 [N], the place of each node's master in `master_names`; -1 for ports.
+        technology: layers and masters; empty without LEF files.
+        master: int32 [N], the index of each node's master in `master_names`; -1 for ports.
         master_names: the masters' names.
-        written_names: node → its name as the user's DEF file writes it, where that is another one.
-        sources: the files that this was read from.
-        notices: what was odd, assumed or derived while reading, one sentence each.
-        arrays: hard macros that stand for several of the files, whose master is that of each of these.
+        written_names: node → its name as the user's DEF file writes it, where that differs.
+        sources: the files that the design was read from.
+        notices: what was unusual, assumed or derived while reading, one sentence each.
+        arrays: hard macros that represent several of the files' macros; their master is that of each of these.
 
     Raises:
-        DesignError: a length is wrong, a soft macro is among the nodes, a port is not placed, an array is no hard
-            macro.
+        DesignError: a length is wrong, a node is a soft macro, a port is not placed, an array is not a hard macro.
     """
 
     name: str
@@ -57,11 +142,9 @@ class FlatDesign:
 
     def __post_init__(self) -> None:
         count = self.netlist.num_nodes
-        master = np.array(self.master, dtype=np.int32)
-        master.setflags(write=False)
-        object.__setattr__(self, "master", master)
-        if len(self.placement.x) != count or len(master) != count:
-            raise DesignError(f"{len(self.placement.x)} positions and {len(master)} masters for {count} nodes")
+        object.__setattr__(self, "master", frozen(self.master, np.int32))
+        if len(self.placement.x) != count or len(self.master) != count:
+            raise DesignError(f"{len(self.placement.x)} positions and {len(self.master)} masters for {count} nodes")
         if len(self.netlist.soft):
             raise DesignError(f"node {self.netlist.names[self.netlist.soft[0]]!r} is a soft macro in a flat netlist")
         ports = self.netlist.ports
@@ -87,3 +170,169 @@ class FlatDesign:
     def written_name(self, node: int) -> str:
         """A node's name as the user's DEF file writes it."""
         return self.written_names.get(node, self.netlist.names[node])
+
+
+def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
+    """Writes a flat design, entirely or not at all, without pickled objects.
+
+    The masters' pins and the shapes of standard cells are left out: the netlist has the offsets of its pins.
+
+    Raises:
+        DesignError: a name contains a line break.
+        OSError: the folder does not exist or cannot be written.
+    """
+    netlist, plan = design.netlist, design.floorplan
+    broken = next((name for name in netlist.names if "\n" in name), None)
+    if broken is not None:
+        raise DesignError(f"node {broken!r}: a name must not hold a line break")
+    arrays: dict[str, np.ndarray] = {
+        "names": _bytes("\n".join(netlist.names)),
+        "header": _bytes(json.dumps(_header(design))),
+        "master": design.master,
+        "halo_node": plan.halo_node,
+        "halo": plan.halo,
+    }
+    for prefix, fields, owner in (
+        ("netlist", _NETLIST, netlist), ("placement", _PLACEMENT, design.placement), ("rows", _ROWS, plan.rows)
+    ):  # fmt: skip
+        arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in fields}
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    write_whole(path, out.getvalue())
+
+
+def require_flat(folder: str | os.PathLike[str]) -> Path:
+    """The file of the flat design in a design's folder; raises DesignError if there is none."""
+    path = Path(folder) / FLAT_NAME
+    if not path.is_file():
+        raise DesignError(
+            f"{folder} has no flat netlist ({FLAT_NAME}): import the design from its LEF, DEF, Bookshelf or flat "
+            "protobuf files, or make one with `macro-placement generate flat`"
+        )
+    return path
+
+
+def read_flat(path: str | os.PathLike[str]) -> FlatDesign:
+    """The flat design in a file that `write_flat` wrote, or in a design's folder.
+
+    Raises:
+        DesignError: there is no such file, it cannot be read or is not a flat design.
+    """
+    if Path(path).is_dir():
+        path = require_flat(path)
+    try:
+        # Read whole first: np.load leaves a file open if it rejects it.
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays["header"].tobytes())
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except DAMAGED_NPZ as error:
+        raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
+    if not isinstance(header, dict):
+        raise DesignError(f"{path}: no flat design: its header is a {type(header).__name__}, no table of values")
+    if header.get("form") != _FORMAT_VERSION:
+        found = header.get("form")
+        raise DesignError(f"{path}: is of form {found}; this version reads form {_FORMAT_VERSION}: import it again")
+    try:
+        return _design(header, arrays)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise DesignError(f"{path}: no flat design, or a damaged one: {error}") from None
+
+
+def _bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+
+
+def _header(design: FlatDesign) -> dict[str, Any]:
+    """What is no array of numbers, as JSON values."""
+    plan, technology = design.floorplan, design.technology
+    return {
+        "form": _FORMAT_VERSION,
+        "name": design.name,
+        "master_names": design.master_names,
+        "written_names": {str(node): name for node, name in design.written_names.items()},
+        "sources": [dataclasses.astuple(source) for source in design.sources],
+        "notices": design.notices,
+        "units": plan.units,
+        "die": dataclasses.astuple(plan.die),
+        "core": dataclasses.astuple(plan.core),
+        "manufacturing_grid": plan.manufacturing_grid,
+        "tracks": [dataclasses.astuple(tracks) for tracks in plan.tracks],
+        "blockages": [[one.rectangles.tolist(), one.layer, one.is_soft, one.density, one.node]
+                      for one in plan.blockages],
+        "regions": [[one.name, one.rectangles.tolist(), one.nodes.tolist(), one.is_guide, one.is_exclusive]
+                    for one in plan.regions],
+        "technology_units": technology.units,
+        "technology_grid": technology.manufacturing_grid,
+        "layers": [[layer.name, layer.direction.value, layer.pitch_x, layer.pitch_y, layer.width]
+                   for layer in technology.layers],
+        "sites": [dataclasses.astuple(site) for site in technology.sites.values()],
+        "masters": [_master(technology.masters[name]) for name in design.master_names if name in technology.masters],
+        "arrays": [[one.node, one.names, one.written_names, one.width, one.height, one.dx.tolist(), one.dy.tolist()]
+                   for one in design.arrays],
+    }  # fmt: skip
+
+
+def _master(master: Master) -> list[Any]:
+    shapes = (master.obstructions, master.pin_shapes) if master.is_block else ({}, {})
+    by_layer = ({layer: rectangles.tolist() for layer, rectangles in kind.items()} for kind in shapes)
+    size, symmetry = (master.width, master.height), sorted(master.symmetry)
+    return [master.name, master.kind, master.subkind, *size, symmetry, master.site, *by_layer]
+
+
+def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign:
+    names = arrays["names"].tobytes().decode("utf-8")
+    columns = {name: arrays[f"netlist_{name}"] for name in _NETLIST}
+    return FlatDesign(
+        name=header["name"],
+        netlist=Netlist(names=tuple(names.split("\n")) if names else (), **columns),
+        placement=Placement(**{name: arrays[f"placement_{name}"] for name in _PLACEMENT}),
+        floorplan=Floorplan(
+            units=header["units"],
+            die=Rectangle(*header["die"]),
+            core=Rectangle(*header["core"]),
+            rows=Rows(**{name: arrays[f"rows_{name}"] for name in _ROWS}),
+            tracks=tuple(Tracks(*tracks) for tracks in header["tracks"]),
+            blockages=tuple(Blockage(np.array(shape), *rest) for shape, *rest in header["blockages"]),
+            regions=tuple(
+                Region(name, np.array(shape), np.array(nodes), *rest) for name, shape, nodes, *rest in header["regions"]
+            ),
+            halo_node=arrays["halo_node"],
+            halo=arrays["halo"],
+            manufacturing_grid=header["manufacturing_grid"],
+        ),
+        technology=_technology(header),
+        master=arrays["master"],
+        master_names=tuple(header["master_names"]),
+        written_names={int(node): name for node, name in header["written_names"].items()},
+        sources=tuple(SourceFile(*source) for source in header["sources"]),
+        notices=tuple(header["notices"]),
+        arrays=tuple(
+            MacroArray(node, tuple(names), tuple(written), width, height, np.array(dx), np.array(dy))
+            for node, names, written, width, height, dx, dy in header.get("arrays", [])
+        ),
+    )
+
+
+def _technology(header: dict[str, Any]) -> Technology:
+    layers = [
+        RoutingLayer(name, LayerDirection(direction), pitch_x, pitch_y, width, number)
+        for number, (name, direction, pitch_x, pitch_y, width) in enumerate(header["layers"])
+    ]
+    masters = {}
+    for name, kind, subkind, width, height, symmetry, site, *shapes in header["masters"]:
+        obstructions, pin_shapes = (
+            MappingProxyType({layer: np.array(boxes).reshape(-1, 4) for layer, boxes in by_layer.items()})
+            for by_layer in shapes
+        )
+        masters[name] = Master(
+            name, kind, subkind, width, height, frozenset(symmetry), site, (), obstructions, pin_shapes
+        )
+    return Technology(
+        units=header["technology_units"],
+        manufacturing_grid=header["technology_grid"],
+        layers=tuple(layers),
+        sites=MappingProxyType({site[0]: Site(*site) for site in header["sites"]}),
+        masters=MappingProxyType(masters),
+    )

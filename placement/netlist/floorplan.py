@@ -1,8 +1,8 @@
-"""The floorplan of a flat design: die, rows, tracks, blockages, regions and halos.
+"""The floorplan of a flat design: die, rows, tracks, blockages, regions and halos; ports spread on its edges.
 
-Axis legend: W rows, K rectangles, each (x_low, y_low, x_high, y_high), P points, G nodes of a region, H nodes with a
-halo. Lengths are in µm and measured from the user's own origin (the DEF file's), so that nothing shifts on the way
-back; a clustered design's canvas begins at the lower left corner of `Floorplan.core`.
+Axis legend: W rows, K rectangles, each (x_low, y_low, x_high, y_high), G nodes of a region, H nodes with a halo, D
+ports. Lengths are in µm and measured from the origin of the user's own files, so that nothing is shifted when a
+placement is exported; a clustered design's canvas begins at the lower left corner of `Floorplan.core`.
 """
 
 from __future__ import annotations
@@ -12,67 +12,18 @@ import dataclasses
 import numpy as np
 
 from placement.netlist.errors import DesignError
-
-
-def frozen(array: np.ndarray, dtype: type) -> np.ndarray:
-    """A read-only contiguous copy."""
-    result: np.ndarray = np.array(array, dtype=dtype, order="C", copy=True)
-    result.setflags(write=False)
-    return result
-
-
-@dataclasses.dataclass(frozen=True)
-class Rectangle:
-    """An upright rectangle, µm.
-
-    Raises:
-        DesignError: it is empty or a corner is not finite.
-    """
-
-    x_low: float
-    y_low: float
-    x_high: float
-    y_high: float
-
-    def __post_init__(self) -> None:
-        corners = (self.x_low, self.y_low, self.x_high, self.y_high)
-        if not (np.isfinite(corners).all() and self.x_low < self.x_high and self.y_low < self.y_high):
-            raise DesignError(f"the rectangle {corners} µm must be finite and have a width and a height above 0")
-
-    @property
-    def width(self) -> float:
-        """µm."""
-        return self.x_high - self.x_low
-
-    @property
-    def height(self) -> float:
-        """µm."""
-        return self.y_high - self.y_low
-
-    @property
-    def area(self) -> float:
-        """µm²."""
-        return self.width * self.height
-
-    def contains(self, other: Rectangle) -> bool:
-        """Whether `other` lies within this rectangle."""
-        return (
-            self.x_low <= other.x_low
-            and self.y_low <= other.y_low
-            and other.x_high <= self.x_high
-            and other.y_high <= self.y_high
-        )
+from placement.netlist.geometry import Rectangle, frozen
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that standard cells stand in; all arrays are read-only.
+    """Rows of standard cells; all arrays are read-only.
 
     Attributes:
         x, y: float64 [W], µm, lower left corners.
         width, height: float64 [W], µm.
         site_width: float64 [W], µm; cells begin at whole numbers of sites.
-        orientation: int8 [W], `Orientation` values, of a cell that stands in the row unmirrored.
+        orientation: int8 [W], `Orientation` values, of a cell that is not mirrored in its row.
     """
 
     x: np.ndarray
@@ -91,12 +42,24 @@ class Rows:
         if len(self.x) and not (min(self.width.min(), self.height.min()) > 0):
             raise DesignError("rows: every row must be wider and higher than 0")
 
+    @classmethod
+    def filling(cls, box: Rectangle, height: float, count: int, *, site_width: float) -> Rows:
+        """`count` rows of `height` µm from the bottom of a box, each as wide as the box, every second one flipped."""
+        return cls(
+            x=np.full(count, box.x_low),
+            y=box.y_low + height * np.arange(count),
+            width=np.full(count, box.width),
+            height=np.full(count, height),
+            site_width=np.full(count, site_width),
+            orientation=np.where(np.arange(count) % 2 == 0, 0, 3),
+        )
+
     def __len__(self) -> int:
         return len(self.x)
 
     @property
     def row_height(self) -> float:
-        """µm, of most rows; 0 where there are none."""
+        """µm, the commonest height; 0 without rows."""
         if not len(self):
             return 0.0
         heights, counts = np.unique(self.height, return_counts=True)
@@ -104,22 +67,18 @@ class Rows:
 
     @property
     def box(self) -> Rectangle | None:
-        """The box around all rows, None where there are none."""
+        """The box around all rows; None without rows."""
         if not len(self):
             return None
-        return Rectangle(
-            x_low=float(self.x.min()),
-            y_low=float(self.y.min()),
-            x_high=float((self.x + self.width).max()),
-            y_high=float((self.y + self.height).max()),
-        )
+        right, top = self.x + self.width, self.y + self.height
+        return Rectangle(float(self.x.min()), float(self.y.min()), float(right.max()), float(top.max()))
 
 
 @dataclasses.dataclass(frozen=True)
 class Tracks:
-    """Wires' places on one layer: `count` lines at `start`, `start + step`, … µm.
+    """Routing tracks of one layer: `count` lines at `start`, `start + step`, … µm.
 
-    `is_vertical` lines stand at x positions and run up; the others stand at y positions and run across.
+    `is_vertical` lines are located at x positions and run up; the others are located at y positions and run across.
     """
 
     layer: str
@@ -134,11 +93,11 @@ class Blockage:
     """An area that is taken.
 
     Attributes:
-        rectangles: float64 [K, 4], µm, apart from each other within one polygon.
-        layer: the routing layer that it blocks; "": it blocks placement.
-        is_soft: only cells that a tool adds later may stand in it (DEF SOFT).
-        density: the largest share that cells may cover (DEF PARTIAL), None: none.
-        node: the netlist node that it belongs to, -1: none.
+        rectangles: float64 [K, 4], µm, disjoint within one polygon.
+        layer: the routing layer that it blocks; "" if it blocks placement.
+        is_soft: whether it keeps off macros and initial cells, but not cells that a tool adds later (DEF SOFT).
+        density: the largest share that cells may cover (DEF PARTIAL); None: no cells at all.
+        node: the netlist node that it belongs to; -1: none.
     """
 
     rectangles: np.ndarray
@@ -156,11 +115,11 @@ class Region:
     """An area that nodes must stay in.
 
     Attributes:
-        name: the region's, or its group's where that has none of its own.
+        name: the region's name, or its group's if it has none of its own.
         rectangles: float64 [K, 4], µm.
         nodes: int32 [G], the nodes that belong to it.
-        is_guide: whether it is a wish only (DEF GUIDE).
-        is_exclusive: whether all others must stay out (DEF FENCE).
+        is_guide: whether it is only a preference (DEF GUIDE).
+        is_exclusive: whether all other nodes must stay out (DEF FENCE).
     """
 
     name: str
@@ -174,28 +133,20 @@ class Region:
         object.__setattr__(self, "nodes", frozen(self.nodes, np.int32))
 
 
-def _no_nodes() -> np.ndarray:
-    return frozen(np.zeros(0), np.int32)
-
-
-def _no_halos() -> np.ndarray:
-    return frozen(np.zeros((0, 4)), np.float64)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Floorplan:
-    """Where a design's nodes may stand and wires may run.
+    """Where a design's nodes may be placed and wires may run.
 
     Attributes:
         units: database units per µm; every coordinate of the user's files is a whole number of them.
         die: the box around the chip.
-        core: the box around its rows; the die where it has none.
-        rows: where standard cells stand; possibly none.
+        core: the box around its rows; the die if it has none.
+        rows: of standard cells; possibly none.
         tracks: per layer and direction; possibly none.
-        blockages: of placement and routing. Parts of `die` outside of a die that is no rectangle are among them.
+        blockages: of placement and routing, among them what a die that is no rectangle leaves free of `die`.
         regions: areas with their nodes.
-        halo_node: int32 [H], nodes that keep others away.
-        halo: float64 [H, 4], µm, left, bottom, right, top of those nodes in orientation N.
+        halo_node: int32 [H], nodes with a halo.
+        halo: float64 [H, 4], µm, left, bottom, right and top of those nodes in orientation N.
         manufacturing_grid: µm; 0: unknown.
     """
 
@@ -206,8 +157,8 @@ class Floorplan:
     tracks: tuple[Tracks, ...] = ()
     blockages: tuple[Blockage, ...] = ()
     regions: tuple[Region, ...] = ()
-    halo_node: np.ndarray = dataclasses.field(default_factory=_no_nodes)
-    halo: np.ndarray = dataclasses.field(default_factory=_no_halos)
+    halo_node: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    halo: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 4)))
     manufacturing_grid: float = 0.0
 
     def __post_init__(self) -> None:
@@ -217,3 +168,39 @@ class Floorplan:
             raise DesignError(f"database units per µm are {self.units}; must be above 0")
         if len(self.halo) != len(self.halo_node):
             raise DesignError(f"{len(self.halo)} halos for {len(self.halo_node)} nodes")
+
+
+def spread_on_edges(box: Rectangle, count: int) -> np.ndarray:
+    """float64 [count, 2]: µm, points at even distances along the box's edges, clockwise from its lower left corner.
+
+    The first is located half a distance up the left edge, so that points avoid the corners where they can.
+    """
+    perimeter = 2 * (box.width + box.height)
+    along = (np.arange(count) + 0.5) * perimeter / max(count, 1)
+    corners = np.cumsum([0.0, box.height, box.width, box.height, box.width])
+    x = np.interp(along, corners, [box.x_low, box.x_low, box.x_high, box.x_high, box.x_low])
+    y = np.interp(along, corners, [box.y_low, box.y_high, box.y_high, box.y_low, box.y_low])
+    return np.stack((x, y), axis=1)
+
+
+def place_missing(
+    x: np.ndarray, y: np.ndarray, placed: np.ndarray, *, box: Rectangle, what: str = "ports"
+) -> list[str]:
+    """Places every port without a position on the box's edges, in order.
+
+    Args:
+        x: float64 [D], µm, changed in place.
+        y: float64 [D], µm, changed in place.
+        placed: bool [D], which ports have a position; changed in place.
+        box: whose edges they are placed on.
+        what: what the notice calls them.
+
+    Returns:
+        A notice if any port had no position.
+    """
+    missing = np.flatnonzero(~placed)
+    if not len(missing):
+        return []
+    x[missing], y[missing] = spread_on_edges(box, len(missing)).T
+    placed[missing] = True
+    return [f"{len(missing):,} of {len(x):,} {what} have no position: they are spread evenly on the edges of the die"]

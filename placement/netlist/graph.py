@@ -1,9 +1,9 @@
-"""A design as the graph that the policy sees, as arrays and as a networkx graph.
+"""A design as the graph that the policy gets, as arrays and as a networkx graph.
 
 Graph nodes are the hard macros and the soft macros, each in file order, then one cluster for each gcell that holds
 ports, by row and column; standard cells are left out. A net becomes the star of its driver: one edge from the driver
-to each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and those
-within one node dropped.
+to each other node of the net, with the net's weight; edges between the same two graph nodes are summed, and loops are
+dropped.
 
 Axis legend: N netlist nodes, V graph nodes, M edges, I incidences of nets and nodes.
 """
@@ -39,7 +39,7 @@ class GraphArrays(NamedTuple):
 
 
 def graph_arrays(design: Design) -> GraphArrays:
-    """The graph of a design as arrays; port clusters by where the ports stand initially."""
+    """The graph of a design as arrays; ports are clustered by their initial positions."""
     netlist = design.netlist
     macros = np.concatenate((netlist.hard, netlist.soft))
     gcells, member = np.unique(_port_gcells(design), return_inverse=True)
@@ -70,7 +70,7 @@ def net_members(design: Design) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _port_gcells(design: Design) -> np.ndarray:
-    """int64 [ports]: row · columns + column of the gcell of each port, ports on the far edges in the last one."""
+    """int64 [ports]: row · columns + column of each port's gcell; ports on the far edges belong to the last one."""
     canvas, ports = design.canvas, design.netlist.ports
     column = np.clip(np.floor(design.initial.x[ports] / canvas.width * canvas.columns), 0, canvas.columns - 1)
     row = np.clip(np.floor(design.initial.y[ports] / canvas.height * canvas.rows), 0, canvas.rows - 1)

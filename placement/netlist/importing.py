@@ -1,8 +1,8 @@
-"""From a flat design to the folder that every later step reads.
+"""From a chip's files to the design that every later step reads, and to its folder.
 
-The folder holds the clustered netlist and a first placement in Circuit Training's formats, the flat netlist in its
-compact form, the macros' constraints, the cells' clusters, the user's DEF file, and where everything came from (names
-and checksums).
+The folder contains the clustered netlist and a first placement in Circuit Training's formats, the flat netlist in its
+compact form, the macros' constraints, the cells' clusters, the user's DEF file, and the names and checksums of the
+files that everything came from.
 """
 
 from __future__ import annotations
@@ -17,49 +17,166 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.netlist.canvas import canvas_of
-from placement.netlist.capacity import RoutingCapacity, capacity_of
-from placement.netlist.clustering.cluster import Clustering, cluster_cells
-from placement.netlist.clustering.clustered import check_macro_names, clustered_design
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.canvas import GridRule, RoutingCapacity, canvas_of
+from placement.netlist.clustering.cluster import Clustering, ClusteringSettings, cluster_cells
+from placement.netlist.clustering.soft_macros import check_macro_names, clustered_design
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
-from placement.netlist.design_folder import CLUSTERS_NAME, SOURCE_NAME, design_folder
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
-from placement.netlist.flat_constraints import ConstraintSettings, carried_over, constraints_of
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import DAMAGED_NPZ, DEF_NAME, FLAT_NAME, POSITIONS_NAME, write_flat
-from placement.netlist.formats.plc import write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
-from placement.netlist.grid import GridRule
-from placement.netlist.into_arrays import ArraySetting, with_arrays
-from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
+from placement.netlist.flat_design import FLAT_NAME, FlatDesign, write_flat
+from placement.netlist.formats.bookshelf import read_bookshelf
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.formats.plc import read_canvas, write_placement
+from placement.netlist.formats.protobuf import write_netlist
+from placement.netlist.formats.protobuf_design import read_protobuf_canvas, read_protobuf_def
+from placement.netlist.import_constraints import ConstraintSettings, carried_over, constraints_of
+from placement.netlist.load import (
+    CLUSTERS_NAME,
+    DEF_NAME,
+    INITIAL_NAME,
+    NETLIST_NAMES,
+    POSITIONS_NAME,
+    SOURCE_NAME,
+    check_design_folder,
+    design_folder,
+    load,
+)
+from placement.netlist.macro_arrays import ArraySetting, with_arrays
 
+FilePath = str | os.PathLike[str]
 Phase = Callable[[str], AbstractContextManager[Any]]
-"""Surrounds a part of the work, whose name it is told."""
+"""Surrounds a stage of the work, given its name."""
 Place = Callable[[FlatDesign, Design], Placement]
 """Places cells and movable macros together: from the flat design, and the same on the canvas with its constraints, to a
-placement of the flat netlist. Raises DesignError where it cannot."""
+placement of the flat netlist. Raises DesignError if it cannot."""
+_SOURCES = "give lef and def, or bookshelf, or protobuf with def or plc"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChipFiles:
+    """The files that a chip is read from, plain or gzipped.
+
+    Attributes:
+        lef: technology and library files, in any order.
+        def_file: the DEF file; an export changes it.
+        bookshelf: the `.aux` file of a Bookshelf design.
+        protobuf: a flat netlist in Circuit Training's format.
+        plc: the placement file whose canvas is the protobuf's floorplan.
+
+    Raises:
+        DesignError: the files do not make up one chip.
+    """
+
+    lef: Sequence[FilePath] = ()
+    def_file: FilePath | None = None
+    bookshelf: FilePath | None = None
+    protobuf: FilePath | None = None
+    plc: FilePath | None = None
+
+    def __post_init__(self) -> None:
+        for is_wrong, message in (
+            (self.bookshelf and self.protobuf, f"bookshelf and protobuf are two netlists: {_SOURCES}"),
+            (not (self.bookshelf or self.protobuf or self.def_file), f"no netlist is given: {_SOURCES}"),
+            (
+                self.bookshelf and (self.lef or self.def_file or self.plc),
+                "bookshelf has all that it needs in its own files: leave out lef, def and plc",
+            ),
+            (
+                self.protobuf and bool(self.def_file) == bool(self.plc),
+                "protobuf needs a floorplan: give either def or plc",
+            ),
+            (self.plc and not self.protobuf, "plc is the floorplan of a protobuf: give protobuf, too"),
+            (
+                self.def_file and not self.protobuf and not self.lef,
+                "def needs the sizes of its masters: give the lef files of the technology and the cells, too",
+            ),
+        ):
+            if is_wrong:
+                raise DesignError(message)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the files with a separator, longest first; without the current one."""
+        given = (*self.lef, self.def_file, self.bookshelf, self.protobuf, self.plc)
+        folders = {f"{Path(path).parent}{os.sep}" for path in given if path is not None}
+        return sorted(folders - {f".{os.sep}"}, key=len, reverse=True)
+
+
+class Chip(NamedTuple):
+    """What the files of a chip contain: the flat design, the canvas of a `.plc` file, and the files to export into.
+
+    `def_data` and `positions_data` are the unpacked bytes of the DEF and the Bookshelf `.pl` file.
+    """
+
+    flat: FlatDesign
+    canvas: Canvas | None = None
+    def_data: bytes | None = None
+    positions_data: bytes | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportSettings:
+    """How a flat design becomes a clustered one.
+
+    Attributes:
+        columns, rows: of the grid; None: chosen by the rule.
+        rule: bounds of the choice.
+        tracks: tracks per µm across and up, and those of them that macros take, across and up, which replace the
+            canvas's; empty: the canvas's own.
+        clustering: of the cells.
+        constraints: on macros, beside those of the files.
+        arrays: macros that are placed as one (`with_arrays`). They do not change the grid.
+        banks: whether macros whose names differ only in their last number are placed as one, too.
+        order_by_places: whether the macros of an array are ordered by where they would be by themselves, in the files
+            or as the placer finds it; otherwise by name.
+
+    Raises:
+        DesignError: a number is out of range.
+    """
+
+    columns: int | None = None
+    rows: int | None = None
+    rule: GridRule = dataclasses.field(default_factory=GridRule)
+    tracks: Sequence[float] = ()
+    clustering: ClusteringSettings = dataclasses.field(default_factory=ClusteringSettings)
+    constraints: ConstraintSettings = dataclasses.field(default_factory=ConstraintSettings)
+    arrays: Sequence[ArraySetting] = ()
+    banks: bool = False
+    order_by_places: bool = False
+
+    def __post_init__(self) -> None:
+        for key in ("columns", "rows"):
+            value = getattr(self, key)
+            if value is not None and value < 1:
+                raise DesignError(f"{key}={value}: must be at least 1")
+        if self.rule.spacing < 0:
+            raise DesignError(f"spacing={self.rule.spacing}: must be at least 0 µm")
+        taken = zip(self.tracks[2:], self.tracks[:2], strict=False)
+        if self.tracks and (len(self.tracks) != 4 or not all(0 <= part <= whole for part, whole in taken)):
+            raise DesignError(
+                f"tracks={list(self.tracks)}: must be four numbers of tracks per µm: across, up, and of these taken by "
+                "macros, across and up"
+            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImportedDesign:
-    """A flat design and what was made of it.
+    """A flat design and what was derived from it.
 
     Attributes:
-        flat: the design as it was read, with arrays in the place of their macros.
+        flat: the design as it was read, with arrays in place of their macros.
         design: hard macros, soft macros and ports on the canvas, with the macros' constraints; positions count from the
             core's lower left corner.
         clustering: the cluster of each cell: soft macro `Grp_<cluster>` of `design`.
-        capacity: what the canvas's routing capacity is made of.
-        notices: all that was odd, assumed, derived or left out.
+        capacity: the details of the canvas's routing capacity.
+        notices: whatever was unusual, assumed, derived or left out.
     """
 
     flat: FlatDesign
@@ -69,117 +186,181 @@ class ImportedDesign:
     notices: tuple[str, ...]
 
 
-def import_design(  # noqa: PLR0913  all but the first have a default
-    flat: FlatDesign,
+def import_design(  # noqa: PLR0913  files and options of one command, all with a default
     *,
-    columns: int | None = None,
-    rows: int | None = None,
-    rule: GridRule | None = None,
-    settings: ClusteringSettings | None = None,
-    constraints: ConstraintSettings | None = None,
-    arrays: Sequence[ArraySetting] = (),
-    banks: bool = False,
-    order_by_places: bool = False,
+    lef: Sequence[FilePath] = (),
+    def_file: FilePath | None = None,
+    bookshelf: FilePath | None = None,
+    protobuf: FilePath | None = None,
+    plc: FilePath | None = None,
+    out: FilePath | None = None,
+    force: bool = False,
+    free_macros: bool = False,
+    settings: ImportSettings | None = None,
+    place: Place | None = None,
+) -> Design:
+    """A chip as a design: its macros, and clusters of its standard cells as soft macros.
+
+    Args:
+        lef: technology and library files, in any order.
+        def_file: the DEF file of the netlist, or the floorplan of `protobuf`.
+        bookshelf: the `.aux` file of a Bookshelf design.
+        protobuf: a flat netlist in Circuit Training's format.
+        plc: the placement file whose canvas is the floorplan of `protobuf`.
+        out: the folder to write the design to, which `load` reads and an export needs; None: nothing is written.
+        force: whether `out` may contain a design already, which is replaced.
+        free_macros: whether macros that the files fix may move; pads stay fixed.
+        settings: grid, clustering, constraints, arrays; default: `ImportSettings()`.
+        place: places cells and macros before clustering if the files do not; None: clusters follow the nets alone.
+
+    Returns:
+        The design; what has no place yet is located at the canvas's centre.
+
+    Raises:
+        DesignError: a file cannot be used; the message names it, and the line where known.
+        OSError: the folder cannot be written.
+    """
+    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
+    if out is not None:
+        check_design_folder(out, force=force)
+    chip = read_chip(files, free_macros=free_macros)
+    imported = import_flat(chip.flat, settings, canvas=chip.canvas, place=place)
+    if out is None:
+        return dataclasses.replace(imported.design, initial=_all_placed(imported.design))
+    write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
+    return load(out)
+
+
+def read_chip(files: ChipFiles, *, name: str | None = None, free_macros: bool = False) -> Chip:
+    """The flat design in a chip's files, named `name` or as the files name it; its notices name files without folders.
+
+    Raises:
+        DesignError: a file cannot be used.
+    """
+    lefs = list(files.lef)
+    if files.bookshelf:
+        flat, positions = read_bookshelf(files.bookshelf, name=name, free_blocks=free_macros)
+        chip = Chip(flat, positions_data=positions)
+    elif files.protobuf and files.plc:
+        canvas, source = read_canvas(files.plc)
+        flat = read_protobuf_canvas(files.protobuf, canvas, name=name)
+        chip = Chip(dataclasses.replace(flat, sources=(*flat.sources, source)), canvas)
+    else:
+        assert files.def_file is not None
+        if files.protobuf:
+            flat, data = read_protobuf_def(files.protobuf, files.def_file, lefs=lefs, name=name)
+        else:
+            flat, data = read_lef_def(lefs, files.def_file, name=name)
+        chip = Chip(flat, def_data=data)
+    flat = chip.flat
+    placement, folders = flat.placement, files.folders
+    if free_macros:
+        fixed = placement.fixed & (flat.netlist.kind != NodeKind.HARD)
+        fixed[flat.pads] = True
+        placement = dataclasses.replace(placement, fixed=fixed)
+    # Only where a notice begins with a path: elsewhere the same text may be part of a name.
+    notices = tuple(
+        notice.removeprefix(next((folder for folder in folders if notice.startswith(folder)), ""))
+        for notice in flat.notices
+    )
+    return chip._replace(flat=dataclasses.replace(flat, placement=placement, notices=notices))
+
+
+def import_flat(
+    flat: FlatDesign,
+    settings: ImportSettings | None = None,
+    *,
     canvas: Canvas | None = None,
-    tracks: Sequence[float] = (),
     place: Place | None = None,
     phase: Phase = contextlib.nullcontext,
 ) -> ImportedDesign:
     """Chooses the grid, clusters the cells and builds the clustered design with its constraints.
 
     Args:
-        flat: from `placement.netlist.assembly`.
-        columns: of the grid; None: chosen by the rule.
-        rows: of the grid; None: chosen by the rule.
-        rule: see `placement.netlist.grid`.
-        settings: of the clustering.
-        constraints: what macros must keep to beside what the files say.
-        arrays: macros that stand as one (`with_arrays`). The grid is that of the macros by themselves.
-        banks: whether macros whose names differ in their last number alone do so, too.
-        order_by_places: whether the macros of an array are ordered by where they would be by themselves, as the files
-            have them or as `place` finds it; otherwise by their names.
-        canvas: taken as it is, but for columns, rows and tracks that are given; None: from the floorplan and the rule.
-        tracks: four numbers of tracks per µm in the place of the canvas's: across, up, and of these taken by macros,
-            across and up; none: as they are.
-        place: where cells or macros have no positions, clusters go by the places that this finds for them; None: by
-            those that cells have, if all have some, or by connectivity alone.
-        phase: is told what is done.
+        flat: the design as it was read.
+        settings: default: `ImportSettings()`.
+        canvas: used instead of one derived from the floorplan, but for the settings' grid and tracks.
+        place: if cells or macros have no positions, clusters follow the places that this finds for them; None: those
+            that cells have, if all have some, or connectivity alone.
+        phase: surrounds each stage.
 
     Raises:
         DesignError: as `canvas_of`, `cluster_cells`, `clustered_design`, `check_macro_names`, `constraints_of`,
-            `with_arrays` and `check_constraints`; the design has no macro. All but what clustering raises comes before
+            `with_arrays` and `check_constraints`; the design has no macro. All but errors of the clustering come before
             it.
     """
+    chosen = settings or ImportSettings()
     if not len(flat.netlist.hard):
         raise DesignError(f"design {flat.name!r} has no macro: nothing is to be placed")
-    kept, left_out = constraints_of(flat, constraints)
+    kept, left_out = constraints_of(flat, chosen.constraints)
     with phase("grid and routing capacity"):
-        if canvas is None:
-            canvas, capacity = canvas_of(flat, columns=columns, rows=rows, rule=rule, constraints=kept)
-        else:
-            canvas = dataclasses.replace(canvas, columns=columns or canvas.columns, rows=rows or canvas.rows)
-            capacity = capacity_of(canvas)
-        if tracks:
-            across, up, macros_across, macros_up = tracks
-            canvas = dataclasses.replace(
-                canvas,
-                routes_horizontal=across,
-                routes_vertical=up,
-                macro_routes_horizontal=macros_across,
-                macro_routes_vertical=macros_up,
-            )
-            capacity = capacity_of(canvas)
+        canvas, capacity = _canvas(flat, chosen, kept, canvas)
     places, unordered = None, tuple[str, ...]()
-    if order_by_places and (arrays or banks):
-        join = partial(with_arrays, flat, kept, arrays, banks=banks)
+    if chosen.order_by_places and (chosen.arrays or chosen.banks):
+        join = partial(with_arrays, flat, kept, chosen.arrays, banks=chosen.banks)
         places, unordered = _macro_places(flat, join, _flat_on(canvas, flat, kept), place, phase)
-    flat, kept, strewn = with_arrays(flat, kept, arrays, banks=banks, places=places)
+    flat, kept, scattered = with_arrays(flat, kept, chosen.arrays, banks=chosen.banks, places=places)
     check_macro_names(flat.netlist)
     on_canvas = _flat_on(canvas, flat, kept)
-    broken = check_constraints(on_canvas)
-    settings = settings or ClusteringSettings()
+    violated = check_constraints(on_canvas)
     at, not_placed = flat, tuple[str, ...]()
-    if place is not None and settings.use_positions:
-        at, not_placed = _with_places(flat, on_canvas, place, phase)
+    if place is not None and chosen.clustering.use_positions and not _is_placed(flat):
+        with phase("placing cells and macros"):
+            try:
+                at = dataclasses.replace(flat, placement=place(flat, on_canvas))
+            except DesignError as error:
+                not_placed = (f"cells and macros could not be placed together for the clustering: {error}",)
     with phase("clustering"):
-        clustering = cluster_cells(at, canvas, settings=settings)
+        clustering = cluster_cells(at, canvas, settings=chosen.clustering)
     with phase("clustered netlist"):
         design, dropped = clustered_design(flat, clustering, canvas)
         design = dataclasses.replace(design, constraints=carried_over(kept, flat.netlist, design.netlist))
     hard = flat.netlist.hard
     fixed = f"all {len(hard)} macros are fixed: nothing is left to place unless they are freed"
     own = [fixed] if flat.placement.fixed[hard].all() else []
-    notices = (*flat.notices, *left_out, *own, *unordered, *strewn, *broken, *capacity.notices)
+    notices = (*flat.notices, *left_out, *own, *unordered, *scattered, *violated, *capacity.notices)
     notices += (*not_placed, *clustering.notices, *dropped)
     return ImportedDesign(flat=flat, design=design, clustering=clustering, capacity=capacity, notices=notices)
 
 
-def _with_places(flat: FlatDesign, on_canvas: Design, place: Place, phase: Phase) -> tuple[FlatDesign, tuple[str, ...]]:
-    """The design placed by `place`, where macros or cells have no places; where that fails, a notice."""
-    if flat.placement.placed[flat.netlist.kind != NodeKind.PORT].all():
-        return flat, ()
-    with phase("placing cells and macros"):
-        try:
-            return dataclasses.replace(flat, placement=place(flat, on_canvas)), ()
-        except DesignError as error:
-            return flat, (f"cells and macros could not be placed together for the clustering: {error}",)
+def _canvas(
+    flat: FlatDesign, settings: ImportSettings, constraints: Constraints, canvas: Canvas | None
+) -> tuple[Canvas, RoutingCapacity]:
+    if canvas is None:
+        canvas, capacity = canvas_of(
+            flat, columns=settings.columns, rows=settings.rows, rule=settings.rule, constraints=constraints
+        )
+        if not settings.tracks:
+            return canvas, capacity
+    else:
+        canvas = dataclasses.replace(
+            canvas, columns=settings.columns or canvas.columns, rows=settings.rows or canvas.rows
+        )
+    fields = ("routes_horizontal", "routes_vertical", "macro_routes_horizontal", "macro_routes_vertical")
+    if settings.tracks:
+        tracks: dict[str, Any] = dict(zip(fields, settings.tracks, strict=True))
+        canvas = dataclasses.replace(canvas, **tracks)
+    return canvas, RoutingCapacity(*(getattr(canvas, field) for field in fields))
+
+
+def _is_placed(flat: FlatDesign) -> bool:
+    """Whether all cells and macros are placed."""
+    return bool(flat.placement.placed[flat.netlist.kind != NodeKind.PORT].all())
 
 
 def _macro_places(
     flat: FlatDesign, join: Callable[..., tuple[FlatDesign, Constraints, tuple[str, ...]]], on_canvas: Design,
     place: Place | None, phase: Phase,
 ) -> tuple[Placement | None, tuple[str, ...]]:  # fmt: skip
-    """Where macros would be by themselves, for the order in their arrays; None, and a notice, where nothing says it.
+    """Where macros would be by themselves, for the order in their arrays; None and a notice if that is unknown.
 
-    The files' places count where macros stand as arrays already, or where all cells have places, too.
+    The files' places count if macros form arrays in them already, or if all cells have places, too.
     """
-    joined, _, notices = join()  # raises where an array is wrong, before the work
+    joined, _, notices = join()  # raises if an array is wrong, before the work
     if not joined.arrays:
         return None, ()
     macros_placed = flat.placement.placed[flat.netlist.hard].all()
-    if macros_placed and (not notices or not join(places=flat.placement)[2]):
-        return flat.placement, ()
-    if flat.placement.placed[flat.netlist.kind != NodeKind.PORT].all():
+    if _is_placed(flat) or (macros_placed and (not notices or not join(places=flat.placement)[2])):
         return flat.placement, ()
     why = "nothing places them"
     if place is not None:
@@ -192,37 +373,34 @@ def _macro_places(
 
 
 def _flat_on(canvas: Canvas, flat: FlatDesign, constraints: Constraints) -> Design:
-    """The flat netlist on the canvas, of which constraints ask the same as of the clustered one."""
-    core, there = flat.floorplan.core, flat.placement
-    initial = dataclasses.replace(
-        there,
-        x=np.where(there.placed, there.x - core.x_low, 0.0),
-        y=np.where(there.placed, there.y - core.y_low, 0.0),
-    )
-    return Design(name=flat.name, netlist=flat.netlist, canvas=canvas, initial=initial, constraints=constraints)
+    """The flat netlist on the canvas, to which the constraints apply as to the clustered one."""
+    core, given = flat.floorplan.core, flat.placement
+    x = np.where(given.placed, given.x - core.x_low, 0.0)
+    y = np.where(given.placed, given.y - core.y_low, 0.0)
+    return Design(flat.name, flat.netlist, canvas, dataclasses.replace(given, x=x, y=y), constraints=constraints)
 
 
 def write_design(
-    folder: str | os.PathLike[str],
+    folder: FilePath,
     imported: ImportedDesign,
     *,
     def_data: bytes | None = None,
     positions_data: bytes | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Writes the design folder, whole or not at all, in the place of a design that is there (`design_folder`).
+    """Writes the design folder, whole or not at all, in place of an existing design (`design_folder`).
 
-    What is placed nowhere stands at the canvas's centre in its first placement.
+    Nodes without a place are located at the canvas's centre in the first placement.
 
     Args:
-        folder: made if it does not exist, with the folders above it.
+        folder: created if it does not exist, with its parents.
         imported: the design.
-        def_data: the unpacked bytes of the user's DEF file, which an export is to change.
-        positions_data: the same of the `.pl` file of a Bookshelf design.
+        def_data: the unpacked bytes of the user's DEF file, which an export changes.
+        positions_data: those of the `.pl` file of a Bookshelf design.
         extra: further files, name → bytes.
 
     Raises:
-        DesignError: the netlist has a form that the format cannot hold.
+        DesignError: the netlist has a form that the format cannot express.
         OSError: the folder cannot be made or written.
     """
     design, clustering = imported.design, imported.clustering
@@ -243,37 +421,6 @@ def write_design(
             write_whole(made / name, data)
 
 
-def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
-    """int32 [nodes of the flat netlist]: the soft macro `Grp_<n>` of each cell, -1 for what is in none.
-
-    Raises:
-        DesignError: the file cannot be read or is none of these.
-    """
-    path = Path(folder) / CLUSTERS_NAME
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            return np.asarray(file["cluster"], dtype=np.int32)
-    except OSError as error:
-        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except DAMAGED_NPZ as error:
-        raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
-
-
-def clusters_or_none(folder: Path, flat: FlatDesign) -> np.ndarray:
-    """As `read_clusters`; every cell is in none where the folder has no such file.
-
-    Args:
-        folder: of the design.
-        flat: the design before clustering, as it was read from there.
-
-    Raises:
-        DesignError: the file cannot be read or is none of these.
-    """
-    if not (folder / CLUSTERS_NAME).is_file():
-        return np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
-    return read_clusters(folder)
-
-
 def _all_placed(design: Design) -> Placement:
     initial, canvas = design.initial, design.canvas
     x = np.where(initial.placed, initial.x, canvas.width / 2)
@@ -282,14 +429,14 @@ def _all_placed(design: Design) -> Placement:
 
 
 def _source(imported: ImportedDesign) -> dict[str, Any]:
-    flat, core = imported.flat, imported.flat.floorplan.core
+    flat, core, clustering = imported.flat, imported.flat.floorplan.core, imported.clustering
+    made = {"parts": clustering.parts, "clusters": clustering.count}
     return {
         "name": flat.name,
         "files": [dataclasses.asdict(source) for source in flat.sources],
         "database_units_per_micron": flat.floorplan.units,
         "core_offset": [core.x_low, core.y_low],
-        "clustering": dataclasses.asdict(imported.clustering.settings)
-        | {"parts": imported.clustering.parts, "clusters": imported.clustering.count},
+        "clustering": dataclasses.asdict(clustering.settings) | made,
         "arrays": {flat.netlist.names[array.node]: list(array.names) for array in flat.arrays},
         "notices": list(imported.notices),
     }

@@ -1,33 +1,54 @@
-"""Finding and loading designs, by path or by name.
+"""Designs on disk: their folders, found by path or by name, loaded, and written as a whole.
 
-A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`, and with `constraints.json` where its
-macros must keep to any. Names are looked up among the
-project's own designs (`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`.
+A design is a folder with `netlist.pb.txt` (or `.pb.txt.gz`) and `initial.plc`, with `constraints.json` if its macros
+have constraints, and with the files of `FILES` if it was imported. Names are looked up among the project's own designs
+(`netlists/`), then in the folders of the environment variable `PLACEMENT_PATH`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from placement.netlist.constraints import NO_CONSTRAINTS
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_folder, umask
+from placement.netlist.flat_design import DAMAGED_NPZ, FLAT_NAME
 from placement.netlist.formats.plc import read_placement_lines
 from placement.netlist.formats.protobuf import read_located_netlist
 
 NETLIST_NAMES = ("netlist.pb.txt", "netlist.pb.txt.gz")
 INITIAL_NAME = "initial.plc"
 PLACEMENT_NAMES = ("placement.plc", "best.plc", INITIAL_NAME)
-"""Of the placements that a search, a training run and a design have in their folders."""
+"""The placements in the folders of searches, training runs and designs."""
+CLUSTERS_NAME = "clusters.npz"
+OPTIMUM_NAME = "optimum.plc"
+PICTURE_NAME = "floorplan.png"
+SOURCE_NAME = "source.json"
+DEF_NAME = "source.def.gz"
+POSITIONS_NAME = "source.pl.gz"
+"""The user's own DEF file, or Bookshelf's positions, which an export changes."""
+FILES = (
+    *NETLIST_NAMES, INITIAL_NAME, OPTIMUM_NAME, CONSTRAINTS_NAME, FLAT_NAME, CLUSTERS_NAME, SOURCE_NAME, DEF_NAME,
+    POSITIONS_NAME, PICTURE_NAME,
+)  # fmt: skip
+"""All files of a design that its folder may contain."""
 LISTED_DESIGNS = 5
-"""At most, in a message."""
+"""The most designs that a message names."""
 SEARCH_VARIABLE = "PLACEMENT_PATH"
 
 
 def data_folder(name: str) -> Path:
-    """`netlists` or `configs`: inside the package where it is installed, beside it in a checkout."""
+    """`netlists` or `configs`: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_data" / name
     return installed if installed.is_dir() else package.parent / name
@@ -38,8 +59,8 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
 
     Args:
         netlist: a name, a folder, or a path to a `.pb.txt` or `.pb.txt.gz` file.
-        initial: the `.plc` file that holds the canvas and the initial placement; default: `initial.plc` in the
-            netlist's folder.
+        initial: the `.plc` file with the canvas and the initial placement; default: `initial.plc` in the netlist's
+            folder.
 
     Example:
         >>> placement.load("clustered40").netlist.num_nodes
@@ -62,27 +83,25 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
     constraints_path = path.parent / CONSTRAINTS_NAME
     constraints = read_constraints(constraints_path, netlist_read) if constraints_path.is_file() else NO_CONSTRAINTS
     try:
-        return Design(
-            name=design_name(path), netlist=netlist_read, canvas=canvas, initial=placement, constraints=constraints
-        )
+        return Design(_design_name(path), netlist_read, canvas, placement, constraints=constraints)
     except DesignError as error:
         raise DesignError.at(plc, lines["width"], str(error)) from None
 
 
-def design_name(path: Path) -> str:
-    """What the design in a netlist file is called: its folder's name, or the file's if that is not the usual one."""
+def _design_name(path: Path) -> str:
+    """The name of a netlist file's design: that of its folder, or of the file if that has an unusual name."""
     if path.name in NETLIST_NAMES:
         return path.resolve().parent.name
     return path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def find(netlist: str | os.PathLike[str]) -> Path:
-    """The netlist file that a name or a path means; raises DesignError saying where it was looked for."""
+    """The netlist file for a name or a path; raises DesignError with the places that were searched."""
     path = Path(os.path.expanduser(netlist))
     if path.is_file():
         return path
     is_name = len(path.parts) == 1 and path.name not in ("..", ".")
-    folders = [folder / path for folder in search_folders()] if is_name else []
+    folders = [folder / path for folder in _search_folders()] if is_name else []
     for folder in [*folders, path]:
         for name in NETLIST_NAMES:
             if (folder / name).is_file():
@@ -93,29 +112,27 @@ def find(netlist: str | os.PathLike[str]) -> Path:
         listed = ", ".join(str(path / name) for name in inside[:LISTED_DESIGNS])
         raise DesignError(f"{path}: is a folder of designs, not a design; there are {listed}{more}")
     if not is_name:
-        what = (
-            f"the folder holds no {' or '.join(NETLIST_NAMES)}" if path.is_dir() else "there is no such file or folder"
+        is_folder = path.is_dir()
+        missing = (
+            f"the folder holds no {' or '.join(NETLIST_NAMES)}" if is_folder else "there is no such file or folder"
         )
-        raise DesignError(f"{path}: {what}")
+        raise DesignError(f"{path}: {missing}")
     raise DesignError(
         f"no design {str(netlist)!r}: it is neither a netlist file nor a folder with one, and not in "
-        f"{', '.join(str(folder) for folder in search_folders())}; known there: {', '.join(available()) or 'none'}; "
+        f"{', '.join(str(folder) for folder in _search_folders())}; known there: {', '.join(available()) or 'none'}; "
         f"add folders of designs with {SEARCH_VARIABLE}"
     )
 
 
-def search_folders() -> list[Path]:
+def _search_folders() -> list[Path]:
     """Where names are looked up, in order."""
     listed = os.environ.get(SEARCH_VARIABLE, "").split(os.pathsep)
     return [data_folder("netlists"), *(Path(folder).expanduser() for folder in listed if folder)]
 
 
 def available() -> list[str]:
-    """The names that `find` knows."""
-    names: set[str] = set()
-    for folder in search_folders():
-        names.update(_designs_in(folder))
-    return sorted(names)
+    """The names that `find` knows, sorted."""
+    return sorted({name for folder in _search_folders() for name in _designs_in(folder)})
 
 
 def _designs_in(folder: Path) -> list[str]:
@@ -124,12 +141,7 @@ def _designs_in(folder: Path) -> list[str]:
 
 
 def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
-    """Raises DesignError unless there is a file, naming a placement where `path` is a folder with one.
-
-    Args:
-        key: the setting that gives the path.
-        path: of a placement file.
-    """
+    """Raises DesignError unless the setting `key` names a file; of a folder, suggests the placement in it."""
     folder = Path(path)
     if folder.is_file():
         return
@@ -138,3 +150,78 @@ def check_placement_file(key: str, path: str | os.PathLike[str]) -> None:
     found = next((folder / name for name in PLACEMENT_NAMES if (folder / name).is_file()), None)
     hint = f"did you mean {key}={found}?" if found is not None else "give a placement file"
     raise DesignError(f"{key}={path}: is a folder; {hint}")
+
+
+def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
+    """int32 [nodes of the flat netlist]: the soft macro `Grp_<n>` of each cell; -1 for nodes in no cluster.
+
+    Raises:
+        DesignError: the file cannot be read or is damaged.
+    """
+    path = Path(folder) / CLUSTERS_NAME
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            return np.asarray(file["cluster"], dtype=np.int32)
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except DAMAGED_NPZ as error:
+        raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
+
+
+def clusters_or_none(folder: Path, nodes: int) -> np.ndarray:
+    """As `read_clusters`; all `nodes` are in no cluster if the folder has no such file."""
+    return read_clusters(folder) if (folder / CLUSTERS_NAME).is_file() else np.full(nodes, -1, dtype=np.int32)
+
+
+def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raises DesignError if a design must not or cannot be written to the folder `out`.
+
+    Args:
+        folder: of the design; it need not exist yet.
+        force: whether it may contain a design already.
+    """
+    check_output_folder("out", folder)
+    path = Path(folder)
+    if not force and path.is_dir() and any(path.iterdir()):
+        raise DesignError(
+            f"out={folder}: the folder is there already and not empty; --force replaces the design in it, be it the "
+            "same or another, or give another out"
+        )
+
+
+@contextlib.contextmanager
+def design_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to write a design's files in, which then gets the name `folder`: whole or not at all.
+
+    An existing folder keeps its other files; those of the design in it are replaced or removed.
+
+    Args:
+        folder: created if it does not exist, with its parents.
+
+    Raises:
+        OSError: the folder cannot be made or written.
+    """
+    path = Path(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield made
+        _move_into(made, path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _move_into(made: Path, path: Path) -> None:
+    """Gives a finished folder its name, or moves its files into the existing folder of that name."""
+    if not path.exists():
+        made.chmod(0o777 & ~umask())
+        made.rename(path)
+        return
+    new = {file.name for file in made.iterdir()}
+    # The netlist is removed first and added last: without it the folder is no design.
+    for name in NETLIST_NAMES:
+        (path / name).unlink(missing_ok=True)
+    for name in sorted(new, key=lambda name: name in NETLIST_NAMES):
+        os.replace(made / name, path / name)
+    for name in set(FILES) - new:
+        (path / name).unlink(missing_ok=True)

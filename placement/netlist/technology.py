@@ -1,4 +1,4 @@
-"""What a technology and its cell library say, as LEF files hold it: layers, sites, and the masters of cells.
+"""The content of LEF files: layers, sites, and the masters that components are instances of.
 
 Axis legend: K rectangles, each (x_low, y_low, x_high, y_high). Lengths are in µm; a master's shapes are measured from
 the lower left corner of its box, in orientation N.
@@ -21,7 +21,7 @@ _PAD_CORNERS = ("TOPLEFT", "TOPRIGHT", "BOTTOMLEFT", "BOTTOMRIGHT")
 
 
 class LayerDirection(enum.Enum):
-    """The way in which a layer's wires run where the router is free to choose; NONE where the file does not say."""
+    """The preferred direction of a layer's wires; NONE if the file gives none."""
 
     HORIZONTAL = "HORIZONTAL"
     VERTICAL = "VERTICAL"
@@ -34,11 +34,11 @@ class RoutingLayer:
     """A metal layer that wires run on.
 
     Attributes:
-        name: as other statements call it.
+        name: as in the LEF file.
         direction: its preferred direction.
-        pitch_x, pitch_y: µm between wires side by side in x and in y; 0 where the file gives none.
-        width: µm, of a wire; 0 where the file gives none.
-        number: its place among the routing layers, from 0, lowest first.
+        pitch_x, pitch_y: µm between neighbouring wires in x and in y; 0 if the file gives none.
+        width: µm, of a wire; 0 if the file gives none.
+        number: its index among the routing layers, lowest first.
     """
 
     name: str
@@ -56,7 +56,7 @@ class RoutingLayer:
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """The unit that rows of cells are made of: `width` × `height` µm; `kind` is CORE or PAD."""
+    """The unit that rows of cells consist of: `width` × `height` µm; `kind` is CORE or PAD."""
 
     name: str
     kind: str
@@ -70,10 +70,10 @@ class MasterPin:
 
     Attributes:
         name: as written in the LEF file.
-        direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" where the file gives none.
-        use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL where the file gives none.
+        direction: INPUT, OUTPUT, INOUT or FEEDTHRU; "" if the file gives none.
+        use: SIGNAL, CLOCK, POWER, GROUND, ANALOG …; SIGNAL if the file gives none.
         x, y: µm, the centre of the box around all its ports.
-        layer: the layer of its first shape; "" where it has no shape.
+        layer: the layer of its first shape; "" if it has no shape.
     """
 
     name: str
@@ -89,14 +89,14 @@ class Master:
     """A cell or block that components are instances of.
 
     Attributes:
-        name: as components name it.
+        name: as components refer to it.
         kind: the first word of CLASS: CORE, BLOCK, PAD, COVER, RING, ENDCAP.
-        subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …); "" where there is none.
+        subkind: the second word of CLASS (TIEHIGH, WELLTAP, SPACER …), or "".
         width, height: µm, above 0.
         symmetry: words of SYMMETRY: X, Y, R90.
-        site: the site that it stands on; "" where the file gives none.
+        site: the site of its rows; "" if the file gives none.
         pins: in file order.
-        obstructions: layer name → float64 [K, 4] µm, what OBS says.
+        obstructions: layer name → float64 [K, 4] µm, the shapes of OBS.
         pin_shapes: layer name → float64 [K, 4] µm, the shapes of the pins; kept for blocks only.
     """
 
@@ -118,22 +118,22 @@ class Master:
 
     @property
     def is_pad(self) -> bool:
-        """Whether its instances belong to the pad ring, which stands before macros are placed."""
+        """Whether its instances belong to the pad ring, which is fixed before macros are placed."""
         return self.kind == "PAD" or (self.kind == "ENDCAP" and self.subkind in _PAD_CORNERS)
 
     @property
     def is_cover(self) -> bool:
-        """Whether its instances lie over others, as bumps do, and take no room."""
+        """Whether its instances lie above others, as bumps do, and take no area."""
         return self.kind == "COVER"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Technology:
-    """All that a set of LEF files says.
+    """The content of a set of LEF files.
 
     Attributes:
-        units: database units per µm that LEF asks for; 0 where no file says.
-        manufacturing_grid: µm; 0 where no file says.
+        units: database units per µm that LEF requires; 0 if no file gives them.
+        manufacturing_grid: µm; 0 if no file gives it.
         layers: the routing layers, lowest first.
         sites: name → site.
         masters: name → master.
@@ -147,7 +147,7 @@ class Technology:
 
 
 def merged(technologies: list[Technology]) -> Technology:
-    """Several LEF files as one; what an earlier file defines stays.
+    """Several LEF files as one; the earlier of two definitions holds.
 
     Raises:
         DesignError: two files define a master of the same name with different sizes.

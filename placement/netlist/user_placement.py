@@ -1,6 +1,6 @@
-"""Placements in the coordinates of an imported design's own files: read from a DEF file, and handed back.
+"""Placements in the coordinates of an imported design's own files, read from a DEF file.
 
-Axis legend: N nodes of the clustered netlist, G clusters.
+Axis legend: N nodes of the design, A nodes of the user's files, in which the macros of arrays are separate nodes.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.design import Canvas, Design, Placement
-from placement.netlist.errors import DesignError
-from placement.netlist.flat_design import FlatDesign
-from placement.netlist.flat_file import FLAT_NAME, read_flat
+from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Placement
+from placement.netlist.errors import SHOWN, DesignError, reject
+from placement.netlist.flat_design import STRAYED, FlatDesign, read_flat
+from placement.netlist.load import read_clusters
 
 
 def is_def(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's name is that of a DEF file."""
+    """Whether a file has the name of a DEF file."""
     return Path(path).name.lower().endswith((".def", ".def.gz"))
 
 
 def canvas_note(path: str | os.PathLike[str], canvas: Canvas, used: Canvas, *, done: str) -> str | None:
-    """What to tell who gave a placement that was made for another canvas, None where it was not.
+    """A note for the user if a placement was made for another canvas.
 
     Args:
         path: the placement's file.
         canvas: the file's.
         used: the design's.
-        done: what is done with it, as in "evaluated".
+        done: what happens to the placement, as in "evaluated".
     """
     if canvas == used:
         return None
@@ -43,26 +43,10 @@ def _described(canvas: Canvas) -> str:
     )
 
 
-def read_imported_flat(folder: str | os.PathLike[str]) -> FlatDesign:
-    """The flat design in a design's folder; raises DesignError where there is none, or it cannot be read."""
-    return read_flat(require_imported_flat(folder))
-
-
-def require_imported_flat(folder: str | os.PathLike[str]) -> Path:
-    """The file of the flat design in a design's folder; raises DesignError where there is none."""
-    path = Path(folder) / FLAT_NAME
-    if not path.is_file():
-        raise DesignError(
-            f"{folder} has no flat netlist ({FLAT_NAME}): import the design from its LEF, DEF, Bookshelf or flat "
-            "protobuf files, or make one with `macro-placement generate flat`"
-        )
-    return path
-
-
 def read_clustered_def(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], design: Design
 ) -> tuple[Placement, bool]:
-    """Where a DEF file puts the macros and soft macros of an imported design.
+    """The macros and soft macros of an imported design as a DEF file places them.
 
     Args:
         path: the DEF file; its components are found by their unescaped names.
@@ -71,37 +55,121 @@ def read_clustered_def(
 
     Returns:
         The placement, µm from the core's lower left corner, and whether the file places the standard cells: soft
-        macros then stand at their cells' centres of area, else where the design has them.
+        macros are then located at their cells' centres of area, otherwise where the design has them.
 
     Raises:
-        DesignError: as `read_def_placement` and `read_imported_flat`; a macro is not placed.
+        DesignError: as `read_def_placement` and `read_flat`; a macro is not placed.
     """
-    # Late: the readers of LEF and DEF take a while to import.
-    from placement.netlist.assembly.def_placement import read_def_placement
-    from placement.netlist.importing import read_clusters
-
-    flat = read_imported_flat(folder)
-    theirs = read_def_placement(path, flat)
+    flat = read_flat(Path(folder))
+    given = read_def_placement(path, flat)
     core, hard = flat.floorplan.core, flat.netlist.hard
-    lacking = hard[~theirs.placed[hard]]
-    if len(lacking):
+    unplaced = hard[~given.placed[hard]]
+    if len(unplaced):
         raise DesignError(
-            f"{path}: {len(lacking)} macros are not placed, the first being {flat.netlist.names[lacking[0]]!r}"
+            f"{path}: {len(unplaced)} macros are not placed, the first being {flat.netlist.names[unplaced[0]]!r}"
         )
     own = {name: node for node, name in enumerate(design.netlist.names)}
     nodes = np.array([own[flat.netlist.names[node]] for node in hard.tolist()], dtype=np.int64)
     initial = design.initial
     x, y, orientation = initial.x.copy(), initial.y.copy(), initial.orientation.copy()
-    x[nodes], y[nodes] = theirs.x[hard] - core.x_low, theirs.y[hard] - core.y_low
-    orientation[nodes] = theirs.orientation[hard]
+    x[nodes], y[nodes] = given.x[hard] - core.x_low, given.y[hard] - core.y_low
+    orientation[nodes] = given.orientation[hard]
     cluster = read_clusters(folder)
-    has_cells = bool(theirs.placed[cluster >= 0].all()) and len(design.netlist.soft) > 0
+    has_cells = bool(given.placed[cluster >= 0].all()) and len(design.netlist.soft) > 0
     if has_cells:
-        from placement.netlist.clustering.regroup import centroids  # late: SciPy takes a while to import
+        from placement.netlist.clustering.groups import centroids  # late: SciPy takes a while to import
 
         area = flat.netlist.width * flat.netlist.height
         soft = design.netlist.soft
-        soft_x, soft_y = centroids(cluster, len(soft), x=theirs.x, y=theirs.y, area=area)
+        soft_x, soft_y = centroids(cluster, len(soft), x=given.x, y=given.y, area=area)
         x[soft], y[soft] = soft_x - core.x_low, soft_y - core.y_low
     placed = np.ones_like(initial.placed)
     return dataclasses.replace(initial, x=x, y=y, orientation=orientation, placed=placed), has_cells
+
+
+def read_def_placement(path: str | os.PathLike[str], design: FlatDesign) -> Placement:
+    """A DEF file's component positions as a placement of a flat design's nodes.
+
+    Nodes that the file lacks, or leaves unplaced, are not placed; ports keep the design's positions. An array is
+    located where its macros are.
+
+    Args:
+        path: the DEF file; its components are found by their unescaped names.
+        design: whose nodes are placed.
+
+    Raises:
+        DesignError: as `read_def`; the file has components that the design does not have, a hard macro of the design is
+            no component of it, or the macros of an array do not form the array.
+    """
+    # Late: the readers of LEF and DEF take a while to import.
+    from placement.netlist.formats.def_design import component_centres, missing_nodes, unknown_components
+    from placement.netlist.formats.def_file import PlacementStatus, read_def
+
+    file = read_def(path)
+    components = file.components
+    netlist, own = _macros_apart(design)
+    index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
+    node_of = np.array([index.get(name, -1) for name in components.names], dtype=np.int64)
+    missing = missing_nodes(netlist, NodeKind.HARD, node_of, "macros of the design that the file does not have")
+    reject(path, [*unknown_components(file, node_of, "design"), *missing])
+    is_port = netlist.kind == NodeKind.PORT
+    x, y = np.zeros((2, netlist.num_nodes))
+    x[: len(own)] = np.where(is_port[: len(own)], design.placement.x[own], 0.0)
+    y[: len(own)] = np.where(is_port[: len(own)], design.placement.y[own], 0.0)
+    placed, orientation = is_port.copy(), np.zeros(netlist.num_nodes, dtype=np.int8)
+    own_x, own_y = component_centres(file, netlist, node_of)
+    # Bumps, and pads without a place, are ports of the design.
+    moved = ~is_port[node_of]
+    to = node_of[moved]
+    x[to], y[to], orientation[to] = own_x[moved], own_y[moved], components.orientation[moved]
+    placed[to] = components.status[moved] >= PlacementStatus.PLACED
+    apart = Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=np.zeros_like(placed))
+    return _joined(path, design, own, apart)
+
+
+def _macros_apart(design: FlatDesign) -> tuple[Netlist, np.ndarray]:
+    """The nodes of the user's files, without pins: first the design's own (int [·]), then the macros of its arrays."""
+    netlist, arrays = design.netlist, design.arrays
+    if not arrays:
+        return netlist, np.arange(netlist.num_nodes)
+    own = np.setdiff1d(np.arange(netlist.num_nodes), [array.node for array in arrays])
+    members = [len(array.names) for array in arrays]
+    none = np.zeros(0)
+    return Netlist(
+        names=(*(netlist.names[node] for node in own.tolist()), *(name for array in arrays for name in array.names)),
+        kind=np.concatenate((netlist.kind[own], np.full(sum(members), NodeKind.HARD))),
+        width=np.concatenate((netlist.width[own], np.repeat([array.width for array in arrays], members))),
+        height=np.concatenate((netlist.height[own], np.repeat([array.height for array in arrays], members))),
+        file_index=np.arange(len(own) + sum(members)),
+        pin_node=none,
+        pin_dx=none,
+        pin_dy=none,
+        net_weight=none,
+        net_start=np.zeros(1),
+        net_pins=none,
+    ), own
+
+
+def _joined(path: str | os.PathLike[str], design: FlatDesign, own: np.ndarray, apart: Placement) -> Placement:
+    """The placement (of [A]) as one of the design's nodes ([N])."""
+    count, first = design.netlist.num_nodes, len(own)
+    x, y = np.zeros((2, count))
+    orientation, placed = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.bool_)
+    x[own], y[own] = apart.x[:first], apart.y[:first]
+    orientation[own], placed[own] = apart.orientation[:first], apart.placed[:first]
+    scattered: list[tuple[int, str]] = []
+    for array in design.arrays:
+        of = slice(first, first + len(array.names))
+        first = of.stop
+        if not apart.placed[of].all():
+            continue
+        tolerance = STRAYED / design.floorplan.units
+        found = array.place_of(apart.x[of], apart.y[of], apart.orientation[of], tolerance=tolerance)
+        if found is None:
+            scattered.append((0, design.netlist.names[array.node]))
+        else:
+            x[array.node], y[array.node], orientation[array.node] = found
+            placed[array.node] = True
+    what = "arrays whose macros do not stand as the import joined them"
+    reject(path, [(what, len(scattered), scattered[:SHOWN])] if scattered else [])
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=design.placement.fixed)

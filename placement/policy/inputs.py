@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from placement.flat.electrostatic import place_design
+from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.graph import GraphArrays, graph_arrays
@@ -83,7 +83,7 @@ def graph_inputs(design: Design, *, electrostatic: bool = False) -> GraphInputs:
 
 def _electrostatic_positions(design: Design) -> np.ndarray:
     """float32 [T, 2], as `GraphInputs.electrostatic`; found once for all grids of actions and orders of the macros."""
-    made_of = (design.initial, design.constraints, design.canvas, design.straps)
+    made_of = (design.initial, design.constraints, design.canvas, design.pdn_channel)
     known, placed = _PLACED.get(design.netlist, ((), None))
     if [id(one) for one in known] != [id(one) for one in made_of]:
         try:

@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 
 from placement.config import EnvConfig, PolicyConfig, PPOConfig
 from placement.engine.observation import Observation
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer
 from placement.episode import Episode, stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Network, Params

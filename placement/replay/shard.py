@@ -32,16 +32,12 @@ class ShardLoad:
     """What a shard reports about itself.
 
     Attributes:
-        number: its stable number.
-        address: `host:port`.
         size, capacity: episodes held, now and at most.
         written, taken: episodes in all, those before a restored checkpoint included.
         checkpoints: saved since it began.
         unauthenticated: connections closed because the client did not prove the run's token.
     """
 
-    number: int
-    address: str
     size: int
     capacity: int
     written: int
@@ -67,9 +63,7 @@ class ReplayShard:
         PortTaken, ServerTimeout, NotPrivate: as `start_server`.
 
     Attributes:
-        number: as given.
-        address: `host:port` by which others reach it.
-        port: TCP port that it listens on.
+        port, address: TCP port, and `host:port`, by which others reach it.
         restored: the checkpoint that it started from; None = it began empty.
     """
 
@@ -84,7 +78,7 @@ class ReplayShard:
         checkpoint_folder: str | os.PathLike[str] | None = None,
         token: str | None = None,
     ) -> None:
-        self.number = number
+        self._number = number
         self._capacity, self._steps = capacity, steps
         self._saved = None if checkpoint_folder is None else ShardCheckpoints(Path(checkpoint_folder))
         self._checkpoints = 0
@@ -121,7 +115,7 @@ class ReplayShard:
                     raise
                 aside = saved.move_aside(newest)
                 _log.warning(
-                    "replay shard %d: its checkpoint is damaged (%s), moved aside as %s", self.number, error, aside
+                    "replay shard %d: its checkpoint is damaged (%s), moved aside as %s", self._number, error, aside
                 )
 
     def size(self) -> int:
@@ -140,11 +134,11 @@ class ReplayShard:
             RuntimeError: it could not be saved.
         """
         if (saved := self._saved) is None:
-            raise ValueError(f"replay shard {self.number} has no checkpoint folder: give it one when it is made")
+            raise ValueError(f"replay shard {self._number} has no checkpoint folder: give it one when it is made")
         try:
             added = within(CHECKPOINT_SECONDS, functools.partial(self._save, saved), name="shard checkpoint")
         except TimeoutError:
-            message = f"replay shard {self.number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint"
+            message = f"replay shard {self._number} waited {CHECKPOINT_SECONDS:g} s for its checkpoint"
             raise ReplayTimeout(f"{message} in {saved.unfinished}") from None
         self._checkpoints += 1
         return added
@@ -158,8 +152,6 @@ class ReplayShard:
         # From the table that is served: after a restart it is not the one that the server was given.
         info = self._server.client.server_info(timeout=INFO_SECONDS)[TABLE]
         return ShardLoad(
-            number=self.number,
-            address=self.address,
             size=int(info.current_size),
             capacity=self._capacity,
             written=int(info.rate_limiter_info.insert_stats.completed),

@@ -34,7 +34,6 @@ class ShardWriter(ReplayWriter):
         dial: see `Dial`.
 
     Attributes:
-        home: as given.
         written, steps: episodes that shards confirmed, and their actions.
         moves: how often it lost a shard that it was connected to.
         latencies: from handing over an episode to its confirmation, waits for full shards and moves included.
@@ -53,7 +52,7 @@ class ShardWriter(ReplayWriter):
         shards = len(addresses())
         if not 0 <= home < shards:
             raise ValueError(f"home shard {home}: there are {shards} shards, so it must be in [0, {shards - 1}]")
-        self._addresses, self.home, self._dial = addresses, home, dial
+        self._addresses, self._home, self._dial = addresses, home, dial
         self._schema = Schema(steps, designs)
         others = np.random.default_rng([home, key]).permutation(np.delete(np.arange(shards), home)).tolist()
         self._failover = Failover(addresses, retry=RETRY_SECONDS, order=[home, *others])
@@ -146,10 +145,10 @@ class ShardWriter(ReplayWriter):
     def _return_home(self) -> None:
         """Leaves another shard, with nothing under way there, once home is back."""
         away = self._connection
-        if away is None or away.shard == self.home or self._pending is not None:
+        if away is None or away.shard == self._home or self._pending is not None:
             return
         shard, address = next(self._failover.usable(), (-1, ""))
-        if shard == self.home and (back := self._open(shard, address, 1.0)) is not None:
+        if shard == self._home and (back := self._open(shard, address, 1.0)) is not None:
             away.close()
             self._connection = back
 

@@ -37,31 +37,24 @@ def save_episode(
     design: Design,
     placement: Placement,
     *,
-    order: np.ndarray | None = None,
     weights: CostWeights = DEFAULT_WEIGHTS,
     title: str = "",
 ) -> Path:
-    """Writes the animation atomically; returns the path.
+    """Writes the animation of a whole placement to a `.gif`, atomically; returns the path.
 
-    Args:
-        path: a `.gif`.
-        design: the netlist and the canvas.
-        placement: the end of the episode, all nodes placed.
-        order: int [T], the hard macros in placing order; the design's own order when None.
-        weights: of the cost shown at the end.
-        title: the heading; the design's name when empty.
+    The cost under `weights` is shown at the end; an empty title is replaced by the design's name.
 
     Raises:
         DesignError: a node has no position.
         OSError: the file cannot be written.
     """
-    order = design.placing_order if order is None else np.asarray(order)
     costs = compute_costs(design, placement, weights=weights)
     ending = (
         f"{weights.name} cost {costs.total:.4f}: wirelength {costs.wirelength_cost:.4f}, "
         f"density {costs.density_cost:.4f}, congestion {costs.congestion_cost:.4f}"
     )
-    images, milliseconds = zip(*_Episode(design, placement, title or design.name).frames(order, ending), strict=True)
+    frames = _Episode(design, placement, title or design.name).frames(ending)
+    images, milliseconds = zip(*frames, strict=True)
     write_whole(path, _gif(images, milliseconds))
     return Path(path)
 
@@ -84,10 +77,11 @@ class _Episode:
         for body in drawing.hard_bodies(design, placement, fixed, drawing.FIXED):
             self.axes.add_collection(body)
 
-    def frames(self, order: np.ndarray, ending: str) -> Iterator[tuple[Image.Image, int]]:
+    def frames(self, ending: str) -> Iterator[tuple[Image.Image, int]]:
         """The frames, each with its duration in ms."""
         self.canvas.draw()
         self.clean = self.canvas.copy_from_bbox(self.figure.bbox)
+        order = self.design.placing_order
         steps = np.array_split(order, min(len(order), MOST_STEPS)) if len(order) else []
         shown = int(np.clip(1000 * _SECONDS / max(len(steps), 1), _SHORTEST_FRAME, _LONGEST_FRAME))
         yield self._frame(f"0 of {len(order)} hard macros placed"), max(shown, _HOLD_HARD // 2)
@@ -98,7 +92,8 @@ class _Episode:
             text = f"{placed} of {len(order)} hard macros placed"
             yield self._frame(text, newest), shown if number < len(steps) else _HOLD_HARD
             self.canvas.restore_region(self.clean)
-            self._draw(self._bodies(nodes, drawing.MOVABLE))
+            for body in self._bodies(nodes, drawing.MOVABLE):
+                self.axes.draw_artist(body)
             self.clean = self.canvas.copy_from_bbox(self.figure.bbox)
         yield self._finished(ending), _HOLD_END
 
@@ -114,12 +109,9 @@ class _Episode:
         """What is drawn already, with `artists` and a line of text in this frame only."""
         self.canvas.restore_region(self.clean)
         self.line.set_text(text)
-        self._draw((*artists, self.line))
-        return self._image()
-
-    def _draw(self, artists: Sequence[Artist]) -> None:
-        for artist in artists:
+        for artist in (*artists, self.line):
             self.axes.draw_artist(artist)
+        return self._image()
 
     def _finished(self, ending: str) -> Image.Image:
         """Everything drawn anew, with the soft macros."""

@@ -18,8 +18,7 @@ from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
 from placement.report.run_folder import Columns, best_so_far
 
-Curve = Sequence[tuple[float, float]]
-"""CPU seconds and the best cost so far."""
+Curve = Sequence[tuple[float, float]]  # CPU seconds and the best cost so far
 
 _PANELS = {
     "cost_mean": "{} cost",
@@ -33,33 +32,28 @@ _PANEL, _HEAD = 3.6, 0.85  # inches, of placements side by side
 
 
 def plot_training(
-    columns: Columns,
-    *,
-    title: str = "",
-    baselines: Mapping[str, float] | None = None,
-    cost: str = DEFAULT_WEIGHTS.name,
+    columns: Columns, *, title: str = "", baselines: Mapping[str, float] | None = None, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Mean, standard deviation and best of the cost, and each of its components in a panel of its own.
+    """Mean, standard deviation and best of the cost (called `cost`), and each of its components in a panel of its own.
 
-    Args:
-        columns: as returned by `read_metrics`.
-        title: the heading.
-        baselines: costs to draw as named horizontal lines in the first panel.
-        cost: name of the cost that was trained on.
+    `columns` are those of `read_metrics`; `baselines` are costs to draw as named horizontal lines in the first panel.
     """
     figure, panels = _four_panels(title, cost)
-    steps = columns["episodes"]
+    steps, band = columns["episodes"], "± 1 standard deviation"
     for axes, name in zip(panels, _PANELS, strict=True):
         if name not in columns:
             continue
         mean, deviation = columns[name], columns.get(name.removesuffix("_mean") + "_std")
         if deviation is not None:
-            look = {"color": style.BLUE, "alpha": 0.16, "linewidth": 0, "label": "± 1 standard deviation"}
-            axes.fill_between(steps, mean - deviation, mean + deviation, **look)
+            low, high = mean - deviation, mean + deviation
+            axes.fill_between(steps, low, high, color=style.BLUE, alpha=0.16, linewidth=0, label=band)
         _line(axes, steps, mean, style.BLUE, "mean of the iteration's episodes")
     first = panels[0]
     _line(first, steps, best_so_far(columns), style.VERMILION, "best so far")
-    _greedy(first, steps, columns)
+    greedy = columns.get("greedy_cost", np.full(len(steps), np.nan))
+    if np.isfinite(greedy).any():
+        x, y = steps[np.isfinite(greedy)], greedy[np.isfinite(greedy)]
+        first.plot(x, y, "D", color=style.GREEN, markersize=4.5, label="greedy policy", zorder=4)
     style.head_line(figure, _summary(columns, cost), left=_LEFT)
     _baselines(first, baselines or {})
     handles, labels = first.get_legend_handles_labels()  # one legend for all panels
@@ -94,15 +88,6 @@ def _line(axes: Axes, steps: np.ndarray, values: np.ndarray, colour: str, label:
     axes.plot(steps, values, color=colour, linewidth=1.8, label=label, marker=marker, markersize=4, zorder=3)
 
 
-def _greedy(axes: Axes, steps: np.ndarray, columns: Columns) -> None:
-    """Marks the greedy policy's cost at the iterations after which it was evaluated."""
-    values = columns.get("greedy_cost")
-    if values is not None and np.isfinite(values).any():
-        shown = np.isfinite(values)
-        look = {"color": style.GREEN, "marker": "D", "markersize": 4.5, "linestyle": "none"}
-        axes.plot(steps[shown], values[shown], label="greedy policy", zorder=4, **look)  # type: ignore[arg-type]
-
-
 def _summary(columns: Columns, cost: str) -> str:
     """The length of the run and its result in one line."""
     mean = columns["cost_mean"]
@@ -117,29 +102,15 @@ def _baselines(axes: Axes, baselines: Mapping[str, float]) -> None:
     """Draws named horizontal lines, each with its name above the right end."""
     for name, value in baselines.items():
         axes.axhline(value, color=style.MUTED, linewidth=1.1, linestyle=(0, (5, 3)), zorder=2)
-        axes.annotate(
-            f"{name} {value:.4f}",
-            (1, value),
-            xytext=(-2, 3),
-            xycoords=axes.get_yaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            size=style.SMALL_SIZE - 1,
-            color=style.MUTED,
-        )
+        text, place = f"{name} {value:.4f}", axes.get_yaxis_transform()
+        look = {"ha": "right", "va": "bottom", "size": style.SMALL_SIZE - 1, "color": style.MUTED}
+        axes.text(0.995, value, text, transform=place, **look)  # type: ignore[arg-type]
 
 
 def plot_cost_over_time(
     curves: Mapping[str, Sequence[Curve]], *, title: str, unit: str, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
-    """Each placer's mean over its seeds, in a band from the best to the worst.
-
-    Args:
-        curves: for each placer, one per seed.
-        title: of the figure.
-        unit: of the abscissa.
-        cost: the cost's name.
-    """
+    """Each placer's mean over its seeds in a band from the best to the worst; `curves` has one per seed of a placer."""
     figure = style.new_figure(7.4, 4.8)
     axes = figure.add_axes((0.115, 0.12, 0.865, 0.70))
     for index, (placer, seeds) in enumerate(curves.items()):
@@ -164,11 +135,7 @@ def _best_until(curve: Curve, times: np.ndarray) -> np.ndarray:
 
 
 def plot_side_by_side(
-    design: Design,
-    placements: Mapping[str, tuple[Placement, float]],
-    *,
-    title: str,
-    cost: str = DEFAULT_WEIGHTS.name,
+    design: Design, placements: Mapping[str, tuple[Placement, float]], *, title: str, cost: str = DEFAULT_WEIGHTS.name
 ) -> Figure:
     """The best placement of each placer with its cost (called `cost`), in a row."""
     width, height = _PANEL * len(placements) + 0.3, _PANEL + _HEAD + 0.35

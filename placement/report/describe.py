@@ -21,7 +21,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.graph import graph_arrays
 from placement.netlist.statistics import Statistics, statistics
-from placement.report.metrics import make_table
+from placement.report.metrics import facts_table, make_table
 
 _HARD, _SOFT, _NEUTRAL = "#3b6ea5", "#d98c3f", "#5f7d58"
 
@@ -36,11 +36,12 @@ def print_description(design: Design, *, console: Console | None = None) -> Stat
 
 
 def _summary(design: Design, figures: Statistics) -> Table:
-    table = Table(title=escape(design.name), show_header=False, title_justify="left")
-    table.add_column(style="bold")
-    table.add_column()
     canvas, nodes, pins = design.canvas, figures.nodes, figures.pins_of
     shapes = [f"{count:,} of {width:g} × {height:g} µm" for (width, height), count in figures.shapes.items()]
+    components, rent = figures.components, "no estimate for a design of this size"
+    sizes = ", ".join(f"{size:,}" for size in components[:4]) + (" …" if len(components) > 4 else "")
+    if figures.rent is not None:
+        rent = f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
     rows = [
         ("hard macros", f"{nodes['hard']:,} ({pins['hard']:,} pins; {figures.fixed:,} fixed)"),
         ("shapes of hard macros", ", ".join([*shapes[:5], *(["…"] if len(shapes) > 5 else [])]) or "none"),
@@ -56,30 +57,16 @@ def _summary(design: Design, figures: Statistics) -> Table:
         ("blocked by macros", _tracks(canvas.macro_routes_horizontal, canvas.macro_routes_vertical)),
         ("graph", f"{figures.graph_nodes:,} nodes, {figures.graph_edges:,} edges; as the policy sees it"),
         ("neighbours", ", ".join(f"{mean:.1f} per {kind} macro" for kind, mean in figures.mean_neighbours.items())),
-        ("components", _components(figures.components)),
-        ("Rent's rule", _rent(figures)),
+        ("components", "1: connected" if len(components) == 1 else f"{len(components):,}, of {sizes} nodes"),
+        ("Rent's rule", rent),
     ]
     if design.constraints.any:
         rows.append(("constraints", _constraints(design)))
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return facts_table(design.name, rows)
 
 
 def _tracks(horizontal: float, vertical: float) -> str:
     return f"{horizontal:g} horizontal, {vertical:g} vertical per µm"
-
-
-def _components(sizes: list[int]) -> str:
-    if len(sizes) == 1:
-        return "1: connected"
-    return f"{len(sizes):,}, of {', '.join(f'{size:,}' for size in sizes[:4])}{' …' if len(sizes) > 4 else ''} nodes"
-
-
-def _rent(figures: Statistics) -> str:
-    if figures.rent is None:
-        return "no estimate for a design of this size"
-    return f"about {figures.rent.coefficient:.1f} · B^{figures.rent.exponent:.2f} wires leave a block of B nodes"
 
 
 def _constraints(design: Design) -> str:
@@ -93,15 +80,15 @@ def _constraints(design: Design) -> str:
         (kept.grid.is_set, f"corners on a grid of {kept.grid.pitch_x:g} × {kept.grid.pitch_y:g} µm"),
         (kept.port_keepout, f"{kept.port_keepout:g} µm clear of ports"),
     )
-    return escape("; ".join(text for applies, text in rules if applies))
+    return "; ".join(text for applies, text in rules if applies)
 
 
 def _degrees(figures: Statistics) -> Table:
-    shown = [(str(degree), count) for degree, count in figures.net_degree.items() if degree <= 8]
-    more = sum(count for degree, count in figures.net_degree.items() if degree > 8)
+    counts = {str(degree): count for degree, count in figures.net_degree.items() if degree <= 8}
+    more = sum(figures.net_degree.values()) - sum(counts.values())
     if more:
-        shown.append((f"9 to {max(figures.net_degree)}", more))
-    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in shown]
+        counts[f"9 to {max(figures.net_degree)}"] = more
+    rows = [(name, f"{count:,}", f"{count / figures.nets:.1%}") for name, count in counts.items()]
     return make_table(("pins", "nets", "share"), rows, title="Nets by pins")
 
 

@@ -5,16 +5,18 @@ Axis legend: M macros drawn, K corners of each. Lengths are in µm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
-from placement.netlist.design import TURN, Canvas, Design, Placement
+from placement.netlist.design import TURN, Canvas, Design, Netlist, Placement
 from placement.report import style
 
 
@@ -32,13 +34,14 @@ FIXED = Look("#B9BEC4", "#3C434A")
 SOFT = Look(style.ORANGE, "#A06A00", 0.45)
 PORT_FACE = style.VERMILION
 
+WIDTH = 7.4  # inches: of a picture of one placement
 MARK_SHARE = 0.3  # size of an orientation mark, as a share of the macro's shorter side
 MARK_LIMIT = 0.018  # its upper limit, as a share of the canvas's shorter side
 
 
-def outlines(design: Design, placement: Placement, nodes: np.ndarray) -> np.ndarray:
+def outlines(netlist: Netlist, placement: Placement, nodes: np.ndarray) -> np.ndarray:
     """float64 [M, 4, 2]: the corners of `nodes` (int [M]) as oriented, starting at the lower left corner of N."""
-    half_width, half_height = design.netlist.width[nodes] / 2, design.netlist.height[nodes] / 2
+    half_width, half_height = netlist.width[nodes] / 2, netlist.height[nodes] / 2
     dx = half_width[:, None] * np.array([-1.0, 1.0, 1.0, -1.0])
     dy = half_height[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
     return _oriented(placement, nodes, dx, dy)
@@ -73,8 +76,8 @@ def hard_bodies(
     design: Design, placement: Placement, nodes: np.ndarray, look: Look = MOVABLE
 ) -> tuple[PolyCollection, PolyCollection]:
     """The bodies of hard macros and their orientation marks."""
-    corners, marks = outlines(design, placement, nodes), orientation_marks(design, placement, nodes)
-    colours = {"facecolors": look.face, "edgecolors": look.edge}
+    corners, marks = outlines(design.netlist, placement, nodes), orientation_marks(design, placement, nodes)
+    colours: dict[str, Any] = {"facecolors": look.face, "edgecolors": look.edge}
     return (
         PolyCollection(list(corners), **colours, linewidths=0.8, alpha=look.alpha, zorder=3),
         PolyCollection(list(marks), facecolors=look.edge, linewidths=0, zorder=4),
@@ -83,14 +86,9 @@ def hard_bodies(
 
 def soft_bodies(design: Design, placement: Placement, nodes: np.ndarray) -> PolyCollection:
     """The bodies of soft macros: translucent and above the hard ones, so that overlaps are visible."""
-    return PolyCollection(
-        list(outlines(design, placement, nodes)),
-        facecolors=SOFT.face,
-        edgecolors=SOFT.edge,
-        linewidths=0.3 if len(nodes) > 100 else 0.8,
-        alpha=SOFT.alpha,
-        zorder=4.2,
-    )
+    corners, width = list(outlines(design.netlist, placement, nodes)), 0.3 if len(nodes) > 100 else 0.8
+    look: dict[str, Any] = {"facecolors": SOFT.face, "edgecolors": SOFT.edge, "alpha": SOFT.alpha}
+    return PolyCollection(corners, **look, linewidths=width, zorder=4.2)
 
 
 def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
@@ -106,8 +104,23 @@ def draw_placement(axes: Axes, design: Design, placement: Placement) -> None:
 def draw_ports(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
     """Draws ports as small squares at their positions."""
     size = 2.6 if len(x) > 100 else 4.5
-    look = {"linestyle": "none", "marker": "s", "markersize": size, "markeredgewidth": 0}
-    axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5, clip_on=False)  # type: ignore[arg-type]
+    look: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": size, "markeredgewidth": 0}
+    axes.plot(x, y, **look, markerfacecolor=PORT_FACE, zorder=5, clip_on=False)
+
+
+def macro_keys(kinds: Iterable[tuple[int, Look, str]]) -> list[Artist]:
+    """Legend entries for kinds of macros: their number, look and name; absent kinds are left out."""
+    return [
+        Patch(facecolor=look.face, edgecolor=look.edge, alpha=look.alpha, label=f"{name} ({count:,})", linewidth=0.8)
+        for count, look, name in kinds
+        if count
+    ]
+
+
+def marker_key(label: str, face: Any, marker: Any, size: float = 5) -> Artist:
+    """A legend entry that shows a marker."""
+    look: dict[str, Any] = {"marker": marker, "markersize": size, "markerfacecolor": face, "markeredgewidth": 0}
+    return Line2D([], [], linestyle="none", label=label, **look)
 
 
 class View(NamedTuple):
@@ -127,7 +140,7 @@ class View(NamedTuple):
 def view_of(design: Design, placement: Placement) -> View:
     """The canvas with a thin margin, widened (by a fifth at most) to show hard macros and ports outside of it."""
     size, ports = np.array([design.canvas.width, design.canvas.height]), design.netlist.ports
-    corners = outlines(design, placement, design.netlist.hard).reshape(-1, 2)
+    corners = outlines(design.netlist, placement, design.netlist.hard).reshape(-1, 2)
     points = np.stack([placement.x[ports], placement.y[ports]], axis=1)
     shown = np.concatenate([corners, points, [[0.0, 0.0], size]])
     margin = 0.012 * size.max()
@@ -164,6 +177,7 @@ def dress_view(axes: Axes, view: View) -> None:
 def dress_canvas(axes: Axes, canvas: Canvas, view: View) -> None:
     """As `dress_view`, and draws the canvas's area and edge."""
     dress_view(axes, view)
-    edge = {"edgecolor": style.MUTED, "linewidth": 1.0}
-    for look in ({"facecolor": style.CANVAS, "zorder": 0}, {"fill": False, "zorder": 4.5}):
-        axes.add_patch(Rectangle((0, 0), canvas.width, canvas.height, **edge, **look))  # type: ignore[arg-type]
+    looks: tuple[dict[str, Any], ...] = ({"facecolor": style.CANVAS, "zorder": 0}, {"fill": False, "zorder": 4.5})
+    for look in looks:
+        box = Rectangle((0, 0), canvas.width, canvas.height, edgecolor=style.MUTED, linewidth=1.0, **look)
+        axes.add_patch(box)

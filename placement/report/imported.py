@@ -7,38 +7,32 @@ user's coordinates.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection, PolyCollection
 from matplotlib.colors import hsv_to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patches import Rectangle as Box
-from rich.markup import escape
 from rich.table import Table
 
 from placement.netlist.floorplan import Rectangle
 from placement.netlist.importing import ImportedDesign
 from placement.report import drawing, style
+from placement.report.metrics import facts_table
 
-MOST_CELLS = 60_000
-"""Standard cells that are drawn; of more, only every n-th."""
+MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
 _SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted
 _DEGREES = ((2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 64), (65, 500))
 _BLOCKAGE, _REGION = "#C9CED4", style.GREEN
-_WIDTH = 7.4  # inches
 
 
 def import_table(imported: ImportedDesign) -> Table:
     """Cells, macros by size, nets by degree, ports, utilization, clusters, nets between them, grid, capacity."""
-    table = Table(title=escape(imported.flat.name), show_header=False, title_justify="left", title_style="bold")
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in (*_netlist_rows(imported), *_floorplan_rows(imported), *_clustered_rows(imported)):
-        table.add_row(name, escape(text))
-    return table
+    rows = (*_netlist_rows(imported), *_floorplan_rows(imported), *_clustered_rows(imported))
+    return facts_table(imported.flat.name, rows)
 
 
 def notice_lines(imported: ImportedDesign) -> list[str]:
@@ -86,16 +80,12 @@ def _floorplan_rows(imported: ImportedDesign) -> list[tuple[str, str]]:
     die, core, netlist = flat.floorplan.die, flat.floorplan.core, flat.netlist
     area = netlist.width * netlist.height
     macros, cells = float(area[netlist.hard].sum()), float(area[flat.cells].sum())
-    free = core.area - macros
+    free, used = core.area - macros, (macros + cells) / core.area
     beside = f"{cells / free:.1%} of the area beside macros" if free > 0 else "macros leave nothing"
     return [
         ("die", f"{die.width:g} × {die.height:g} µm"),
         ("core", f"{core.width:g} × {core.height:g} µm from ({core.x_low:g}, {core.y_low:g})"),
-        (
-            "utilization",
-            f"{(macros + cells) / core.area:.1%}: macros {macros / core.area:.1%}, "
-            f"cells {cells / core.area:.1%} ({beside})",
-        ),
+        ("utilization", f"{used:.1%}: macros {macros / core.area:.1%}, cells {cells / core.area:.1%} ({beside})"),
     ]
 
 
@@ -133,7 +123,7 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
     unplaced = netlist.hard[~is_placed]
     shelf, right = _shelved(netlist.width[unplaced], netlist.height[unplaced], plan.die)
     view = drawing.View(plan.die.x_low, max(plan.die.x_high, right), plan.die.y_low, plan.die.y_high)
-    figure, axes = drawing.view_figure(view, _WIDTH)
+    figure, axes = drawing.view_figure(view, drawing.WIDTH)
     margin = 0.012 * max(view.right - view.left, view.top - view.bottom)
     around = (view.left - margin, view.right + margin, view.bottom - margin, view.top + margin)
     drawing.dress_view(axes, drawing.View(*around))
@@ -141,7 +131,7 @@ def plot_floorplan(imported: ImportedDesign) -> Figure:
     cells = _draw_cells(axes, imported)
     axes.add_collection(_macros(imported, netlist.hard[is_placed]))
     if len(unplaced):
-        look = {"facecolors": drawing.MOVABLE.face, "edgecolors": drawing.MOVABLE.edge}
+        look: dict[str, Any] = {"facecolors": drawing.MOVABLE.face, "edgecolors": drawing.MOVABLE.edge}
         axes.add_collection(PolyCollection(list(shelf), **look, linewidths=0.5, alpha=0.6))
     drawing.draw_ports(axes, placement.x[netlist.ports], placement.y[netlist.ports])
     canvas = imported.design.canvas
@@ -159,20 +149,20 @@ def _draw_plan(axes: Axes, imported: ImportedDesign) -> None:
     """Draws die, core, blockages and regions."""
     plan = imported.flat.floorplan
     for box, face, width, order in ((plan.die, style.PAPER, 1.0, 0), (plan.core, style.CANVAS, 0.6, 0.5)):
-        look = {"facecolor": face, "edgecolor": style.MUTED, "linewidth": width, "zorder": order}
-        axes.add_patch(Box((box.x_low, box.y_low), box.width, box.height, **look))  # type: ignore[arg-type]
+        look: dict[str, Any] = {"facecolor": face, "edgecolor": style.MUTED, "linewidth": width, "zorder": order}
+        axes.add_patch(Box((box.x_low, box.y_low), box.width, box.height, **look))
     for blockage in plan.blockages:
         if not blockage.layer:
             axes.add_collection(_rectangles(blockage.rectangles, facecolor=_BLOCKAGE, linewidth=0, zorder=1))
     for region in plan.regions:
-        look = {"facecolor": "none", "edgecolor": _REGION, "linewidth": 1.2, "zorder": 4.4}
-        axes.add_collection(_rectangles(region.rectangles, **look))
+        outline = _rectangles(region.rectangles, facecolor="none", edgecolor=_REGION, linewidth=1.2, zorder=4.4)
+        axes.add_collection(outline)
 
 
-def _rectangles(corners: np.ndarray, **look: object) -> PatchCollection:
+def _rectangles(corners: np.ndarray, **look: Any) -> PatchCollection:
     """`corners` float64 [K, 4]."""
     boxes = [Box((low_x, low_y), high_x - low_x, high_y - low_y) for low_x, low_y, high_x, high_y in corners.tolist()]
-    return PatchCollection(boxes, **look)  # type: ignore[arg-type]
+    return PatchCollection(boxes, **look)
 
 
 def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
@@ -182,8 +172,14 @@ def _draw_cells(axes: Axes, imported: ImportedDesign) -> int:
     if len(cells):
         shown = cells[:: -(-len(cells) // MOST_CELLS)]
         size, colours = max(0.3, min(12.0, 40_000 / len(shown))), _cluster_colours(imported.clustering.count)
-        look = {"s": size, "c": colours[cluster[shown]], "linewidths": 0, "zorder": 2, "rasterized": True}
-        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], **look)  # type: ignore[arg-type]
+        look: dict[str, Any] = {
+            "s": size,
+            "c": colours[cluster[shown]],
+            "linewidths": 0,
+            "zorder": 2,
+            "rasterized": True,
+        }
+        axes.scatter(flat.placement.x[shown], flat.placement.y[shown], **look)
     return len(cells)
 
 
@@ -197,12 +193,9 @@ def _cluster_colours(count: int) -> np.ndarray:
 def _macros(imported: ImportedDesign, nodes: np.ndarray) -> PolyCollection:
     """The outlines of placed macros; fixed ones are grey."""
     placement = imported.flat.placement
-    width, height = (side[nodes] for side in imported.flat.netlist.sides(placement.orientation))
-    x = placement.x[nodes][:, None] + width[:, None] / 2 * np.array([-1.0, 1.0, 1.0, -1.0])
-    y = placement.y[nodes][:, None] + height[:, None] / 2 * np.array([-1.0, -1.0, 1.0, 1.0])
     looks = [drawing.FIXED if fixed else drawing.MOVABLE for fixed in placement.fixed[nodes]]
     faces, edges = [look.face for look in looks], [look.edge for look in looks]
-    corners = list(np.stack((x, y), axis=-1))
+    corners = list(drawing.outlines(imported.flat.netlist, placement, nodes))
     return PolyCollection(corners, facecolors=faces, edgecolors=edges, linewidths=0.6, zorder=3)
 
 
@@ -223,18 +216,14 @@ def _shelved(width: np.ndarray, height: np.ndarray, die: Rectangle) -> tuple[np.
 
 def _legend(figure: Figure, imported: ImportedDesign, *, cells: int) -> None:
     plan, netlist = imported.flat.floorplan, imported.flat.netlist
-    entries: list[Patch | Line2D] = []
     fixed = int(imported.flat.placement.fixed[netlist.hard].sum())
-    kinds = ((len(netlist.hard) - fixed, drawing.MOVABLE, "macros"), (fixed, drawing.FIXED, "fixed macros"))
-    for count, look, name in kinds:
-        if count:
-            entries.append(Patch(facecolor=look.face, edgecolor=look.edge, label=f"{name} ({count:,})"))
+    entries = drawing.macro_keys(
+        ((len(netlist.hard) - fixed, drawing.MOVABLE, "macros"), (fixed, drawing.FIXED, "fixed macros"))
+    )
     if len(netlist.ports):
-        label = f"ports ({len(netlist.ports):,})"
-        entries.append(Line2D([], [], linestyle="none", marker="s", color=drawing.PORT_FACE, label=label))
+        entries.append(drawing.marker_key(f"ports ({len(netlist.ports):,})", drawing.PORT_FACE, "s"))
     if cells:
-        colour = tuple(_cluster_colours(1)[0])
-        entries.append(Line2D([], [], linestyle="none", marker="o", color=colour, label="cells, a colour per cluster"))
+        entries.append(drawing.marker_key("cells, a colour per cluster", tuple(_cluster_colours(1)[0]), "o"))
     if any(not blockage.layer for blockage in plan.blockages):
         entries.append(Patch(facecolor=_BLOCKAGE, label="blockages"))
     if plan.regions:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rich.markup import escape
 from rich.table import Table
 
 from placement.engine.costs import (
@@ -25,10 +26,10 @@ from placement.engine.costs import (
     legality,
     violations,
 )
-from placement.flat.problem import FULLEST
-from placement.netlist.design import Canvas, Design, NodeKind, Orientation, Placement
+from placement.flat.problem import MOST_UTILIZATION
+from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
-from placement.netlist.straps import DENSITY
+from placement.netlist.pdn_channel import DENSITY
 
 # Field of `Violations` → its JSON key, and what it counts.
 _RULES = {
@@ -39,9 +40,7 @@ _RULES = {
     "grid": ("grid_violations", "hard macros off the snapping grid"),
     "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
 }
-VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())
-"""JSON keys of a design with constraints."""
-MACRO_COLUMNS = ("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")
+VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # in the JSON object of a design with constraints
 _ALARM = "bold red"
 
 
@@ -73,52 +72,23 @@ class FullMetrics(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
-    """A placement's costs, its legality and the utilization of its canvas.
+    """A placement's exact costs under `weights`, its overlaps and macros outside the canvas, and violated constraints.
 
-    Attributes:
-        costs: the exact costs under `weights`.
-        weights: of the cost's components.
-        legality: overlapping pairs of hard macros, and hard macros beyond the canvas edge.
-        violations: counts of violated constraints.
-        is_constrained: whether the design has any constraints.
-        canvas: that the placement was measured on.
-        hard, soft, ports: number of nodes of each kind.
-        hard_utilization: area of the hard macros over the canvas's.
-        utilization: area of hard and soft macros and standard cells over the canvas's.
-        full: the full evaluation, if it was requested.
+    `full` is the full evaluation, if it was requested.
     """
 
+    design: Design
     costs: Costs
     weights: CostWeights
     legality: Legality
     violations: Violations
-    is_constrained: bool
-    canvas: Canvas
-    hard: int
-    soft: int
-    ports: int
-    hard_utilization: float
-    utilization: float
     full: FullMetrics | None = None
 
 
 def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
     """The metrics of `placement` (None: the design's own); raises DesignError if a node has no position."""
-    netlist, canvas = design.netlist, design.canvas
-    area = netlist.width * netlist.height / (canvas.width * canvas.height)
-    return Metrics(
-        costs=compute_costs(design, placement, weights=weights),
-        weights=weights,
-        legality=legality(design, placement),
-        violations=violations(design, placement),
-        is_constrained=design.constraints.any,
-        canvas=canvas,
-        hard=len(netlist.hard),
-        soft=len(netlist.soft),
-        ports=len(netlist.ports),
-        hard_utilization=float(area[netlist.hard].sum()),
-        utilization=float(area[netlist.kind != NodeKind.PORT].sum()),
-    )
+    costs = compute_costs(design, placement, weights=weights)
+    return Metrics(design, costs, weights, legality(design, placement), violations(design, placement))
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
@@ -126,7 +96,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
 
     The counts of violated constraints follow if the design has any, and the full evaluation if there is one.
     """
-    broken = metrics.violations._asdict() if metrics.is_constrained else {}
+    broken = metrics.violations._asdict() if metrics.design.constraints.any else {}
     return {
         **costs_object(metrics.costs, metrics.weights),
         **metrics.legality._asdict(),
@@ -142,7 +112,7 @@ def json_line(metrics: Metrics) -> str:
 
 def metrics_table(metrics: Metrics, title: str) -> Table:
     """The metrics as a table of name, value and explanation, for a rich console."""
-    costs, weights, canvas = metrics.costs, metrics.weights, metrics.canvas
+    costs, weights, netlist, canvas = metrics.costs, metrics.weights, metrics.design.netlist, metrics.design.canvas
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("metric")
     table.add_column("value", justify="right")
@@ -155,7 +125,7 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         ("overlaps", metrics.legality.overlaps, "pairs of hard macros"),
         ("outside", metrics.legality.outside, "hard macros off canvas"),
     ]
-    if metrics.is_constrained:
+    if metrics.design.constraints.any:
         broken = metrics.violations._asdict()
         counts += [(field.replace("_", " "), broken[field], meaning) for field, (_, meaning) in _RULES.items()]
     for name, count, meaning in counts:
@@ -165,11 +135,13 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         _add_full(table, metrics.full)
     table.add_row("canvas", f"{canvas.width:g} × {canvas.height:g}", "µm")
     table.add_row("grid", f"{canvas.columns} × {canvas.rows}", "columns × rows")
-    table.add_row("macros", f"{metrics.hard} + {metrics.soft}", f"hard + soft; {metrics.ports} ports")
+    hard, soft, ports = len(netlist.hard), len(netlist.soft), len(netlist.ports)
+    table.add_row("macros", f"{hard} + {soft}", f"hard + soft; {ports} ports")
+    share = netlist.width * netlist.height / (canvas.width * canvas.height)
     table.add_row(
         "utilization",
-        f"{metrics.utilization:.1%}",
-        f"of the canvas, soft macros as large as drawn; hard macros {metrics.hard_utilization:.1%}",
+        f"{share[netlist.kind != NodeKind.PORT].sum():.1%}",
+        f"of the canvas, soft macros as large as drawn; hard macros {share[netlist.hard].sum():.1%}",
     )
     return table
 
@@ -186,12 +158,22 @@ def _add_full(table: Table, full: FullMetrics) -> None:
         "cell utilization",
         f"{full.cell_utilization:.1%}",
         f"of the whitespace outside macros and PDN channels; a flow needs {DENSITY:.0%} at most",
-        style=_ALARM if full.cell_utilization > FULLEST else "",
+        style=_ALARM if full.cell_utilization > MOST_UTILIZATION else "",
     )
     table.add_row("routed wirelength", f"{full.routed_wirelength:,.0f}", "µm, estimated, detours included")
     table.add_row("overflow", f"{full.overflow:.3%}", "of the routing demand, beyond capacity")
     table.add_row("hot spots", str(full.hot_spots), "gcells with more demand than capacity")
     table.add_row("full evaluation", f"{full.flat_seconds:.1f}", "CPU seconds", end_section=True)
+
+
+def facts_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
+    """A table of names and texts, for a rich console."""
+    table = Table(title=escape(title), show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, escape(text))
+    return table
 
 
 def make_table(
@@ -205,13 +187,7 @@ def make_table(
 ) -> Table:
     """A table for a rich console with its numbers on the right.
 
-    Args:
-        columns: the headings.
-        rows: the texts.
-        title: above the table.
-        caption: below it.
-        left: columns beside the first one that are left-aligned; they may be folded.
-        look: of `rich.table.Table`.
+    The columns named in `left` are left-aligned as the first one is, and may be folded; `look` is `rich.table.Table`'s.
     """
     table = Table(
         title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left", **look
@@ -234,7 +210,7 @@ def write_macros(path: str | os.PathLike[str], design: Design, placement: Placem
         OSError: the file cannot be written; it is then unchanged.
     """
     netlist = design.netlist
-    rows: list[Sequence[object]] = [MACRO_COLUMNS]
+    rows: list[Sequence[object]] = [("name", "x", "y", "left", "bottom", "width", "height", "orientation", "fixed")]
     sides = netlist.sides(placement.orientation)
     for node in netlist.hard[placement.placed[netlist.hard]].tolist():
         x, y, width, height = (float(values[node]) for values in (placement.x, placement.y, *sides))

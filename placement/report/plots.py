@@ -7,7 +7,7 @@ Lengths are in µm from the canvas's lower left corner, figure sizes in inches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,9 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
-from matplotlib.patches import Patch
 
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.netlist.design import Design, Placement
@@ -25,7 +23,9 @@ from placement.report import drawing, style
 from placement.report.metrics import FullMetrics, Metrics, measure
 
 MAP_COLOURS = "viridis"
-PLACEMENT_WIDTH = 7.4  # inches
+
+MapPanel = tuple[str, np.ndarray, float, str]
+"""A map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
 
 _CLUSTER_COLOURS = 20  # in Matplotlib's tab20
 _NO_CLUSTER = (0.467, 0.467, 0.467, 1.0)  # grey
@@ -37,22 +37,10 @@ _SINGLE = 6.35  # inches: the width of the canvas in a picture of one placement
 _SIDE_BY_SIDE = "above: standard cells in their clusters' colours; below: routing, with the macros' outlines"
 
 
-class MapPanel(NamedTuple):
-    """One map to draw: its heading, values (float64 [R, C]), the colour scale's end, and what a value means."""
-
-    name: str
-    values: np.ndarray
-    limit: float
-    unit: str
-
-
 class DrawnCells(NamedTuple):
-    """The standard cells of a full evaluation, as far as they are drawn.
+    """The standard cells that are drawn: centres x, y (float64 [M], µm) and clusters (int [M], -1 for none).
 
-    Attributes:
-        x, y: float64 [M], centres, µm.
-        cluster: int [M], -1 for none.
-        members: float64 [K, 4, 2], corners of the macros that arrays consist of, µm.
+    `members` (float64 [K, 4, 2], µm) are the corners of the macros that arrays consist of.
     """
 
     x: np.ndarray
@@ -62,14 +50,9 @@ class DrawnCells(NamedTuple):
 
 
 class FullPanel(NamedTuple):
-    """One of several fully evaluated placements.
+    """A named placement of the clustered design with its full evaluation.
 
-    Attributes:
-        name: for its heading.
-        placement: of the clustered design.
-        full: the metrics of its full evaluation.
-        cells: as the full evaluation placed them.
-        horizontal, vertical: float [C, R], routing demand over capacity.
+    `horizontal` and `vertical` are routing demand over capacity, float [C, R].
     """
 
     name: str
@@ -83,16 +66,9 @@ class FullPanel(NamedTuple):
 def plot_placement(
     design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS, title: str = ""
 ) -> Figure:
-    """The canvas with hard macros, soft macros and ports, and the costs below the title.
+    """The canvas with hard macros, soft macros and ports below a title (the design's name when empty) and the costs.
 
-    Args:
-        design: the netlist and the canvas.
-        placement: all nodes placed; the design's own when None.
-        weights: of the cost below the title.
-        title: the first line; the design's name when empty.
-
-    Raises:
-        DesignError: a node has no position.
+    All nodes of the placement (None: the design's own) must be placed; raises DesignError otherwise.
     """
     placement = design.initial if placement is None else placement
     metrics = measure(design, placement, weights=weights)
@@ -104,7 +80,7 @@ def plot_placement(
     return figure
 
 
-def canvas_figure(design: Design, placement: Placement, *, width: float = PLACEMENT_WIDTH) -> tuple[Figure, Axes]:
+def canvas_figure(design: Design, placement: Placement, *, width: float = drawing.WIDTH) -> tuple[Figure, Axes]:
     """A figure `width` inches wide with one axes that shows the canvas, and space for a heading and a legend."""
     view = drawing.view_of(design, placement)
     figure, axes = drawing.view_figure(view, width)
@@ -128,34 +104,23 @@ def _report_violations(figure: Figure, metrics: Metrics) -> None:
     counts = ((overlaps, "overlapping"), (outside, "outside"), (sum(metrics.violations), "constraints broken"))
     text = ", ".join(f"{count} {what}" for count, what in counts if count)
     width, height = figure.get_size_inches()
-    look = {"size": style.TEXT_SIZE, "weight": "bold", "color": style.VERMILION, "va": "top", "ha": "right"}
-    figure.text(1 - 0.2 / width, 1 - 0.22 / height, text, **look)
+    look: dict[str, Any] = {"size": style.TEXT_SIZE, "weight": "bold", "color": style.VERMILION}
+    figure.text(1 - 0.2 / width, 1 - 0.22 / height, text, ha="right", va="top", **look)
 
 
 def placement_legend(figure: Figure, design: Design, placement: Placement, *, marks: bool = True) -> None:
     """Adds the legend at the foot of the figure, with the number of nodes of each kind that is present."""
     movable, fixed = drawing.split_hard(design, placement)
-    kinds = (
-        (movable, drawing.MOVABLE, "hard macros"),
-        (fixed, drawing.FIXED, "fixed macros"),
-        (design.netlist.soft, drawing.SOFT, "soft macros"),
-    )
-    entries: list[Patch | Line2D] = [
-        Patch(facecolor=look.face, edgecolor=look.edge, alpha=look.alpha, label=f"{name} ({len(nodes)})", linewidth=0.8)
-        for nodes, look, name in kinds
-        if len(nodes)
-    ]
-    if len(design.netlist.ports):
-        entries.append(_marker(f"ports ({len(design.netlist.ports)})", drawing.PORT_FACE, MarkerStyle("s"), 5))
+    soft, ports = design.netlist.soft, design.netlist.ports
+    counts, names = (len(movable), len(fixed), len(soft)), ("hard macros", "fixed macros", "soft macros")
+    looks = (drawing.MOVABLE, drawing.FIXED, drawing.SOFT)
+    entries = drawing.macro_keys(zip(counts, looks, names, strict=True))
+    if len(ports):
+        entries.append(drawing.marker_key(f"ports ({len(ports):,})", drawing.PORT_FACE, "s"))
     if marks and len(design.netlist.hard):
-        entries.append(_marker("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
+        entries.append(drawing.marker_key("orientation mark", drawing.MOVABLE.edge, MarkerStyle((3, 0, 45)), 7))
     columns = len(entries) if len(entries) <= 4 else 3
     style.foot_legend(figure, entries, ncols=columns, handlelength=1.4, columnspacing=1.6)
-
-
-def _marker(label: str, face: str, marker: MarkerStyle, size: float) -> Line2D:
-    look = {"marker": marker, "markersize": size, "markerfacecolor": face, "markeredgewidth": 0}
-    return Line2D([], [], linestyle="none", label=label, **look)  # type: ignore[arg-type]
 
 
 def plot_maps(design: Design, placement: Placement | None = None, *, title: str = "") -> Figure:
@@ -164,9 +129,9 @@ def plot_maps(design: Design, placement: Placement | None = None, *, title: str 
     maps = cost_maps(design, placement)
     busiest = float(max(maps.horizontal.max(), maps.vertical.max()))
     panels = (
-        MapPanel("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
-        MapPanel("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
-        MapPanel("vertical congestion", maps.vertical, busiest, "demand / capacity"),
+        ("density", maps.density, float(maps.density.max()), "macro area / gcell area"),
+        ("horizontal congestion", maps.horizontal, busiest, "demand / capacity"),
+        ("vertical congestion", maps.vertical, busiest, "demand / capacity"),
     )
     return _plot_panels(design, placement, panels, title)
 
@@ -176,7 +141,7 @@ def plot_routing(
 ) -> Figure:
     """Routing demand over capacity (float64 [C, R] each) with the hard macros' outlines; `title` as above."""
     panels = [
-        MapPanel(f"{name} routing", values.T, _ROUTING_LIMIT, "demand / capacity")
+        (f"{name} routing", values.T, _ROUTING_LIMIT, "demand / capacity")
         for name, values in (("horizontal", horizontal), ("vertical", vertical))
     ]
     return _plot_panels(design, placement, panels, title)
@@ -188,18 +153,18 @@ def _plot_panels(design: Design, placement: Placement, panels: Sequence[MapPanel
     plot_height = min(max(plot_width * design.canvas.height / design.canvas.width, 1.2), 2 * plot_width)
     width, height = left + len(panels) * (plot_width + gap) - gap + 0.25, plot_height + 2.1
     figure = style.new_figure(width, height)
-    for number, panel in enumerate(panels):
+    for number, (name, values, limit, unit) in enumerate(panels):
         start, share = (left + number * (plot_width + gap)) / width, plot_width / width
         axes = figure.add_axes((start, 1.35 / height, share, plot_height / height))
-        image = _draw_map(axes, design, placement, panel.values, panel.limit)
-        heading = f"{panel.name}, highest {panel.values.max():.2f}"
+        image = _draw_map(axes, design, placement, values, limit)
+        heading = f"{name}, highest {values.max():.2f}"
         axes.set_title(heading, loc="left", size=style.TEXT_SIZE, color=style.INK, pad=6)
         axes.set_xlabel("x (µm)")
         if number == 0:
             axes.set_ylabel("y (µm)")
         else:
             axes.tick_params(labelleft=False)
-        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, panel.unit)
+        _colour_bar(figure.add_axes((start, 0.55 / height, share, 0.11 / height)), image, unit)
     style.head(figure, title or design.name, left=left)
     return figure
 
@@ -208,9 +173,9 @@ def _draw_map(axes: Axes, design: Design, placement: Placement, values: np.ndarr
     """Colours the gcells by a map's values up to `limit`, and draws the hard macros' edges over them."""
     style.dress(axes)
     extent = (0, design.canvas.width, 0, design.canvas.height)
-    scale = {"cmap": MAP_COLOURS, "vmin": 0, "vmax": limit or 1.0}
+    scale: dict[str, Any] = {"cmap": MAP_COLOURS, "vmin": 0, "vmax": limit or 1.0}
     image = axes.imshow(values, origin="lower", extent=extent, interpolation="nearest", **scale)
-    corners = list(drawing.outlines(design, placement, design.netlist.hard))
+    corners = list(drawing.outlines(design.netlist, placement, design.netlist.hard))
     # White with a dark rim is visible on light and on dark colours.
     for colour, width, alpha in (("black", 1.5, 0.3), ("white", 0.7, 0.9)):
         edges = PolyCollection(corners, facecolors="none", edgecolors=colour, linewidths=width, alpha=alpha)
@@ -244,22 +209,17 @@ def _draw_cells(axes: Axes, design: Design, placement: Placement, cells: DrawnCe
     size = scale * float(np.clip(3e4 / max(1, len(cells.x)), 0.2, 6.0))
     axes.scatter(cells.x, cells.y, s=size, c=colours, linewidths=0, rasterized=True)
     for nodes, look in zip(drawing.split_hard(design, placement), (drawing.MOVABLE, drawing.FIXED), strict=True):
-        for corners in drawing.outlines(design, placement, nodes):
+        for corners in drawing.outlines(design.netlist, placement, nodes):
             axes.fill(*corners.T, facecolor=look.face, edgecolor=look.edge, linewidth=0.6)
     for corners in cells.members:
         axes.fill(*corners.T, fill=False, edgecolor=drawing.MOVABLE.edge, linewidth=0.3)
 
 
 def plot_full_side_by_side(design: Design, panels: Sequence[FullPanel], *, title: str = "") -> Figure:
-    """For each placement its cells in their clusters' colours, and below them the utilization of the routing tracks.
+    """For each placement (at least one) its cells in their clusters' colours, and below them its routing.
 
     All pictures show the same part of the plane on the same colour scale. A gcell's colour is that of its busier
     direction. Each row holds `_MOST_BESIDE` placements at most.
-
-    Args:
-        design: the clustered design.
-        panels: the placements, at least one.
-        title: the heading; the design's name when empty.
     """
     view = drawing.union_view([drawing.view_of(design, panel.placement) for panel in panels])
     beside = min(len(panels), _MOST_BESIDE)

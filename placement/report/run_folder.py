@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,10 @@ from placement.netlist.files import read_text
 from placement.netlist.formats.plc import read_placement
 
 METRICS_NAME, SEARCH_NAME, BEST_NAME, INDEX_NAME = "metrics.csv", "search.csv", "best.plc", "best.json"
-HISTORY_FOLDER = "best_history"
-SETTINGS_NAME = "config.yaml"
+HISTORY_FOLDER, SETTINGS_NAME = "best_history", "config.yaml"
 MOST_KEPT = 32
 """Placements of one design in the history. Beyond that every second one is deleted; the first and the newest stay."""
-MOST_POINTS = 1000
-"""Points of a curve that are shown."""
+MOST_POINTS = 1000  # of a curve
 # File → its column of the abscissa, the title of that axis, and the columns that are drawn with their titles.
 _CURVES = {
     METRICS_NAME: ("iteration", "iteration", {"cost_mean": "mean", "cost_best": "best"}),
@@ -39,6 +37,8 @@ _CURVES = {
 }
 
 Columns = dict[str, np.ndarray]
+Curve = dict[str, Any]
+"""Costs over the course of a run: `title` of the abscissa with its unit, `x`, and `series`: costs (or None) by name."""
 
 
 def read_metrics(path: str | os.PathLike[str]) -> Columns:
@@ -109,32 +109,6 @@ def searched_cost(folder: Path) -> str:
     return next((row["cost_name"] for row in rows if row.get("cost_name")), DEFAULT_WEIGHTS.name)
 
 
-class Curve(NamedTuple):
-    """Costs over the course of a run.
-
-    Attributes:
-        title: of the abscissa, with its unit.
-        x: abscissas of the points.
-        series: the costs at the points by name; None where there is none.
-    """
-
-    title: str
-    x: list[float]
-    series: dict[str, list[float | None]]
-
-
-class News(NamedTuple):
-    """What is new in a folder.
-
-    Attributes:
-        curve: None if it has not changed.
-        best: new placements with their names, oldest first.
-    """
-
-    curve: Curve | None
-    best: list[tuple[str, Placement]]
-
-
 class RunWatch:
     """Finds what is new in the folder of a run or a search."""
 
@@ -143,21 +117,24 @@ class RunWatch:
         self._seen: dict[Path, tuple[int, int]] = {}
         self._last = ""
 
-    def poll(self) -> News:
-        """What is new since the last call; raises DesignError for a file that cannot be read."""
+    def poll(self) -> tuple[Curve | None, list[tuple[str, Placement]]]:
+        """What is new since the last call: the curve, if it has changed, and placements with their names, oldest first.
+
+        Raises:
+            DesignError: a file cannot be read.
+        """
         curve = None
         for file, (column, title, names) in _CURVES.items():
             if self._is_new(self.folder / file):
                 curve = _read_curve(self.folder / file, column, title, names)
-                if curve.x:
-                    self._last = f", {column} {curve.x[-1]:g}"
+                if curve["x"]:
+                    self._last = f", {column} {curve['x'][-1]:g}"
         name = self._best_name()
         kept = [(f"{name}, iteration {iteration}", file) for iteration, file in best_placements(self.folder, name)]
         files = kept or [(f"{name}{self._last}", self.folder / name)]
-        return News(curve, [(title, self._read(file)) for title, file in files if self._is_new(file)])
-
-    def _read(self, file: Path) -> Placement:
-        return read_placement(file, self.design.netlist, located=self.design.initial)[1]
+        netlist, initial = self.design.netlist, self.design.initial
+        new = [(title, file) for title, file in files if self._is_new(file)]
+        return curve, [(title, read_placement(file, netlist, located=initial)[1]) for title, file in new]
 
     def _best_name(self) -> str:
         """The file of the best placement; a run of several designs has one for each."""
@@ -181,8 +158,8 @@ class RunWatch:
 def _read_curve(path: Path, column: str, title: str, names: dict[str, str]) -> Curve:
     columns = _read_columns(path, (column, *names), others=False)
     step = max(1, math.ceil(len(columns[column]) / MOST_POINTS))
-    series: dict[str, list[float | None]] = {
-        shown: [value if math.isfinite(value) else None for value in columns[name][::step].tolist()]
-        for name, shown in names.items()
+    shown = {
+        name: [value if math.isfinite(value) else None for value in values[::step].tolist()]
+        for name, values in columns.items()
     }
-    return Curve(title, columns[column][::step].tolist(), series)
+    return {"title": title, "x": shown[column], "series": {label: shown[name] for name, label in names.items()}}

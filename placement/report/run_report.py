@@ -26,8 +26,7 @@ from placement.report.run_folder import INDEX_NAME, METRICS_NAME, SETTINGS_NAME,
 from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
 
-DRAWN = 8
-"""Designs whose best placements are drawn; an animation of each takes a second or two."""
+DRAWN = 8  # designs whose best placements are drawn; an animation of each takes a second or two
 _SUMMARY = {
     "iteration": "iterations",
     "episodes": "episodes",
@@ -73,16 +72,9 @@ def write_report(
     weights: CostWeights = DEFAULT_WEIGHTS,
     animated: bool = True,
 ) -> Path:
-    """Draws the training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
+    """Draws a run's training curves and the best placements of the first `DRAWN` designs, and writes `report.html`.
 
-    Args:
-        folder: the run folder.
-        designs: that the run trained on.
-        weights: of the cost that was trained on.
-        animated: whether the episode of the best placement is drawn as a GIF.
-
-    Returns:
-        The page's path.
+    `weights` are those of the cost that was trained on; `animated`: the best placements' episodes are drawn as GIFs.
 
     Raises:
         DesignError: a placement file or `metrics.csv` cannot be read.

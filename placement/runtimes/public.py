@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig, build
 from placement.netlist.load import data_folder, find, load
-from placement.training.run_folder import Run, default_run_dir, working_folder
+from placement.training.run_folder import Run, default_run_dir, plain, working_folder
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress
 
 REPORT_NAME = "report.html"
+DEFAULTS = {"design": "clustered40", "run_dir": None}
+"""Of settings that have none in their dataclass; `run_dir` is then chosen by the design and the settings."""
 
 
 def train(
@@ -59,7 +61,7 @@ def train(
 
 
 def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
-    """The settings of `configs/` with these changed, by dotted keys; a group's name selects one of its files.
+    """The default settings with these changed, by dotted keys; `runtime` selects a file of configs/runtime/.
 
     Raises:
         ConfigError: there is no such setting, or its value is wrong.
@@ -73,6 +75,7 @@ def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainC
     chosen = {key: value for key, value in settings.items() if isinstance(value, str) and (folder / key).is_dir()}
     groups = [f"{key}={value}" for key, value in {**chosen, **({"preset": preset} if preset else {})}.items()]
     try:
+        store_defaults()
         with hydra.initialize_config_dir(str(folder), version_base="1.3"):
             composed = hydra.compose("config", groups)
         values: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
@@ -82,6 +85,14 @@ def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainC
         if key not in chosen:
             _set(values, key, value)
     return build(TrainConfig, {**values, "run_dir": values.get("run_dir") or default_run_dir(values)})
+
+
+def store_defaults() -> None:
+    """Gives Hydra the defaults of the dataclasses, on which the files in configs/ build."""
+    from hydra.core.config_store import ConfigStore
+
+    defaults = plain(TrainConfig(design=("any",), run_dir="any")) | DEFAULTS
+    ConfigStore.instance().store(name="defaults", node=defaults)
 
 
 def _set(values: dict[str, Any], key: str, value: Any) -> None:

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.flips import Flipped, flip_macros
+from placement.annealing.finishing import Flipped, flip_macros
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
 from placement.engine.observation import Observation
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer, IllegalAction
 from placement.episode import Episode
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError

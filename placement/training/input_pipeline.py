@@ -13,8 +13,8 @@ import itertools
 import threading
 from typing import NamedTuple
 
-from placement.engine.actions import IllegalAction
 from placement.engine.observation import Observation
+from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.ppo.learner import Learner, Prepared
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout

@@ -17,9 +17,8 @@ import numpy as np
 
 from placement.config import EnvConfig
 from placement.engine.costs import Costs
-from placement.engine.observation import Observation
+from placement.engine.observation import Observation, Result
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.pool_types import Result
 from placement.episode import Episode, signature, stack_episodes
 from placement.netlist.design import Design, Placement
 from placement.policy.agent import Acting, Agent, Decision

@@ -135,6 +135,12 @@ def load_designs(config: TrainConfig) -> list[Design]:
     return designs
 
 
+def newest_checkpoint(folder: Path) -> int:
+    """The number of a run's newest checkpoint, by the folders' names alone; 0 without one."""
+    found = (folder / CHECKPOINTS_NAME).glob("*")
+    return max((int(path.name) for path in found if path.name.isdigit()), default=0)
+
+
 def steps(designs: Sequence[Design]) -> int:
     """Actions of the longest design's episode."""
     return max(len(design.placing_order) for design in designs)

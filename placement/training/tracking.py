@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 RECORD_NAME = "tracking.json"
 RESULTS = ("config.yaml", "best*.plc", "best.json", "plots/*.png", "plots/*.gif", "report.html")
 """The files of a run folder that the tracker receives at the end."""
+INTERVAL = 5.0
+"""Seconds between two looks at `metrics.csv`."""
 STOP_SECONDS = 60.0
 """Deadline for sending what is left, results included, and for ending the tracker's run."""
 MLFLOW_WAITS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
@@ -183,7 +185,7 @@ class Follower:
 
     def __init__(self, config: TrainConfig, folder: Path, make: Callable[..., Tracker]) -> None:
         settings = config.tracking
-        self._folder, self._interval = folder, settings.interval
+        self._folder = folder
         self._place = {"name": settings.name, "uri": settings.uri, "project": settings.project}
         before = _record(folder / RECORD_NAME)
         same = all(before.get(key) == value for key, value in self._place.items())
@@ -205,7 +207,7 @@ class Follower:
             _log.warning("tracking: no answer in %g s; %s", STOP_SECONDS, lost)
 
     def _follow(self) -> None:
-        while not self._stop.wait(self._interval):
+        while not self._stop.wait(INTERVAL):
             try:
                 self._send()
                 self._down = False

@@ -141,8 +141,7 @@ class Gate:
         PortTaken: the port, or the address, cannot be listened on.
 
     Attributes:
-        port: TCP port that it listens on.
-        address: `host:port` for clients.
+        port, address: TCP port, and `host:port`, for clients.
         passed, rejected: connections that proved the token, and that did not.
     """
 

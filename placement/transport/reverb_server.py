@@ -56,8 +56,7 @@ class ReverbServer:
     """A running Reverb server; made by `start_server`.
 
     Attributes:
-        port: TCP port that it listens on.
-        address: `host:port` by which others reach it.
+        port, address: TCP port, and `host:port`, by which others reach it.
         client: for use in this process.
     """
 
@@ -121,8 +120,10 @@ def start_server(
         if count_listeners(server.port) > 1:
             raise PortTaken(f"port {server.port}: another server took it at the same moment; start this one again")
         restricted = is_loopback(bind) and restrict_to_loopback(server.port)
-        if private:
-            _require_private(server.port, restricted=restricted)
+        if private and not restricted:
+            raise NotPrivate(f"port {server.port} of a Reverb server is public: to restrict it needs Linux 5.7 or root")
+        if private and (peers := remote_peers(server.port)):  # they came between its start and its restriction
+            raise NotPrivate(f"{peers[0]} connected to a Reverb server before it was restricted to this machine")
     except BaseException:
         server.stop()
         raise
@@ -143,13 +144,6 @@ def _launch(
         except TimeoutError:
             message = f"a Reverb server with checkpoints in {folder} did not start within {START_SECONDS:g} s"
             raise ServerTimeout(message) from None
-
-
-def _require_private(port: int, *, restricted: bool) -> None:
-    if not restricted:
-        raise NotPrivate(f"a Reverb server's port {port} cannot be kept to this machine: it needs Linux 5.7 or root")
-    if peers := remote_peers(port):  # they came between its start and its restriction
-        raise NotPrivate(f"{peers[0]} connected to a Reverb server as it started, before it was restricted to loopback")
 
 
 @contextlib.contextmanager

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.annealing import legaliser
-from placement.annealing.boxes import boxes_of
-from placement.annealing.legaliser import NoRoom, fits, legalise
+from placement.annealing.legaliser import NoLegalPlacement, boxes_of, fits, legalise
 from placement.engine.costs import legality
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import NodeKind
@@ -48,7 +47,7 @@ def test_thrown_macros_become_legal(seed):
     try:
         with mock.patch.object(legaliser, "ATTEMPTS", 20):  # of the displacement nothing is asked here
             legal = legalise(design, placement)
-    except NoRoom:
+    except NoLegalPlacement:
         return
     assert fits(design, legal)
     stays = design.initial.fixed | (design.netlist.kind != 0)
@@ -111,7 +110,7 @@ def test_corners_come_onto_the_manufacturing_grid(design, grid):
 
 
 def test_no_room_and_wrong_arguments_are_told(design):
-    with pytest.raises(NoRoom, match="found no room for all hard macros with spacing 1000 µm"):
+    with pytest.raises(NoLegalPlacement, match="found no legal placement with spacing 1000 µm"):
         legalise(design, design.initial, spacing=1000.0)
     with pytest.raises(DesignError, match=r"spacing=-1\.0: must be at least 0 µm"):
         legalise(design, design.initial, spacing=-1.0)
@@ -163,7 +162,7 @@ def test_a_search_for_an_order_that_finds_no_room_is_made_again(monkeypatch) -> 
     begin = strewn(design, 100.0, seed=28)
     assert fits(design, legalise(design, begin))
     monkeypatch.setattr(legaliser, "SEARCHES", 1)
-    with pytest.raises(NoRoom):
+    with pytest.raises(NoLegalPlacement):
         legalise(design, begin)
 
 

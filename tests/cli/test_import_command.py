@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,19 +16,16 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
-from placement.cli import importing
 from placement.cli.importing import ImportConfig
 from placement.cli.main import main
-from placement.cli.options import option_overrides
+from placement.cli.options import settings
 from placement.netlist.clustering import cluster
 from placement.netlist.clustering.partition import _even
-from placement.netlist.design_folder import CLUSTERS_NAME, PICTURE_NAME, SOURCE_NAME
-from placement.netlist.flat_file import DEF_NAME
+from placement.netlist.flat_design import read_flat
 from placement.netlist.formats.def_file import PlacementStatus, read_def
 from placement.netlist.formats.plc import read_canvas, read_placement, write_placement
-from placement.netlist.importing import read_clusters
-from placement.netlist.load import load
-from placement.netlist.user_placement import read_imported_flat
+from placement.netlist.importing import ChipFiles, read_chip
+from placement.netlist.load import CLUSTERS_NAME, DEF_NAME, PICTURE_NAME, SOURCE_NAME, load, read_clusters
 from tests.support.array_chip import array_flat
 from tests.support.small_lef_def import DEF, LEF
 
@@ -131,9 +126,9 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
     ("words", "message"),
     [
         ([], "no netlist is given"),
-        (["--def", "chip.def"], "--def needs the sizes of its masters"),
-        (["--protobuf", "a.pb.txt"], "--protobuf needs a floorplan"),
-        (["--bookshelf", "a.aux", "--lef", "a.lef"], "--bookshelf has all"),
+        (["--def", "chip.def"], "def needs the sizes of its masters"),
+        (["--protobuf", "a.pb.txt"], "protobuf needs a floorplan"),
+        (["--bookshelf", "a.aux", "--lef", "a.lef"], "bookshelf has all"),
         (["--lef", "a.lef", "--def", "b.def", "--parts", "0"], "clustering parts: 0"),
         (["--lef", "a.lef", "--def", "b.def", "--columns", "x"], "columns='x': must be of type int"),
         (["--lef", "a.lef", "--def"], "--def: needs a value"),
@@ -155,8 +150,8 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
         (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be one of places, names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
-        (["--lef", "a.lef", "--dfe", "b.def"], "no option '--dfe'; there are --lef, --def,"),
-        (["chip.def"], "'chip.def': is no option"),
+        (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
+        (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),
         (["--lef", "none.lef", "--def", "b.def"], "none.lef: cannot be read"),
     ],
 )
@@ -186,12 +181,12 @@ def test_folders_that_cannot_be_made_are_refused_first(words, message, tmp_path,
 
 def test_a_setting_behind_a_list_is_a_setting() -> None:
     words = ["--lef", "a.lef", "b=1.lef", "seed", "out=d", "--halo", "1", "mem*=2", "def=a.def"]
-    assert option_overrides(words, typing.get_type_hints(ImportConfig), ()) == [
-        "out=d",
-        "def_=a.def",
-        "lef=[a.lef,'b=1.lef',seed]",
-        "halo=['1','mem*=2']",
-    ]
+    assert settings(words, ImportConfig) == {
+        "lef": ["a.lef", "b=1.lef", "seed"],
+        "out": "d",
+        "halo": ["1", "mem*=2"],
+        "def_": "a.def",
+    }
 
 
 def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
@@ -207,12 +202,8 @@ def test_notices_lose_folders_and_nothing_else(tmp_path: Path, monkeypatch) -> N
     for suffix, text in files.items():
         (tmp_path / "mem" / f"d.{suffix}").write_text(text)
     (tmp_path / "mem/d.aux").write_text("RowBasedPlacement : d.nodes d.nets d.wts")
-    config = ImportConfig(bookshelf="mem/d.aux", out="d")
-    flat, _, _ = importing._read(config)
-    flat = dataclasses.replace(flat, notices=(*flat.notices, "macro 'mem/ram' is odd"))
-    found = importing._adapted(flat, config).notices
-    assert "d.wts: 1 weights are not of nets: they are passed over" in found
-    assert found[-1] == "macro 'mem/ram' is odd"
+    notices = read_chip(ChipFiles(bookshelf="mem/d.aux")).flat.notices
+    assert "d.wts: 1 weights are not of nets: they are passed over" in notices
 
 
 def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
@@ -222,11 +213,10 @@ def test_lef_and_def_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
     (tmp_path / "a.lef").write_text(LEF)
     (tmp_path / "a.def").write_text(DEF)
-    config = ImportConfig(lef=(str(tmp_path / "a.lef"),), def_=str(tmp_path / "a.def"), out="d")
-    flat, _, kept = importing._read(config)
+    chip = read_chip(ChipFiles(lef=[tmp_path / "a.lef"], def_file=tmp_path / "a.def"))
     assert opened == ["a.lef", "a.def"]
-    assert kept == {"def_data": DEF.encode()}
-    assert [source.sha256 for source in flat.sources] == [
+    assert (chip.def_data, chip.positions_data) == (DEF.encode(), None)
+    assert [source.sha256 for source in chip.flat.sources] == [
         hashlib.sha256(text.encode()).hexdigest() for text in (LEF, DEF)
     ]
 
@@ -243,10 +233,10 @@ def test_bookshelf_files_are_read_once(tmp_path: Path, monkeypatch) -> None:
     opened: list[str] = []
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or read(self))
-    flat, _, kept = importing._read(ImportConfig(bookshelf=str(tmp_path / "d.aux"), out="d"))
+    chip = read_chip(ChipFiles(bookshelf=tmp_path / "d.aux"))
     assert opened == list(files)
-    assert kept == {"positions_data": files["d.pl"].encode()}
-    assert {source.name: source.sha256 for source in flat.sources} == {
+    assert (chip.def_data, chip.positions_data) == (None, files["d.pl"].encode())
+    assert {source.name: source.sha256 for source in chip.flat.sources} == {
         name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
     }
 
@@ -283,9 +273,10 @@ def test_an_interrupted_import_leaves_nothing(chip, tmp_path, monkeypatch) -> No
 
 # What a shell starts with & is deaf to Ctrl-C, and so is what that starts.
 IMPORT_THAT_HEARS = """
-import runpy, signal
+import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("placement.netlist", run_name="__main__", alter_sys=True)
+from placement.cli.main import main
+sys.exit(main())
 """
 
 
@@ -304,8 +295,6 @@ def test_ctrl_c_ends_an_import_that_clusters(tmp_path: Path) -> None:
         str(chip),
         "--out",
         "d",
-        "--runs",
-        "99",
     ]
     process = subprocess.Popen(
         [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -342,7 +331,7 @@ def test_export_as_def_and_back(folder: Path, chip: tuple[Path, Path], tmp_path:
     # The core's offset, by hand: lower left corners are 10 rows further right and up than on the canvas.
     design = load(folder)
     placement = read_placement(plc, design.netlist)[1]
-    flat = read_imported_flat(folder)
+    flat = read_flat(folder)
     first = design.netlist.hard[0]
     offset = 10 * 2.72
     at = theirs.names.index(design.netlist.names[first])
@@ -372,7 +361,7 @@ def test_arrays_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     across, up = (np.sort(bank[:, axis]) - bank[:, axis].min() for axis in (0, 1))
     assert sorted((across.tolist(), up.tolist())) == [[0, 0, 0, 0], [0, 11000, 22000, 33000]]
     capsys.readouterr()
-    assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "flat=true", "json=true",
+    assert run("evaluate", f"design={out}", f"placement={tmp_path / 'placed.def'}", "full=true", "json=true",
                f"out={tmp_path / 'checked'}") == 0  # fmt: skip
     values = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert values["flat_converged"] and values["overlaps"] == values["outside"] == 0
@@ -397,10 +386,10 @@ def test_every_other_format_names_every_macro(form: str, folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{folder}", "--out", "x"], "the macros of chip have no places yet"),
+        (["{folder}", "--out", "x"], "the macros of chip have no locations yet"),
         (["{folder}", "none.plc", "--out", "x"], "placement=none.plc: there is no such file"),
         (["{folder}", "{folder}", "--out", "x"], "chip: is a folder; did you mean placement="),
-        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: is there already"),
+        (["{folder}", "best.plc", "--out", "best.plc"], "out=best.plc: exists"),
         (["{folder}", "best.plc", "--format", "gds", "--out", "x"], "format='gds': must be one of def,"),
         (["{folder}", "best.plc", "--format", "bookshelf", "--out", "x"], "was not imported from a Bookshelf design"),
         (["toy6", "--format", "openroad", "--out", "x"], "has no flat netlist (flat.npz)"),
@@ -416,15 +405,26 @@ def test_exports_that_cannot_be_end_in_one_line(words, message, folder, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["best.plc"]
 
 
-def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+def test_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     plc = placed(folder, tmp_path / "best.plc")
     assert run("export", folder, plc, "--out", "placed.def.gz") == 0
     capsys.readouterr()
-    assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=judged") == 0
-    assert "places no standard cells: soft macros are placed by analytic" in capsys.readouterr().err
+    assert run("evaluate", f"design={folder}", "placement=placed.def.gz", "out=measured") == 0
+    told = capsys.readouterr()
+    assert "places no standard cells: soft macros are placed by analytic" in told.err
+    assert "soft macros: placed by analytic" in told.out
+    wirelengths = []
+    for file in ("placed.def.gz", plc):  # of the same macros
+        assert run("evaluate", f"design={folder}", f"placement={file}", "soft_placer=analytic", "json=true") == 0
+        told = capsys.readouterr().out
+        assert "soft macros: placed by analytic" in told
+        wirelengths.append(json.loads(told.splitlines()[-1])["wirelength"])
+    assert wirelengths[0] == pytest.approx(wirelengths[1], rel=1e-2), "placed alike, they are compared alike"
+    assert run("evaluate", f"design={folder}", f"placement={plc}") == 0
+    assert "soft macros: as in best.plc" in capsys.readouterr().out
     design = load(folder)
-    ours, theirs = (read_placement(path, design.netlist)[1] for path in (plc, Path("judged/placement.plc")))
+    ours, theirs = (read_placement(path, design.netlist)[1] for path in (plc, Path("measured/placement.plc")))
     macros = design.netlist.hard
     np.testing.assert_allclose(ours.x[macros], theirs.x[macros], atol=0.5 / 1000)
     assert run("legalise", f"design={folder}", "placement=placed.def.gz", "out=legal") == 0
@@ -433,7 +433,7 @@ def test_judging_commands_take_a_def_file(folder: Path, tmp_path: Path, capsys, 
 
 def test_a_search_without_places_begins_with_its_own(folder: Path, tmp_path: Path, capsys) -> None:
     assert run("search", f"design={folder}", "method=refine", "moves=2000", f"out={tmp_path / 'found'}") == 0
-    assert "the macros of chip have no places: the search begins with its own" in capsys.readouterr().out
+    assert "the macros of chip have no locations: the search begins with its own" in capsys.readouterr().out
     assert json.loads((tmp_path / "found/metrics.json").read_text())["overlaps"] == 0
 
 
@@ -444,10 +444,12 @@ def test_cells_that_a_def_places_place_the_soft_macros(tmp_path: Path, capsys) -
     full = tmp_path / "full.def"
     assert run("export", out, placed(out, tmp_path / "best.plc"), "--out", full) == 0
     capsys.readouterr()
-    assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'judged'}") == 0
-    assert "soft macros are placed" not in capsys.readouterr().err
+    assert run("evaluate", f"design={out}", f"placement={full}", f"out={tmp_path / 'measured'}") == 0
+    told = capsys.readouterr()
+    assert "soft macros are placed" not in told.err
+    assert "soft macros: at the centres of their cells in full.def" in told.out
     design = load(out)
-    theirs = read_placement(tmp_path / "judged/placement.plc", design.netlist)[1]
+    theirs = read_placement(tmp_path / "measured/placement.plc", design.netlist)[1]
     np.testing.assert_allclose(theirs.x[design.netlist.soft], design.initial.x[design.netlist.soft])
 
 

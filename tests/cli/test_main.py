@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import subprocess
 import sys
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
-from placement.cli.command import _settings, overrides
-from placement.cli.composition import nearest
-from placement.cli.help import setting_keys
+from placement.cli.help import listed
 from placement.cli.main import COMMANDS, main
-from placement.config import TrainConfig, build
-from placement.netlist.load import data_folder
+from placement.cli.options import UsageError, hydra_words, nearest, setting_types, settings
+from placement.config import TrainConfig
+from placement.evaluation.settings import CompareConfig, EvaluateConfig, LegaliseConfig
 
-REQUIRED = {
-    "design": "toy6",
-    "bookshelf": "chip.aux",
-    "checkpoint": "run",
-    "axis": "x",
-    "out": "here",
-}
+GROUPS = {"runtime": ["local", "ray"], "preset": ["base", "test"]}
 
 
-def settings_of(name: str):
-    return TrainConfig if name == "train" else _settings(COMMANDS[name].function)
+def settings_of(name: str) -> type:
+    return TrainConfig if name == "train" else COMMANDS[name].settings
 
 
 def test_the_overview_has_a_line_for_each_command(capsys):
@@ -57,57 +47,96 @@ def test_a_reader_that_leaves_early_is_no_error(words, buffered):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_lists_every_setting(name, capsys):
-    assert main([*name.split(), "--help"]) == 0
+    assert main([*name.split(), "--help", *(["all"] if name == "train" else [])]) == 0
     text = capsys.readouterr().out
-    for field in dataclasses.fields(settings_of(name)):
-        assert re.search(rf"^{field.name}:", text, flags=re.MULTILINE), field.name
-    assert "defaults:" not in text and "hydra:" not in text
+    for one in listed(settings_of(name)):
+        assert re.search(rf"^  --{one.key.replace('_', '-')} \S", text, flags=re.MULTILINE), one.key
+    assert "_ " not in re.sub(r"--\S+", "", text) and "#" not in text
+
+
+def test_the_help_of_train_opens_with_what_matters(capsys):
+    assert main(["train", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert len(re.findall(r"^  --", text, flags=re.MULTILINE)) == 10
+    assert "generalise: one policy for designs" in text
+    assert f"train --help all lists all {len(listed(TrainConfig))} settings" in text
+
+
+def test_the_help_of_a_group_of_commands_lists_that_group(capsys):
+    assert main(["generate", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "generate flat" in text and "evaluate" not in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_keys_that_may_be_suggested_are_the_settings(name):
-    keys = setting_keys(COMMANDS[name].config)
-    assert {key for key in keys if "." not in key} == {field.name for field in dataclasses.fields(settings_of(name))}
+def test_every_setting_can_be_given_in_every_style(name):
+    known = setting_types(settings_of(name))
+    assert {one.key for one in listed(settings_of(name))} == {
+        key.removesuffix("_").removesuffix(".name") for key in known if not any(k.startswith(f"{key}.") for k in known)
+    }
 
 
-def test_help_shows_the_chosen_option_of_a_group(capsys):
-    assert main(["train", "--help", "runtime=ray"]) == 0
-    assert "  fan_out: 16  # " in capsys.readouterr().out
+def test_the_three_styles_mean_the_same():
+    expected = {"design": "toy6", "json": True, "cost": {"name": "proxy", "density": 2.0}}
+    for words in (
+        ["design=toy6", "json=true", "cost=proxy", "cost.density=2"],
+        ["--design", "toy6", "--json", "--cost", "proxy", "--cost.density", "2"],
+        ["--design=toy6", "--json=true", "--cost=proxy", "--cost.density=2"],
+        ["toy6", "--json", "cost=proxy", "--cost.density=2"],
+    ):
+        assert settings(words, EvaluateConfig, ("design", "placement")) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "train"])
-def test_the_defaults_in_configs_are_those_of_the_dataclass(name):
-    with initialize_config_dir(str(data_folder("configs")), version_base="1.3"):
-        shown = OmegaConf.to_container(compose(COMMANDS[name].config), resolve=True)
-    cls = settings_of(name)
-    names = {field.name for field in dataclasses.fields(cls)}
-    assert set(shown) == names
-    required = {key: value for key, value in REQUIRED.items() if key in names}
-    given = {key: value for key, value in shown.items() if value is not None}
-    for field in dataclasses.fields(cls):
-        if field.default is dataclasses.MISSING and field.name in shown and shown[field.name] is not None:
-            required[field.name] = shown[field.name]
-    assert build(cls, {**given, **required}) == build(cls, required)
+def test_lists_and_values():
+    assert settings(["placers=random,greedy", "seeds=1"], CompareConfig) == {
+        "placers": ["random", "greedy"],
+        "seeds": 1,
+    }
+    assert settings(["--placement", "a.plc", "b.plc", "--placement", "c.plc"], CompareConfig)["placement"] == [
+        *("a.plc", "b.plc", "c.plc")
+    ]
+    assert settings(["blockages=[[0,0,5,5]]", "grid=1e-1"], LegaliseConfig) == {
+        "blockages": [[0, 0, 5, 5]],
+        "grid": 0.1,
+    }
+    assert settings(["plots=null", "out=a=b"], EvaluateConfig) == {"plots": None, "out": "a=b"}
+    assert settings(["samples=many"], CompareConfig) == {"samples": "many"}, "which `build` rejects"
+
+
+def test_arguments_of_train_as_hydra_takes_them():
+    def words(*arguments: str) -> list[str]:
+        return hydra_words(arguments, TrainConfig, GROUPS, ("design",))
+
+    assert words("toy6", "seed=1") == ["design=toy6", "seed=1"]
+    assert words("--design", "a,b", "--seed", "1") == ["design=[a,b]", "seed=1"]
+    assert words("-m", "design=a,b", "--seed", "1,2") == ["-m", "design=a,b", "seed=1,2"]
+    assert words("replay=memory", "--env.cost", "proxy") == ["replay.name=memory", "env.cost.name=proxy"]
+    assert words("--run-dir", "a=b", "runtime=ray", "+hydra.x=1") == ["+hydra.x=1", "run_dir='a=b'", "runtime=ray"]
+    assert words("--flips", "--runtime.minutes=2") == ["flips=true", "runtime.minutes=2"]
+    with pytest.raises(UsageError, match="preset='fly': must be one of base, test"):
+        words("preset=fly")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fly"], "no command 'fly'; there are train, evaluate"),
+        (["fly"], "there is no command 'fly'; there are train, evaluate"),
+        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
         (["evaluate"], "evaluate: design: is required"),
         (["legalise", "design=toy6", "blockages=[[0,0,5]]"], "legalise: blockages=[0.0, 0.0, 5.0]: must be [left, low"),
-        (["legalise", "design=toy6", "samples=3"], "Could not override 'samples'. ("),
-        (["evaluate", "design=toy6", "placment=x"], "Could not override 'placment'. Did you mean 'placement'?"),
-        (["train", "design=toy6", "runtime.shards=3"], "runtime.shards: is a setting of runtime=ray alone"),
+        (["legalise", "design=toy6", "samples=3"], "there is no setting 'samples'. (--help"),
+        (["evaluate", "design=toy6", "placment=x"], "there is no setting 'placment'. Did you mean 'placement'?"),
+        (["train", "design=toy6", "runtime.shards=3"], "runtime.shards=3: must be left at 1 without"),
         (["describe", "toy6", "--plot", "x.doc"], "plot=x.doc: must end in one of ."),
-        (["search", "design=toy6", "env.cost=proxy"], "Could not override 'env.cost'. Did you mean 'cost'?"),
+        (["search", "design=toy6", "env.cost=proxy"], "there is no setting 'env.cost'. Did you mean 'cost'?"),
         (["sample"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "design=toy6"], "sample: checkpoint: is required: a run folder, or base"),
         (["sample", "checkpoint=base", "soft_placer=foo"], "soft_placer='foo': must be one of force_directed, analyti"),
-        (["search", "design=toy6", "anneal.starts=[shelves]"], "anneal.starts='shelves': must be packed, its new name"),
-        (["search", "design=toy6", "method=fly"], "search: method='fly': must be one of refine, anneal, mixed_size"),
+        (["search", "design=toy6", "anneal.starts=[greedy]"], "anneal.starts='greedy': must be one of packed, electro"),
+        (["search", "design=toy6", "method=fly"], "search: method='fly': must be refine, anneal or mixed_size"),
         (["generate", "planted"], "generate planted: out: is required"),
-        (["mirror", "toy6", "axis=z", "out=x"], "mirror: axis='z': must be"),
+        (["describe", "toy6", "other"], "'other' is not a setting; give key=value or --key value"),
+        (["import", "--def"], "--def: needs a value"),
     ],
 )
 def test_a_mistake_ends_in_one_line(words, message, capsys):
@@ -124,12 +153,3 @@ def test_the_nearest_key_goes_by_its_last_part():
     assert nearest("cost.name", known) == "env.cost.name"
     assert nearest("plicy.name", known) == "policy.name"
     assert nearest("runtime.shards", known) is None  # a group in common is no likeness
-
-
-def test_arguments_as_hydra_takes_them():
-    compare, mirror, train = COMMANDS["compare"], COMMANDS["mirror"], COMMANDS["train"]
-    assert overrides(["placers=random,greedy", "seeds=1"], compare) == ["placers=[random,greedy]", "seeds=1"]
-    assert overrides(["placers=[a,b]", "x='a,b'"], compare) == ["placers=[a,b]", "x='a,b'"]
-    assert overrides(["-m", "seed=1,2"], compare) == ["-m", "seed=1,2"]
-    assert overrides(["design=a,b"], train) == ["design=a,b"]
-    assert overrides(["my design", "--axis", "x", "--out=o"], mirror) == ["design='my design'", "axis=x", "out=o"]

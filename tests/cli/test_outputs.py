@@ -11,6 +11,7 @@ import pytest
 
 from placement import load
 from placement.cli import netlists
+from placement.cli.help import listed
 from placement.cli.main import main
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_file, check_output_folder
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLUSTERED = ("generate", "clustered", "--hard", "4", "--soft", "20", "--ports", "6")
 PLANTED = ("generate", "planted", "--block-columns", "2", "--block-rows", "2")
 FLAT = ("generate", "flat", "--cells", "200", "--macros", "3", "--ports", "8", "--macro-pins", "10")
-MAKERS = (CLUSTERED, PLANTED, FLAT, ("mirror", "toy6", "axis=x"))
+MAKERS = (CLUSTERED, PLANTED, FLAT)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -33,7 +34,7 @@ def not_called(*arguments: object, **settings: object) -> None:
 @pytest.mark.parametrize("words", MAKERS, ids=" ".join)
 def test_a_folder_with_something_in_it_is_kept_unless_forced(words, tmp_path, monkeypatch, capsys):
     """What is left of an older design would be read as part of the new one."""
-    for name in ("load", "clustered", "planted", "flat_on_floorplan"):
+    for name in ("clustered", "planted", "flat_on_floorplan"):
         monkeypatch.setattr(netlists, name, not_called)
     out = tmp_path / "chip"
     shutil.copytree(ROOT / "netlists/planted20", out)
@@ -69,7 +70,7 @@ def test_built_in_designs_are_made_again_only_where_forced(tmp_path, capsys):
     assert contents(tmp_path / "all") == made
 
 
-@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank_cells", 1)])
+@pytest.mark.parametrize(("key", "value"), [("macros", 40), ("halo", 0.0), ("bank", 1)])
 def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
     """Not even those that count where nothing is said."""
     assert main(["generate", "flat", "--varied", f"--{key}", str(value), "--out", str(tmp_path / "chip")]) == 2
@@ -79,11 +80,11 @@ def test_drawn_sizes_cannot_be_given_too(key, value, tmp_path, capsys):
 
 
 def test_sizes_that_are_not_given_are_those_of_the_settings_page():
-    page = (ROOT / "configs/generate_flat.yaml").read_text(encoding="utf-8")
-    options, halo = netlists.FlatConfig(out="x", varied=False, seed=0).options
-    for key, value in {**vars(options), "halo": halo}.items():
-        line = next(line for line in page.splitlines() if line.startswith(f"{key}: null "))
-        assert line.endswith(f"null: {value}"), key
+    options, halo = netlists.FlatConfig(out="x").options
+    said = {
+        one.key: one.meaning.rpartition("null: ")[2] for one in listed(netlists.FlatConfig) if one.default == "null"
+    }
+    assert said == {key: str({**vars(options), "halo": halo}[key]) for key in said}
 
 
 FOLDERS = (
@@ -126,7 +127,7 @@ def test_the_folder_that_results_go_to_by_default_is_looked_at_too(tmp_path, mon
 
 
 def test_a_run_folder_that_cannot_be_written_is_refused_in_words(capsys):
-    assert main(["train", "--config-name", "test", "run_dir=/proc/none/x"]) == 2
+    assert main(["train", "preset=test", "run_dir=/proc/none/x"]) == 2
     told = capsys.readouterr().err
     assert "run_dir=/proc/none/x: cannot be written: /proc takes no files" in told and told.count("\n") == 1
 

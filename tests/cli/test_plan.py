@@ -13,12 +13,12 @@ from placement.cli.main import main
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("actors", "cannot read 'actors'"),
+        ("actors", "'actors' is not a setting; give key=value"),
         ("actors=many", "actors='many': must be of type int"),
         ("model_mb=big", "model_mb='big': must be of type float"),
         ("actors=0", "actors=0: must be at least 1"),
         ("megabits=0", "megabits=0.0: must be above 0"),
-        ("colour=3", "Could not override 'colour'"),
+        ("colour=3", "there is no setting 'colour'"),
     ],
 )
 def test_wrong_settings_are_refused(argument: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 400.0
 ITERATIONS = 40
 COMMAND = [
-    *(sys.executable, str(ROOT / "train.py"), "--config-name", "test", "-m", "hydra/launcher=ray"),
+    *(sys.executable, str(ROOT / "train.py"), "preset=test", "-m", "hydra/launcher=ray"),
     *("+hydra.launcher.ray.init.num_cpus=2", "seed=1,2", f"ppo.iterations={ITERATIONS}"),
 ]
 

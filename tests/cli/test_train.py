@@ -37,7 +37,7 @@ def rows(run_dir: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-COMMAND = ("--config-name", "test", "run_dir=run")
+COMMAND = ("preset=test", "run_dir=run")
 WITHOUT_REVERB = f"""
 import runpy, sys
 sys.modules["reverb"] = sys.modules["tensorflow"] = None
@@ -74,6 +74,14 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
     assert "goes on after iteration 3" in again.stdout and len(rows(run_dir)) == 3
 
 
+def test_evaluate_gives_a_runs_cost_without_a_flag(trained):
+    folder, _ = trained
+    best = json.loads((folder / "run" / "best.json").read_text())["toy6"]
+    result = run_here("macro-placement", "evaluate", "toy6", "run/best.plc", "--json", folder=folder)
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert (found["cost_name"], found["cost"]) == (best["cost_name"], pytest.approx(best["cost"], rel=1e-12))
+
+
 def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
     _, result = trained
     assert (result.stdout + result.stderr).count("Reverb is not installed") == 1
@@ -82,7 +90,7 @@ def test_without_reverb_it_imports_and_trains_and_says_so_in_one_line(trained):
 def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
     """Here eight virtual ones."""
     small = ("runtime.envs_per_actor=4", "ppo.iterations=2", "runtime.evaluate_every=0")
-    command = ("--config-name", "test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
+    command = ("preset=test", "runtime=accelerator", "replay=memory", "run_dir=run", *small)
     result = train(*command, folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert [row["iteration"] for row in rows(tmp_path / "run")] == ["1", "2"]
@@ -90,7 +98,7 @@ def test_the_accelerator_set_up_trains_on_every_device_there_is(tmp_path):
 
 
 def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
-    sweep = ("-m", "--config-name", "test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
+    sweep = ("-m", "preset=test", "design=toy6,nowhere", "ppo.iterations=1", "replay.name=memory")
     result = alone(str(ROOT / "train.py"), *sweep, folder=tmp_path)  # its jobs write where its process does
     assert result.returncode == 1, result.stdout + result.stderr
     (folder,) = (tmp_path / "runs" / "toy6").iterdir()
@@ -105,18 +113,22 @@ def test_a_sweep_runs_each_job_in_its_folder_and_ends_with_a_table(tmp_path):
         (("ppo.clip=0",), "train: ppo.clip=0.0: must be above 0"),
         (
             ("ppo.epoch=1",),
-            "train: Could not override 'ppo.epoch'. Did you mean 'ppo.epochs'? (macro-placement train --h",
+            "train: there is no setting 'ppo.epoch'. Did you mean 'ppo.epochs'? (--help",
         ),
-        (("off_grid=true",), "train: Could not override 'off_grid'. Did you mean 'env.off_grid'?"),
+        (("off_grid=true",), "train: there is no setting 'off_grid'. Did you mean 'env.off_grid'?"),
         (("env.cost.name=foo",), "train: env.cost.name='foo': must be proxy or chip"),
         (
             ("env.soft_placer=foo",),
             "train: env.soft_placer='foo': must be one of force_directed, analytic",
         ),
         (("design=nowhere",), "train: no design 'nowhere'"),
-        (("replay=disk",), "train: replay='disk': must be auto, memory or reverb"),
-        (("policy=foo",), "train: policy='foo': must be edge_gnn"),
-        (("ppo=foo",), "train: ppo='foo': must be default"),
+        (("replay=disk",), "train: replay.name='disk': must be auto, reverb or memory"),
+        (("policy=foo",), "train: policy.name='foo': must be edge_gnn"),
+        (("runtime=foo",), "train: runtime='foo': must be one of accelerator, local, ray"),
+        (("preset=foo",), "train: preset='foo': must be one of ariane, base, generalise, test"),
+        (("--design", "nowhere"), "train: no design 'nowhere'"),
+        (("nowhere",), "train: no design 'nowhere'"),
+        (("runtime.shards=3",), "train: runtime.shards=3: must be left at 1 without runtime=ray"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
@@ -128,7 +140,7 @@ def test_a_mistake_is_told_in_one_line(arguments, message, tmp_path):
 
 def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
     (tmp_path / "first").symlink_to(trained[0] / "run")
-    small = ("--config-name", "test", "replay.name=memory", "ppo.iterations=1")
+    small = ("preset=test", "replay.name=memory", "ppo.iterations=1")
     tuned = train(*small, "design=planted20", "initial_policy=first", "run_dir=second", folder=tmp_path)
     assert tuned.returncode == 0, tuned.stderr
     assert "begins with the parameters of iteration 3 of the run in first" in tuned.stdout
@@ -144,12 +156,12 @@ def test_a_run_is_fine_tuned_on_a_larger_design(trained, tmp_path):
 
 def test_training_that_breaks_down_is_told_without_a_traceback(tmp_path):
     absurd = ("ppo.learning_rate=1e30", "ppo.iterations=9", "run_dir=run", "replay.name=memory")
-    result = train("--config-name", "test", *absurd, folder=tmp_path)
+    result = train("preset=test", *absurd, folder=tmp_path)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1, result.stderr
     assert "train: training has broken down: iteration 1 made the network's outputs not finite" in result.stderr
     assert "run/checkpoints/0" in result.stderr and "lower ppo.learning_rate (it was 1e+30)" in result.stderr
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["0"]
-    again = train("--config-name", "test", "run_dir=run", "replay.name=memory", folder=tmp_path)
+    again = train("preset=test", "run_dir=run", "replay.name=memory", folder=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(rows(tmp_path / "run")) == 3

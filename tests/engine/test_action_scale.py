@@ -11,8 +11,7 @@ from placement.config import EnvConfig
 from placement.engine.costs import compute_costs
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
-from placement.engine.state import PlacementState
+from placement.engine.state import EpisodeRenderer, PlacementState
 from placement.env.gym_env import PlacementEnv
 from placement.netlist.design import Design, Orientation
 from placement.netlist.errors import DesignError

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from placement.annealing.annealer import Annealer
 from placement.annealing.config import AnnealConfig
-from placement.engine.costs import CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import CostWeights, IncrementalCost, compute_costs
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from tests.support.chip_oracle import chip_costs
@@ -23,25 +22,27 @@ from tests.support.designs import Net, Node, build, random_design, random_placem
 CHIP = CostWeights(1.0, 0.7, 0.3, "chip")
 
 
-def _with_room_kept(design_seed: int, straps: float | None, halo: float) -> Design:
-    """A random design whose hard macros have halos, some twice as wide across, and straps."""
+def _with_room_kept(design_seed: int, pdn_channel: float | None, halo: float) -> Design:
+    """A random design whose hard macros have halos, some twice as wide across, and pdn_channel."""
     design = random_design(design_seed)
     halos = np.zeros((design.netlist.num_nodes, 2))
     halos[design.netlist.hard] = halo
     halos[design.netlist.hard[::2], 0] *= 2
-    return dataclasses.replace(design, straps=straps, constraints=dataclasses.replace(design.constraints, halo=halos))
+    return dataclasses.replace(
+        design, pdn_channel=pdn_channel, constraints=dataclasses.replace(design.constraints, halo=halos)
+    )
 
 
-KEPT = {"straps": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2, 30.0))}
+KEPT = {"pdn_channel": st.sampled_from((None, 0.0, 1.7)), "halo": st.sampled_from((0.0, 1.2, 30.0))}
 """The widest halos leave the whole canvas too little room."""
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), spill=st.sampled_from((0.0, 0.4)), **KEPT)
 def test_the_engine_agrees_with_the_definition(
-    design_seed: int, seed: int, spill: float, straps: float | None, halo: float
+    design_seed: int, seed: int, spill: float, pdn_channel: float | None, halo: float
 ) -> None:
-    design = _with_room_kept(design_seed, straps, halo)
+    design = _with_room_kept(design_seed, pdn_channel, halo)
     placement = random_placement(design, seed, spill=spill)
     expected = chip_costs(design, placement, CHIP[:3])
     assert compute_costs(design, placement, weights=CHIP) == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -49,8 +50,8 @@ def test_the_engine_agrees_with_the_definition(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(design_seed=st.integers(0, 10**6), seed=st.integers(0, 10**6), **KEPT)
-def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int, straps: float | None, halo: float) -> None:
-    design = _with_room_kept(design_seed, straps, halo)
+def test_moves_and_undos_leave_no_trace(design_seed: int, seed: int, pdn_channel: float | None, halo: float) -> None:
+    design = _with_room_kept(design_seed, pdn_channel, halo)
     generator = np.random.default_rng(seed)
     cost = IncrementalCost(design, random_placement(design, seed), weights=CHIP)
     macros = np.flatnonzero(np.isin(design.netlist.kind, (NodeKind.HARD, NodeKind.SOFT)) & ~design.initial.fixed)
@@ -87,9 +88,9 @@ def test_clusters_upon_each_other_cost_the_way_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("straps", "halo", "free"), [(0.0, 0.0, 10.0), (3.0, 0.0, 7.0), (3.0, 4.0, 6.0), (0.0, 4.0, 6.0)]
+    ("pdn_channel", "halo", "free"), [(0.0, 0.0, 10.0), (3.0, 0.0, 7.0), (3.0, 4.0, 6.0), (0.0, 4.0, 6.0)]
 )
-def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> None:
+def test_cells_keep_clear_of_macros(pdn_channel: float, halo: float, free: float) -> None:
     """A cluster fills a gcell beside a macro; of its area what stands nearer to the macro than it may must go."""
     side = math.sqrt(200.0)  # at half utilisation
     nodes = [
@@ -101,7 +102,7 @@ def test_cells_keep_clear_of_macros(straps: float, halo: float, free: float) -> 
     halos = np.zeros((3, 2))
     halos[0] = halo
     constraints = dataclasses.replace(design.constraints, halo=halos)
-    design = dataclasses.replace(design, straps=straps, constraints=constraints)
+    design = dataclasses.replace(design, pdn_channel=pdn_channel, constraints=constraints)
     # Of 100 µm² the rest goes 5 µm, half a gcell · 2 pins / 200 µm², over 80 µm.
     assert compute_costs(design, weights=CHIP).density_cost == pytest.approx((10.0 - free) / 10.0 * 5.0 / 80.0)
 
@@ -142,21 +143,21 @@ def _density_of_a_crowd(clusters: int, gcells: int, blocks: int = 1) -> float:
             for i in range(clusters)
         ]
     design = build("crowd", square_canvas(gcells, gcells), nodes, [Net([("s0-0", 0.0, 0.0), ("s0-1", 0.0, 0.0)])])
-    return compute_costs(dataclasses.replace(design, straps=0.0), weights=CHIP).density_cost
+    return compute_costs(dataclasses.replace(design, pdn_channel=0.0), weights=CHIP).density_cost
 
 
 def test_a_roomy_design_keeps_straps_free_and_a_full_one_does_not() -> None:
-    def straps(cells: float) -> float:
+    def pdn_channel(cells: float) -> float:
         side = math.sqrt(2 * cells)  # at half utilisation
         nodes = [Node("m", NodeKind.HARD, 20.0, 20.0, 10.0, 10.0), Node("a", NodeKind.SOFT, 15.0, 15.0, side, side)]
         design = build("room", square_canvas(4, 4), nodes, [Net([("a", 0.0, 0.0), ("m", 0.0, 0.0)])])
-        assert design.own_straps == dataclasses.replace(design, straps=design.own_straps).own_straps
-        return design.own_straps
+        assert design.own_pdn_channel == dataclasses.replace(design, pdn_channel=design.own_pdn_channel).own_pdn_channel
+        return design.own_pdn_channel
 
-    # Of 1,600 µm² a macro with straps of 10 µm leaves 1,200, with 5 µm 1,375, of which cells take 49% at the most.
-    assert [straps(area) for area in (580.0, 600.0, 670.0, 690.0)] == [10.0, 5.0, 5.0, 0.0]
-    with pytest.raises(DesignError, match="straps: -1"):
-        dataclasses.replace(random_design(0), straps=-1.0)
+    # Of 1,600 µm² a macro with pdn_channel of 10 µm leaves 1,200, with 5 µm 1,375, of which cells take 49% at the most.
+    assert [pdn_channel(area) for area in (580.0, 600.0, 670.0, 690.0)] == [10.0, 5.0, 5.0, 0.0]
+    with pytest.raises(DesignError, match="pdn_channel: -1"):
+        dataclasses.replace(random_design(0), pdn_channel=-1.0)
 
 
 def test_stacked_clusters_go_apart() -> None:

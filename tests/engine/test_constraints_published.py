@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from placement.engine.costs import legality, violations
-from placement.netlist.assembly.flat_protobuf import read_protobuf_def
 from placement.netlist.canvas import canvas_of
 from placement.netlist.design import Design
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.flat_constraints import ConstraintSettings, constraints_of
+from placement.netlist.formats.protobuf_design import read_protobuf_def
+from placement.netlist.import_constraints import ConstraintSettings, constraints_of
 
 LEFS = ("NangateOpenCellLibrary.tech.lef.gz", "fakeram45_256x16.lef.gz", "NangateOpenCellLibrary.macro.mod.lef.gz")
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import legality, violations
 from placement.engine.pool import make_pool
-from placement.engine.state import PlacementState
+from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
 from placement.netlist.floorplan import Region
@@ -170,9 +169,9 @@ def test_refusals_say_which_rule() -> None:
     design = four_macros()  # places large (20 × 10), middle (10 × 16), small (6 × 8, turned) on gcells of 10 µm
     large, middle = node_of(design, "large"), node_of(design, "middle")
     blocked = constrained(design, blockages=np.array([[0.0, 0, 20, 20]]))
-    assert "macro 'large' (step 0 of 'four_macros'): it would stand on a placement blockage" in refusal(blocked, 1, 1)
+    assert "macro 'large' (step 0 of 'four_macros'): it would lie on a placement blockage" in refusal(blocked, 1, 1)
     near = constrained(design, port_keepout=6.0)
-    assert "it would stand less than the keep-out of 6 µm from a port" in refusal(near, 2, 1)
+    assert "it would be less than the keep-out of 6 µm from a port" in refusal(near, 2, 1)
     kept_in = constrained(design, regions=(Region("low", np.array([[0.0, 0, 50, 20]]), np.array([large])),))
     assert "it must stay in region 'low'" in refusal(kept_in, 3, 2)
     kept_out = constrained(
@@ -184,7 +183,7 @@ def test_refusals_say_which_rule() -> None:
     apart = constrained(design, halo=halo)
     # large covers (5, 10) to (25, 20); middle, 16 high, would begin at 27 on the gcell two rows up
     message = refusal(apart, 3, 1, before=((1, 1),))
-    assert "it would stand too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
+    assert "it would be too close to macro 'large': their halos are 0 and 1 µm in x, 0 and 8 µm in y" in message
     assert "it would overlap macro 'large'" in refusal(apart, 1, 1, before=((1, 1),))
 
 
@@ -224,7 +223,7 @@ def test_a_macro_without_a_gcell_is_found_before_anything_starts() -> None:
         PlacementState(tiny)
     only_e = np.full(design.netlist.num_nodes, 255)
     only_e[large] = 1 << 4
-    with pytest.raises(ValueError, match="stands in an orientation that it may not have"):
+    with pytest.raises(ValueError, match="has an orientation that is not allowed"):
         PlacementState(constrained(design, orientations=only_e))
 
 

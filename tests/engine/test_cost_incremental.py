@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement.engine.costs import Costs, CostWeights, compute_costs
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import Costs, CostWeights, IncrementalCost, compute_costs
 from placement.netlist.design import Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
 from placement.netlist.load import load

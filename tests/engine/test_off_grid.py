@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import legality, violations
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.rendering import EpisodeRenderer
-from placement.engine.state import PlacementState
+from placement.engine.state import EpisodeRenderer, IllegalAction, PlacementState
 from placement.netlist.constraints import Constraints, SnapGrid
 from placement.netlist.design import Design, NodeKind, Placement
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.geometry import Rectangle
 from tests.engine.test_constraints_state import so_far
 from tests.support import legality_oracle as oracle
 from tests.support.constrained_designs import randomly_constrained

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import placement
 from placement.config import EnvConfig
 from placement.engine.costs import compute_costs, legality
+from placement.engine.observation import Result
 from placement.engine.pool import EnvironmentPool, make_pool
-from placement.engine.pool_types import Result
 from placement.netlist.design import Design
 from tests.support.designs import Net, Node, NodeKind, build, four_macros, random_design, square_canvas
 

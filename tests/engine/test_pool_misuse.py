@@ -1,4 +1,4 @@
-"""What the pool refuses; after every refusal it goes on as if nothing had been asked."""
+"""What the pool rejects; after every rejection it continues as if there had been no call."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from placement.engine.actions import IllegalAction
 from placement.engine.pool import EnvironmentPool, WorkerError, make_pool
+from placement.engine.state import IllegalAction
 from placement.netlist.errors import DesignError
+from tests.support.cost_terms import one_macro_pool
 from tests.support.designs import Node, NodeKind, build, four_macros, square_canvas
 
 DEADLINE = 20.0  # seconds for what ought to happen at once
@@ -179,62 +181,69 @@ def test_recv_with_nothing_in_flight(pool) -> None:
     assert_usable(pool)
 
 
-def test_recv_from_several_threads_at_once(pool) -> None:
-    for env in range(4):
-        pool._native.disturb_next(env, 0.3, False)
-    pool.async_reset()
-    received: list[int] = []
-    thread = threading.Thread(target=lambda: received.extend(pool.recv(DEADLINE)[4]["env_id"].tolist()))
-    thread.start()
-    give_up = time.monotonic() + DEADLINE
-    while not pool._native.receiving and time.monotonic() < give_up:
-        time.sleep(0)
-    with pytest.raises(RuntimeError, match="another thread is receiving"):
-        pool.recv()
-    with pytest.raises(RuntimeError, match=r"in flight|another thread is receiving"):
-        pool.step(ids(12, 12, 12, 12))
-    thread.join(DEADLINE)
-    assert sorted(received + receive_all(pool)) == [0, 1, 2, 3]
-    assert_usable(pool)
+def slow(seconds: float) -> Callable[[float], float]:
+    """A cost term that takes so long."""
+
+    def evaluate(x: float) -> float:
+        time.sleep(seconds)
+        return 0.0
+
+    return evaluate
 
 
-def test_recv_in_time_or_not_at_all(pool) -> None:
-    for env in range(4):
-        pool._native.disturb_next(env, 0.4, False)
-    pool.async_reset()
-    if not pool.synchronous:  # in synchronous mode the caller works along, and finishes what it has begun
+def test_recv_from_several_threads_at_once() -> None:
+    done = threading.Event()
+    with one_macro_pool(4, lambda x: float(not done.wait(DEADLINE)), batch_size=2, num_threads=2) as pool:
+        pool.send(ids(0, 0, 0, 0))
+        received: list[int] = []
+        thread = threading.Thread(target=lambda: received.extend(pool.recv(DEADLINE)[4]["env_id"].tolist()))
+        thread.start()
+        error: Exception = TimeoutError()
+        while isinstance(error, TimeoutError):  # until the thread has begun
+            with pytest.raises((TimeoutError, RuntimeError)) as caught:
+                pool.recv(timeout=0.01)
+            error = caught.value
+        assert "another thread is receiving" in str(error)
+        with pytest.raises(RuntimeError, match=r"in flight|another thread is receiving"):
+            pool.step(ids(0, 0, 0, 0))
+        done.set()
+        thread.join(DEADLINE)
+        assert sorted(received + receive_all(pool)) == [0, 1, 2, 3]
+        assert_usable(pool)
+
+
+def test_recv_in_time_or_not_at_all() -> None:
+    with one_macro_pool(4, slow(0.4), batch_size=2, num_threads=2) as pool:
+        pool.send(ids(0, 0, 0, 0))
         start = time.monotonic()
         with pytest.raises(TimeoutError, match=r"no batch was ready within 0\.01"):
             pool.recv(timeout=0.01)
         assert time.monotonic() - start < 0.3
-    assert receive_all(pool) == [0, 1, 2, 3]
-    for wrong in (-1.0, float("nan")):
-        with pytest.raises(ValueError, match="timeout"):
-            pool.recv(timeout=wrong)
-    assert_usable(pool)
+        assert receive_all(pool) == [0, 1, 2, 3]
+        for wrong in (-1.0, float("nan")):
+            with pytest.raises(ValueError, match="timeout"):
+                pool.recv(timeout=wrong)
 
 
 def test_a_timeout_in_synchronous_mode_loses_nothing() -> None:
-    with make_pool(four_macros(), 8, num_threads=1) as pool:  # two threads at most: the worker and the caller
-        pool.reset()
-        for env in range(8):
-            pool._native.disturb_next(env, 0.03, False)
+    with one_macro_pool(8, slow(0.03), num_threads=1) as pool:  # the caller's own thread
         with pytest.raises(TimeoutError):
-            pool.step(np.full(8, 12, np.int32), timeout=0.0)
+            pool.step(np.zeros(8, np.int32), timeout=0.0)
         assert pool.in_flight == 8
         assert pool.recv(timeout=DEADLINE)[4]["elapsed_step"].tolist() == [1] * 8
 
 
-def test_an_exception_in_a_worker_names_its_environment(pool) -> None:
-    begun(pool)
-    pool._native.disturb_next(3, 0.0, True)
-    pool.send(ids(12, 12), ids(3, 1))
-    with pytest.raises(WorkerError, match=r"environment 3: its step failed.*made to fail") as caught:
-        pool.recv(DEADLINE)
-    assert caught.value.env_id == 3
-    info = pool.recv(DEADLINE)[4]
-    assert dict(zip(info["env_id"].tolist(), info["elapsed_step"].tolist(), strict=True)) == {3: 0, 1: 1}
-    assert_usable(pool)
+@pytest.mark.parametrize("batch", [4, 2])
+def test_an_exception_in_a_worker_names_its_environment(batch: int) -> None:
+    with one_macro_pool(4, lambda x: np.nan if x > 20 else 0.0, batch_size=batch, num_threads=2) as pool:
+        pool.send(ids(4, 0), ids(3, 1))  # the one at the right fails
+        with pytest.raises(WorkerError, match=r"environment 3: its step failed.*gave no finite number") as caught:
+            pool.recv(DEADLINE)
+        assert caught.value.env_id == 3
+        info = pool.recv(DEADLINE)[4]
+        assert dict(zip(info["env_id"].tolist(), info["elapsed_step"].tolist(), strict=True)) == {3: 0, 1: 1}
+        pool.async_reset()
+        assert receive_all(pool) == [0, 1, 2, 3]
 
 
 def test_use_after_close(pool) -> None:
@@ -263,11 +272,9 @@ def test_use_after_close(pool) -> None:
 def test_close_ends_the_threads_with_work_in_flight() -> None:
     before = set(os.listdir("/proc/self/task"))  # threads of libraries among them may end meanwhile
     for batch in (64, 8):
-        pool = make_pool(four_macros(), 64, batch_size=batch, num_threads=3)
+        pool = one_macro_pool(64, slow(0.1), batch_size=batch, num_threads=3)
         assert len(set(os.listdir("/proc/self/task")) - before) == 3
-        for env in range(64):
-            pool._native.disturb_next(env, 0.1, False)
-        pool.async_reset()  # more than two seconds of work
+        pool.send(np.zeros(64, np.int32))  # more than two seconds of work
         start = time.monotonic()
         pool.close()
         assert time.monotonic() - start < 1.0
@@ -275,10 +282,8 @@ def test_close_ends_the_threads_with_work_in_flight() -> None:
 
 
 def test_close_wakes_who_receives() -> None:
-    pool = make_pool(four_macros(), 4, batch_size=2, num_threads=1)
-    for env in range(4):
-        pool._native.disturb_next(env, 0.5, False)
-    pool.async_reset()
+    pool = one_macro_pool(4, slow(0.5), batch_size=2, num_threads=1)
+    pool.send(ids(0, 0, 0, 0))
     raised: list[BaseException] = []
 
     def receive() -> None:
@@ -289,9 +294,6 @@ def test_close_wakes_who_receives() -> None:
 
     thread = threading.Thread(target=receive)
     thread.start()
-    give_up = time.monotonic() + DEADLINE
-    while not pool._native.receiving and time.monotonic() < give_up:
-        time.sleep(0)
     pool.close()
     thread.join(DEADLINE)
     assert "closed" in str(raised[0])
@@ -322,14 +324,14 @@ def test_a_design_that_cannot_be_played_is_named() -> None:
 
 
 def run_python(code: str) -> subprocess.CompletedProcess:
-    """Runs `code` in an interpreter of its own, after a preamble that makes a pool."""
+    """Runs `code` in an interpreter of its own, after a preamble with what it uses."""
     preamble = """
         import os, signal, sys, threading, time
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background inherits it ignored
         import numpy as np
         from placement.engine.pool import make_pool
+        from tests.support.cost_terms import one_macro_pool
         from tests.support.designs import four_macros
-        pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
     """
     script = textwrap.dedent(preamble) + textwrap.dedent(code)
     return subprocess.run(
@@ -339,6 +341,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
 
 def test_a_forked_child_is_told_to_make_its_own() -> None:
     done = run_python("""
+        pool = make_pool(four_macros(), 4, batch_size=2, num_threads=2)
         pool.async_reset(); pool.recv(10)
         child = os.fork()
         if child == 0:
@@ -364,9 +367,8 @@ def test_a_forked_child_is_told_to_make_its_own() -> None:
 
 def test_the_interpreter_exits_cleanly_with_work_in_flight() -> None:
     done = run_python("""
-        for env in range(4):
-            pool._native.disturb_next(env, 0.05, False)
-        pool.async_reset()
+        pool = one_macro_pool(4, lambda x: time.sleep(0.05) or 0.0, batch_size=2, num_threads=2)
+        pool.send(np.zeros(4, np.int32))
         kept = pool.recv(10)
     """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -374,19 +376,14 @@ def test_the_interpreter_exits_cleanly_with_work_in_flight() -> None:
 
 def test_control_c_in_recv_leaves_a_usable_pool() -> None:
     done = run_python("""
-        for env in range(4):
-            pool._native.disturb_next(env, 1.0, False)
-        pool.async_reset()
-        def interrupt():
-            while not pool._native.receiving:
-                time.sleep(0)
-            os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt).start()
+        pool = one_macro_pool(4, lambda x: time.sleep(2.0) or 0.0, batch_size=2, num_threads=2)
+        pool.send(np.zeros(4, np.int32))
         start = time.monotonic()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             pool.recv()
         except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - start < 0.9)
+            print("interrupted", time.monotonic() - start < 1.9)
         pool.recv(10), pool.recv(10)
         pool.reset(timeout=10)
         print("usable")
@@ -396,9 +393,8 @@ def test_control_c_in_recv_leaves_a_usable_pool() -> None:
 
 def test_control_c_ends_a_program_that_receives() -> None:
     done = run_python("""
-        for env in range(4):
-            pool._native.disturb_next(env, 5.0, False)
-        pool.async_reset()
+        pool = one_macro_pool(4, lambda x: time.sleep(5.0) or 0.0, batch_size=2, num_threads=2)
+        pool.send(np.zeros(4, np.int32))
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         pool.recv()
     """)

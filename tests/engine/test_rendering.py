@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from placement.config import EnvConfig
-from placement.engine.actions import IllegalAction
 from placement.engine.observation import Observation
 from placement.engine.pool import make_pool
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer, IllegalAction
 from placement.netlist.errors import DesignError
 from tests.support.designs import Node, NodeKind, build, four_macros, random_design, square_canvas
 

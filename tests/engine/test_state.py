@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import cost_maps
 from placement.engine.observation import MAPS
 from placement.engine.pool import make_pool
-from placement.engine.state import PlacementState
+from placement.engine.state import IllegalAction, PlacementState
 from placement.netlist.design import TURN, Canvas, Design, NodeKind
 from tests.support.designs import Net, Node, build, four_macros, random_design, square_canvas
 

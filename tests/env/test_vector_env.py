@@ -8,8 +8,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from placement.engine.actions import IllegalAction
 from placement.engine.costs import compute_costs
+from placement.engine.state import IllegalAction
 from placement.env.gym_env import PlacementEnv
 from placement.env.vector_env import PlacementVectorEnv
 from tests.support.designs import four_macros, random_design, square_canvas

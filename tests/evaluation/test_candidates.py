@@ -14,8 +14,8 @@ from placement.annealing.search import search_identity
 from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs
-from placement.evaluation import candidates
-from placement.evaluation.candidates import Candidate, candidates_table, find_best, ranked
+from placement.evaluation import searching
+from placement.evaluation.searching import Candidate, candidates_table, find_best, ranked
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
 
@@ -35,7 +35,7 @@ def test_the_best_by_the_check_is_kept(made: Path, searched: Path, capsys: pytes
     best = json.loads((searched / "metrics.json").read_text())
     assert len(set(worth.values())) == 2  # unlike seeds, unlike placements
     assert best["candidate"] == min(worth, key=lambda number: worth[number])
-    assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "flat=true", "json=true"]) == 0
+    assert main(["evaluate", f"design={made}", f"placement={searched}/placement.plc", "full=true", "json=true"]) == 0
     again = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert again["flat_wirelength"] == pytest.approx(best["flat_wirelength"], rel=1e-3)  # the file rounds places
 
@@ -47,22 +47,22 @@ def test_a_stopped_search_goes_on_to_the_same_end(
         design=str(made), method="anneal", moves=20000, candidates=2, cost=CostConfig(name="chip"), seed=0
     )
     design, stopped = load(str(made)), threading.Event()
-    add = candidates._Record.add
+    add = searching._Record.add
 
-    def add_and_stop(record: candidates._Record, one: Candidate) -> None:
+    def add_and_stop(record: searching._Record, one: Candidate) -> None:
         add(record, one)
         stopped.set()
 
     quiet = Console(quiet=True)
     with monkeypatch.context() as patched:
-        patched.setattr(candidates._Record, "add", add_and_stop)
-        first = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=stopped, console=quiet)
+        patched.setattr(searching._Record, "add", add_and_stop)
+        first = find_best(design, [], config, folder=tmp_path, stopped=stopped, console=quiet)
     assert [one.number for one in first] == [0]
-    both = find_best(design, lambda seed: [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
+    both = find_best(design, [], config, folder=tmp_path, stopped=threading.Event(), console=quiet)
     whole = json.loads((searched / "candidates.json").read_text())["candidates"]
     assert {one.number: one.flat_wirelength for one in both} == {one["number"]: one["flat_wirelength"] for one in whole}
     other = dataclasses.replace(config, seed=1)
-    assert not candidates._Record(tmp_path, design, search_identity(design, [], **candidates._settings(other))).found
+    assert not searching._Record(tmp_path, design, search_identity(design, [], **searching._identity(other))).found
 
 
 def test_what_cannot_be_checked_is_refused_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:

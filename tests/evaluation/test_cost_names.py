@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from placement.cli.main import main
 from placement.config import CostConfig
 from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs
-from placement.evaluation import given_placement, search_evaluation
+from placement.evaluation import placements, searching
 from placement.evaluation.settings import SearchConfig
 from placement.netlist.load import load
 from placement.report.curves import plot_cost_over_time, plot_side_by_side
@@ -30,8 +32,7 @@ def test_flips_tell_the_cost_that_was_asked_for(tmp_path: Path, capsys: pytest.C
 def test_every_command_has_the_same_default_cost(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("search", "evaluate", "compare", "legalise"):
         assert main([command, "--help"]) == 0
-        names = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  name: ")]
-        assert [line.split()[1] for line in names] == [DEFAULT_WEIGHTS.name]
+        assert f"  --cost {DEFAULT_WEIGHTS.name}\n" in capsys.readouterr().out
 
 
 def test_a_cost_and_its_weights_are_given_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,10 +59,10 @@ def test_a_search_without_a_placement_reads_its_design_once(monkeypatch: pytest.
         read.append(arguments)
         return load(*arguments)
 
-    monkeypatch.setattr(given_placement, "load", counted)
-    monkeypatch.setattr(search_evaluation, "load", counted)
+    monkeypatch.setattr(placements, "load", counted)
+    monkeypatch.setattr(searching, "load", counted)
     config = SearchConfig(design="toy6", method="refine")
-    design, starts, name = search_evaluation._starts(config, Console(quiet=True))
+    design, starts, name = searching._starts(config, Console(quiet=True))
     assert len(read) == 1
     assert (design.name, len(starts), name) == ("toy6", 1, "initial")
 
@@ -73,6 +74,16 @@ def test_what_is_given_is_refined_and_otherwise_the_search_has_its_own_starts(se
 
 def test_a_search_says_that_the_designs_placement_is_not_refined() -> None:
     console = Console(file=io.StringIO(), width=200)
-    design, starts, name = search_evaluation._starts(SearchConfig(design="toy6"), console)
+    design, starts, name = searching._starts(SearchConfig(design="toy6"), console)
     assert (design.name, starts, name) == ("toy6", [], "own")
-    assert "method=refine improves the placement that the design comes with" in console.file.getvalue()
+    assert "method=refine improves the placement of the design" in console.file.getvalue()
+
+
+def test_a_search_says_that_no_macro_can_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = load("toy6")
+    still = dataclasses.replace(design.initial, fixed=np.ones_like(design.initial.fixed))
+    monkeypatch.setattr(searching, "load", lambda *_: dataclasses.replace(design, initial=still))
+    console = Console(file=io.StringIO(), width=200)
+    searching._starts(SearchConfig(design="toy6", method="anneal"), console)
+    assert "macros of toy6 are fixed: only clusters of cells can move" in console.file.getvalue()
+    assert "import --free-macros" in console.file.getvalue()

@@ -10,7 +10,7 @@ import pytest
 from placement.annealing.config import AnnealConfig
 from placement.annealing.search import Watch
 from placement.engine.costs import DEFAULT_WEIGHTS
-from placement.evaluation import placers, policy_evaluation
+from placement.evaluation import placers, policies
 from placement.evaluation.placers import PLACERS, Job
 from placement.netlist.load import load
 
@@ -43,12 +43,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         return SimpleNamespace(evaluate=evaluate)
 
     monkeypatch.setattr(placers, "time", made)
-    monkeypatch.setattr(policy_evaluation, "load_policy", load_policy)
+    monkeypatch.setattr(policies, "load_policy", load_policy)
     return made
 
 
 def job(seconds: float) -> Job:
-    config: Any = SimpleNamespace(time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(hot=0.1))
+    config: Any = SimpleNamespace(
+        time=seconds, threads=1, weights=DEFAULT_WEIGHTS, anneal=AnnealConfig(initial_temperature=0.1)
+    )
     return Job(load("toy6"), config, 0, Watch())
 
 

@@ -1,178 +1,215 @@
-"""Macros and clusters placed together: against JAX's placer, by hand, and where there is no room."""
+"""The placer's sums against loops and finite differences, its field against a direct solve, and its descent."""
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+from types import SimpleNamespace
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from placement.flat import electrostatic, objective, spectral
-from placement.flat.core import Core
-from placement.flat.electrostatic import place_clusters, spread_clusters
-from placement.flat.global_placement import use_native
-from placement.flat.grid import blocked_share, grid_for
-from placement.netlist.design import Design, NodeKind, Orientation
+from placement.flat import _native, electrostatic
+from placement.flat.electrostatic import PlacerSettings, Poisson, Progress, _Descent, _Forces, diverged, place
+from placement.flat.grid import Charges, Grid, blocked_share, density_overflow
+from placement.flat.problem import Core, FlatProblem, flat_problem
 from placement.netlist.errors import DesignError
-from placement.netlist.load import load
+from placement.netlist.generators.flat import FlatOptions, flat_draft
+
+GRID = Grid(16, 8, 32.0, 24.0)  # bins of 2 × 3 µm
 
 
-@pytest.fixture(scope="module")
-def clustered() -> Design:
-    return load("clustered40")
+@functools.cache
+def small(cells: int = 150) -> FlatProblem:
+    made = flat_draft(FlatOptions(cells=cells, macros=4, ports=8, macro_pins=12), seed=1)
+    return flat_problem(made.netlist, made.placement, Core(width=made.width, height=made.height))
 
 
-def core_of(design: Design) -> Core:
-    return Core(design.canvas.width, design.canvas.height)
+def smooth_length(problem: FlatProblem, at: np.ndarray, gamma: float) -> float:
+    """The weighted-average wirelength, net by net, as the paper writes it."""
+    nets, total = problem.nets, 0.0
+    for axis, offset in enumerate((nets.pin_x, nets.pin_y)):
+        node = np.append(at[axis], 0.0)
+        for net in range(len(nets.weight)):
+            pins = slice(nets.start[net], nets.start[net + 1])
+            v = node[nets.pin_cell[pins]] + offset[pins].astype(np.float64)
+            up, down = np.exp((v - v.max()) / gamma), np.exp((v.min() - v) / gamma)
+            total += float(nets.weight[net]) * ((v * up).sum() / up.sum() - (v * down).sum() / down.sum())
+    return total
 
 
-def test_forces_are_those_of_the_placer_in_jax(clustered: Design) -> None:
-    problem = electrostatic._upright(clustered.netlist, clustered.initial, core_of(clustered))
-    grid = grid_for(problem)
-    free = 1 - blocked_share(problem.fixed, grid)
-    side = 1.5 * np.sqrt(grid.bin_area)
-    count = len(problem.cells) + 50
-    ours = electrostatic._Model(problem, grid, free, side, count)
-    theirs = objective.model(problem, grid, fillers=np.full(50, side), density_limit=1.0, native=use_native(None))
-    rng = np.random.default_rng(0)
-    at = ours.within((rng.random((2, count)) * [[grid.width], [grid.height]]).astype(np.float32))
-    np.testing.assert_allclose(at, objective.within(theirs, jnp.asarray(at)), rtol=1e-6)
-    found, expected = ours.forces(at, 0.02), objective.forces(theirs, jnp.asarray(at), jnp.float32(0.02))
-    assert found.length == pytest.approx(float(expected.length), rel=1e-6)
-    assert found.overflow == pytest.approx(float(expected.overflow), rel=1e-5)
-    np.testing.assert_allclose(found.wirelength, expected.wirelength, rtol=1e-4, atol=1e-4)
-    scale = float(np.abs(expected.density).max())
-    np.testing.assert_allclose(found.density / scale, expected.density / scale, atol=1e-5)
+@pytest.mark.parametrize("gamma", [0.5, 4.0, 200.0])
+def test_gradient_against_finite_differences(gamma: float) -> None:
+    problem, step = small(), 1e-4
+    at = np.random.default_rng(1).uniform(0, problem.core.width, (2, len(problem.cells)))
+    x, y = (np.append(one, 0.0).astype(np.float32) for one in at)
+    found = np.empty((2, len(problem.cells)), np.float32)
+    length = _native.weighted_average(x, y, *problem.nets, 1 / gamma, *found)
+    for axis, cell in ((0, 3), (1, 3), (0, 77), (1, 149), (0, 0)):
+        moved = [at.copy(), at.copy()]
+        moved[0][axis, cell] -= step
+        moved[1][axis, cell] += step
+        slope = (smooth_length(problem, moved[1], gamma) - smooth_length(problem, moved[0], gamma)) / (2 * step)
+        assert found[axis, cell] == pytest.approx(slope, abs=5e-4)
+    if gamma == 0.5:  # nearly half perimeters
+        assert length == pytest.approx(smooth_length(problem, at, 1e-3), rel=1e-5)
 
 
-def test_the_field_is_that_of_jax() -> None:
-    density = np.random.default_rng(1).random((16, 32)).astype(np.float32)
-    model = object.__new__(electrostatic._Model)
-    factors = spectral.spectrum((16, 32), 40.0, 50.0)
-    model._across, model._up = np.asarray(factors.across), np.asarray(factors.up)
-    for found, expected in zip(model._field(density), spectral.field(jnp.asarray(density), factors), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+def spread(width: np.ndarray, height: np.ndarray, at: np.ndarray) -> np.ndarray:
+    onto = np.zeros((16, 8), np.float32)
+    Charges(width, height, GRID).add(at.astype(np.float32), onto)
+    return onto
 
 
-def test_macros_come_to_stand_apart_and_near_their_nets(clustered: Design) -> None:
-    netlist, hard = clustered.netlist, clustered.netlist.hard
-    placed = place_clusters(netlist, clustered.initial, core_of(clustered), seed=0)
-    assert placed.placed.all()
-    low_x, low_y = placed.x[hard] - netlist.width[hard] / 2, placed.y[hard] - netlist.height[hard] / 2
-    assert low_x.min() >= -1e-3 and low_y.min() >= -1e-3
-    assert (low_x + netlist.width[hard]).max() <= clustered.canvas.width + 1e-3
-    assert (low_y + netlist.height[hard]).max() <= clustered.canvas.height + 1e-3
-    # Pairs of hard macros overlap by a small part of their area: the legaliser moves them little.
-    across = np.minimum.outer(low_x + netlist.width[hard], low_x + netlist.width[hard]) - np.maximum.outer(low_x, low_x)
-    up = np.minimum.outer(low_y + netlist.height[hard], low_y + netlist.height[hard]) - np.maximum.outer(low_y, low_y)
-    shared = np.triu(np.clip(across, 0, None) * np.clip(up, 0, None), 1).sum()
-    assert shared < 0.05 * (netlist.width[hard] * netlist.height[hard]).sum()
-    again = place_clusters(netlist, clustered.initial, core_of(clustered), seed=0)
-    np.testing.assert_array_equal(placed.x, again.x)
-    mixed, rng = placed, np.random.default_rng(0)
-    for nodes in (hard, netlist.soft):
-        dealt = rng.permutation(nodes)
-        mixed = mixed.moved(nodes, placed.x[dealt], placed.y[dealt])
-    assert length(clustered, placed.x, placed.y) < 0.7 * length(clustered, mixed.x, mixed.y)
+def test_one_rectangle_by_hand() -> None:
+    # 4 × 6 µm are 2 × 2 bins; around bin coordinates (3.25, 4) they cover a quarter less of column 2 and more of 4.
+    expected = np.zeros((16, 8))
+    expected[2:5, 3:5] = np.array([0.75, 1.0, 0.25])[:, None]
+    found = spread(np.array([4.0]), np.array([6.0]), np.array([[3.25], [4.0]]))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def length(design: Design, x: np.ndarray, y: np.ndarray) -> float:
-    """Weighted half perimeters by a plain loop, pins as they are in orientation N; µm."""
-    netlist, total = design.netlist, 0.0
-    for net, weight in enumerate(netlist.net_weight):
-        pins = netlist.net_pins[netlist.net_start[net] : netlist.net_start[net + 1]]
-        nodes = netlist.pin_node[pins]
-        total += weight * (np.ptp(x[nodes] + netlist.pin_dx[pins]) + np.ptp(y[nodes] + netlist.pin_dy[pins]))
-    return float(total)
+def test_a_small_cell_keeps_its_charge_over_root_two_bins() -> None:
+    found = spread(np.array([0.5]), np.array([0.3]), np.array([[5.5], [2.5]]))
+    assert found.sum() == pytest.approx(0.5 * 0.3 / 6.0, rel=1e-5)
+    assert (found[4:7, 1:4] > 0).all() and (found > 0).sum() == 9
 
 
-def test_fixed_macros_stay_and_others_keep_clear_of_them(clustered: Design) -> None:
-    netlist, held = clustered.netlist, int(clustered.netlist.hard[0])
-    fixed = clustered.initial.fixed.copy()
-    fixed[held] = True
-    initial = dataclasses.replace(
-        clustered.initial.moved(np.array([held]), np.array([netlist.width[held]]), np.array([netlist.height[held]])),
-        fixed=fixed,
-    )
-    placed = place_clusters(netlist, initial, core_of(clustered))
-    assert (placed.x[held], placed.y[held]) == (netlist.width[held], netlist.height[held])
-    others = netlist.hard[1:]
-    across = (netlist.width[others] + netlist.width[held]) / 2 - np.abs(placed.x[others] - placed.x[held])
-    up = (netlist.height[others] + netlist.height[held]) / 2 - np.abs(placed.y[others] - placed.y[held])
-    assert (np.clip(across, 0, None) * np.clip(up, 0, None)).max() < 0.1 * netlist.width[held] * netlist.height[held]
+def test_charges_and_their_forces_against_loops() -> None:
+    """Rectangles of which some reach beyond the edge, one by one and bin by bin."""
+    rng, count = np.random.default_rng(3), 60
+    at = np.stack([rng.uniform(-0.5, 16.5, count), rng.uniform(-0.5, 8.5, count)])
+    width, height = rng.uniform(0.3, 9.0, count), rng.uniform(0.3, 7.0, count)
+    maps = rng.random((2, 16, 8)).astype(np.float32)
+    density, force = np.zeros((16, 8)), np.zeros((2, count))
+    for n in range(count):
+        sides = max(width[n] / 2, np.sqrt(2)), max(height[n] / 3, np.sqrt(2))
+        charge = width[n] * height[n] / 6
+        for i in range(16):
+            for j in range(8):
+                across = min(at[0, n] + sides[0] / 2, i + 1) - max(at[0, n] - sides[0] / 2, i)
+                up = min(at[1, n] + sides[1] / 2, j + 1) - max(at[1, n] - sides[1] / 2, j)
+                share = charge * max(across, 0.0) * max(up, 0.0) / (sides[0] * sides[1])
+                density[i, j] += share
+                force[:, n] += share * maps[:, i, j]
+    np.testing.assert_allclose(spread(width, height, at), density, rtol=1e-4, atol=1e-5)
+    found = Charges(width, height, GRID).force(at.astype(np.float32), *maps)
+    np.testing.assert_allclose(found, force, rtol=1e-4, atol=1e-5)
 
 
-def test_turned_macros_are_as_wide_as_they_are_high(clustered: Design) -> None:
-    """A design whose macros all lie on their side is one whose macros are drawn so."""
-    netlist = clustered.netlist
-    hard = netlist.kind == NodeKind.HARD
-    turned = dataclasses.replace(
-        clustered.initial, orientation=np.where(hard, Orientation.E, Orientation.N).astype(np.int8)
-    )
-    width, height = np.where(hard, [netlist.height, netlist.width], [netlist.width, netlist.height])
-    own = hard[netlist.pin_node]
-    dx, dy = np.where(own, [netlist.pin_dy, -netlist.pin_dx], [netlist.pin_dx, netlist.pin_dy])  # E: y to x, x to -y
-    drawn = dataclasses.replace(netlist, width=width, height=height, pin_dx=dx, pin_dy=dy)
-    first = place_clusters(netlist, turned, core_of(clustered))
-    second = place_clusters(drawn, clustered.initial, core_of(clustered))
-    np.testing.assert_allclose(first.x, second.x, atol=1e-6)
-    np.testing.assert_allclose(first.y, second.y, atol=1e-6)
-    assert (first.orientation == turned.orientation).all()
+def test_blocked_share_by_hand() -> None:
+    boxes = np.array([[1.0, 0.0, 4.0, 3.0], [30.0, 21.0, 40.0, 30.0]])
+    share = blocked_share(boxes, GRID)
+    assert share[0, 0] == pytest.approx(0.5) and share[1, 0] == pytest.approx(1.0)
+    assert share[15, 7] == pytest.approx(1.0)
+    assert share.sum() == pytest.approx(2.5)
 
 
-def test_clusters_spread_around_macros_that_stand(clustered: Design) -> None:
-    netlist, initial = clustered.netlist, clustered.initial
-    rng = np.random.default_rng(3)
-    hard, soft = netlist.hard, netlist.soft
-    stands = initial.moved(
-        hard,
-        rng.uniform(0.2, 0.8, len(hard)) * clustered.canvas.width,
-        rng.uniform(0.2, 0.8, len(hard)) * clustered.canvas.height,
-    )
-    placed = spread_clusters(netlist, stands, core_of(clustered))
-    np.testing.assert_array_equal(placed.x[hard], stands.x[hard])
-    np.testing.assert_array_equal(placed.fixed, stands.fixed)
-    assert placed.placed.all()
-    shaken = placed.moved(soft, *(rng.permutation(one[soft]) for one in (placed.x, placed.y)))
-    assert length(clustered, placed.x, placed.y) < 0.7 * length(clustered, shaken.x, shaken.y)
-    again = spread_clusters(
-        netlist, stands.moved(soft, np.full(len(soft), 1.0), np.full(len(soft), 1.0)), core_of(clustered)
-    )
-    np.testing.assert_array_equal(placed.x, again.x)  # where soft macros stood is not read
+@pytest.mark.parametrize(
+    ("count", "x", "y", "free", "expected"),
+    [
+        (2, 8.0, 12.0, 1.0, 0.0),  # two cells of one bin's area in the middle of two by two bins
+        (2, 9.0, 13.5, 1.0, 0.0),  # in the middle of one: each is drawn √2 × √2 bins, half of it in that bin
+        (4, 9.0, 13.5, 1.0, (4 * 0.5 - 1) / 4),
+        (1, 9.0, 13.5, 0.0, 1.0),
+    ],
+)
+def test_overflow_by_hand(count: int, x: float, y: float, free: float, expected: float) -> None:
+    cells: Any = SimpleNamespace(width=np.full(count, 2.0), height=np.full(count, 3.0))
+    at = np.array([[x], [y]]) * np.ones(count)
+    assert density_overflow(cells, at, np.full((16, 8), free), GRID) == pytest.approx(expected, abs=1e-6)
 
 
-def test_clusters_may_begin_as_they_stand(clustered: Design) -> None:
-    netlist, initial = clustered.netlist, clustered.initial
-    soft, width = netlist.soft, clustered.canvas.width
-    anew = spread_clusters(netlist, initial, core_of(clustered))
-    turned = anew.moved(soft, width - anew.x[soft], anew.y[soft])
-    first, second = (spread_clusters(netlist, start, core_of(clustered), standing=True) for start in (initial, turned))
-    assert np.hypot(first.x - second.x, first.y - second.y)[soft].mean() > 1.0
-    middle = initial.moved(soft, np.full(len(soft), width / 2), np.full(len(soft), clustered.canvas.height / 2))
-    apart = spread_clusters(netlist, middle, core_of(clustered), standing=True)
-    assert apart.x[soft].std() > 0.8 * anew.x[soft].std()
-    for placed, start in ((first, initial), (second, turned)):
-        assert length(clustered, placed.x, placed.y) < 1.2 * length(clustered, anew.x, anew.y)
-        np.testing.assert_array_equal(placed.x[netlist.hard], start.x[netlist.hard])
+def test_field_of_one_wave() -> None:
+    # ρ = cos(2πx/W) cos(πy/H) has ψ = ρ / (w² + v²) and the field −∇ψ = (w sin cos, v cos sin) / (w² + v²).
+    width, height = 40.0, 10.0
+    x, y = (np.arange(32) + 0.5) * width / 32, (np.arange(16) + 0.5) * height / 16
+    w, v = 2 * np.pi / width, np.pi / height
+    density = np.outer(np.cos(w * x), np.cos(v * y)).astype(np.float32)
+    across, up = Poisson(Grid(32, 16, width, height)).field(density)
+    np.testing.assert_allclose(across, w * np.outer(np.sin(w * x), np.cos(v * y)) / (w**2 + v**2), atol=1e-4)
+    np.testing.assert_allclose(up, v * np.outer(np.cos(w * x), np.sin(v * y)) / (w**2 + v**2), atol=1e-4)
 
 
-def test_clusters_without_macros_to_place_are_refused(clustered: Design) -> None:
-    held = dataclasses.replace(clustered.initial, fixed=np.ones(clustered.netlist.num_nodes, bool))
-    with pytest.raises(DesignError):
-        spread_clusters(clustered.netlist, held, core_of(clustered))
+def test_field_against_a_direct_solve() -> None:
+    """A smooth density on a fine grid, where the five-point Laplacian solved directly is nearly exact."""
+    size, side = 48, 10.0
+    step = side / size
+    at = (np.arange(size) + 0.5) * step
+    blob = np.exp(-((at[:, None] - 4.0) ** 2 + (at[None, :] - 6.5) ** 2) / 2)
+    second = np.diag(np.full(size, -2.0)) + np.diag(np.ones(size - 1), 1) + np.diag(np.ones(size - 1), -1)
+    second[0, 0] = second[-1, -1] = -1.0  # no field across the edge
+    laplacian = (np.kron(second, np.eye(size)) + np.kron(np.eye(size), second)) / step**2
+    charge = (blob - blob.mean()).ravel()
+    # With one bin at zero the matrix is regular.
+    potential = np.linalg.solve(laplacian[1:, 1:], -charge[1:])
+    psi = np.concatenate([[0.0], potential]).reshape(size, size)
+    expected = -np.gradient(psi, step, axis=0), -np.gradient(psi, step, axis=1)
+    found = Poisson(Grid(size, size, side, side)).field(blob.astype(np.float32))
+    inner = slice(2, -2)
+    for ours, direct in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours[inner, inner], direct[inner, inner], atol=0.01 * np.abs(direct).max())
 
 
-def test_no_room_is_said(clustered: Design) -> None:
-    with pytest.raises(DesignError, match=r"cover .* more than|larger than the core"):
-        place_clusters(
-            clustered.netlist, clustered.initial, Core(clustered.canvas.width / 3, clustered.canvas.height / 3)
-        )
-
-
-def test_macros_that_found_no_place_are_tried_again_and_then_refused(
-    clustered: Design, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("length", "overflow", "dropped"), [(1.0, 1.0, False), (0.9, 0.9, True), (0.9, 1.1, False), (1.1, 0.9, False)]
+)
+def test_momentum_is_dropped_where_wirelength_and_overflow_rise_together(
+    length: float, overflow: float, dropped: bool
 ) -> None:
-    monkeypatch.setattr(electrostatic, "ITERATIONS", 5)
-    with pytest.raises(DesignError, match=r"still overlapped by \d+% of their area after 5 iterations"):
-        place_clusters(clustered.netlist, clustered.initial, core_of(clustered))
+    """The step is the same each time; the forces before it differ."""
+
+    def next_one(before: _Forces | None) -> _Descent:
+        """The seventh iteration of cells strewn over the core, where the one before had `before`."""
+        problem = small(300)
+        model, _ = electrostatic._prepared(problem, PlacerSettings(), None, None)
+        core = np.array([[problem.core.width], [problem.core.height]])
+        at = np.random.default_rng(0).uniform(0, core, (2, len(model.charges.charge)))
+        descent = _Descent(model, at, growth=1.03, balance=1e-2)
+        for _ in range(5):
+            assert descent.advance()
+        if before:
+            descent.forces = descent.forces._replace(length=before.length, overflow=before.overflow)
+        assert descent.advance()
+        return descent
+
+    after = next_one(None).forces
+    before = after._replace(length=length * after.length, overflow=overflow * after.overflow)
+    assert (next_one(before).momentum == 1.0) == dropped
+
+
+def test_cells_that_diverge_are_noticed() -> None:
+    best = Progress(100, 2.0e6, 0.3)
+    assert diverged(Progress(200, 5.0e6, 0.45), best)
+    assert not diverged(Progress(200, 5.0e6, 0.35), best)
+    assert not diverged(Progress(200, 2.5e6, 0.6), best)
+
+
+def test_cells_that_diverge_are_placed_again_with_slower_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    growths: list[float] = []
+
+    def descend(descent: _Descent, *_: object) -> None:
+        growths.append(descent._growth)
+
+    monkeypatch.setattr(electrostatic, "_descend", descend)
+    with pytest.raises(DesignError, match=r"the cells diverged 3 times, .* of 1\.02.* too narrow for a density of 1;"):
+        place(small(), PlacerSettings(growth=1.08))
+    assert growths == pytest.approx([1.08, 1.04, 1.02])
+
+
+def test_positions_that_are_not_finite_are_a_divergence() -> None:
+    problem = small()
+    model, at = electrostatic._prepared(problem, PlacerSettings(), None, None)
+    descent = _Descent(model, at, growth=1.03, balance=1e-4)
+    descent._gradient = np.full_like(descent._gradient, np.nan)
+    assert not descent.advance()
+
+
+def test_settings_and_starts_out_of_range_are_rejected() -> None:
+    for name, value in (("overflow", 0.0), ("density", 1.1), ("iterations", 0), ("growth", 1.0), ("balance", 0.0)):
+        with pytest.raises(DesignError, match=f"^{name}: "):
+            PlacerSettings(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(DesignError, match=r"start: shape \(2, 3\), expected \(2, 150\)"):
+        place(small(), PlacerSettings(), start=np.zeros((2, 3)))
+    with pytest.raises(DesignError, match="start: every coordinate must be finite"):
+        place(small(), PlacerSettings(), start=np.full((2, 150), np.nan))

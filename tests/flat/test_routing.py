@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from placement.flat import _route
-from placement.flat.core import Core
+from placement.flat import _native
+from placement.flat.problem import Core
 from placement.flat.routing import RoutingResources, edge_capacities, route_estimate
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
@@ -126,7 +126,7 @@ def test_one_wire_takes_the_way_of_a_slow_maze_router(seed: int, first: int, sec
     assume(first != second and np.isfinite(cheapest))
     x, y = (np.array(at, np.float32) + 0.5 for at in zip(divmod(first, side), divmod(second, side), strict=True))
     capacity = np.where(blocked, 0.0, 10.0).astype(np.float32)
-    found = _route.route(
+    found = _native.route(
         x,
         y,
         np.array([0, 2], np.int32),
@@ -170,7 +170,7 @@ POINTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2,
 @given(POINTS)
 def test_trees_lie_between_the_best_and_the_spanning_tree(points: list[tuple[int, int]]) -> None:
     x, y = np.array(points, np.float32).T.copy()
-    length = _route.tree_length(x, y)
+    length = _native.tree_length(x, y)
     assert hanan_optimum(points) - 1e-3 <= length <= spanning(points) + 1e-3
     if len(points) <= 3:
         assert length == pytest.approx(hanan_optimum(points), abs=1e-3)
@@ -178,7 +178,7 @@ def test_trees_lie_between_the_best_and_the_spanning_tree(points: list[tuple[int
 
 def test_a_cross_of_four_pins_needs_one_joint() -> None:
     x, y = np.array([[0, 5, 5, 10], [5, 0, 10, 5]], np.float32)
-    assert _route.tree_length(x, y) == pytest.approx(20.0)
+    assert _native.tree_length(x, y) == pytest.approx(20.0)
 
 
 def test_the_same_input_gives_the_same_estimate() -> None:
@@ -208,7 +208,7 @@ def test_refusals() -> None:
 
 def test_a_net_of_a_hundred_thousand_pins_gets_a_tree_near_the_best() -> None:
     x, y = np.random.default_rng(0).uniform(0, 1000, (2, 100_000)).astype(np.float32)
-    length = _route.tree_length(x, y)
+    length = _native.tree_length(x, y)
     # Over n random points of an area A the best rectilinear tree is about 0.76 √(nA) long (Bern, 1988); a chain
     # through strips 2/√3 √(nA), and Steiner points can only shorten it.
     assert 0.74 < length / (1000 * np.sqrt(100_000)) < 2 / np.sqrt(3)
@@ -216,7 +216,7 @@ def test_a_net_of_a_hundred_thousand_pins_gets_a_tree_near_the_best() -> None:
 
 def test_a_long_net_on_one_line_is_as_long_as_the_line() -> None:
     x = np.random.default_rng(1).permutation(6000).astype(np.float32)
-    assert _route.tree_length(x, np.zeros_like(x)) == pytest.approx(5999.0)
+    assert _native.tree_length(x, np.zeros_like(x)) == pytest.approx(5999.0)
 
 
 def test_routing_hears_ctrl_c() -> None:

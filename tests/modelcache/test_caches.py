@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -25,7 +26,7 @@ from tests.support.waiting import wait_until
 grpc = pytest.importorskip("grpc", reason="gRPC is not installed")
 from placement.modelcache import reader as reader_module  # noqa: E402
 from placement.modelcache.cache import ModelCache  # noqa: E402
-from placement.modelcache.reader import CacheConnection, CacheReader, Source, SourceFailed, Timeouts  # noqa: E402
+from placement.modelcache.reader import CacheReader, Source, SourceFailed, Timeouts  # noqa: E402
 
 LONG = 60.0
 TOKEN = new_token()
@@ -100,14 +101,10 @@ def test_with_the_token_snapshots_go_down_the_tree(make: Make) -> None:
 def test_without_the_token_nothing_is_learned(make: Make, token: str | None) -> None:
     root = make("cache", token=TOKEN)
     _publish(root, 3)
-    client = CacheConnection(root.address, PATIENCE, token=token)
-    try:
-        with pytest.raises(SourceFailed, match="rejects this run's token: the call lacks"):
-            client.version(-1, 0.0)
-        with pytest.raises(SourceFailed, match="rejects this run's token: the call lacks"):
-            client.snapshot()
-    finally:
-        client.close()
+    with contextlib.closing(Source(lambda: (root.address,), timeouts=PATIENCE, token=token)) as client:
+        for call in (client.version, client.read):
+            with pytest.raises(SourceFailed, match="rejects this run's token: the call lacks"):
+                call()
     with pytest.raises(StoreTimeout, match="rejects this run's token"):
         make("reader", root, token=token).wait_for(0, timeout=0.5)
     assert root.unauthenticated >= 3 and root.served == 0
@@ -202,7 +199,7 @@ def test_a_restarted_learners_snapshots_replace_the_last_ones(make: Make) -> Non
 
 def _write_by_hand(cache: Any, announced: int, buffer: np.ndarray) -> None:
     """Has a cache announce and serve something past its checks."""
-    cache._server.put(announced, buffer)
+    cache._serve(announced, buffer)
 
 
 def _torn() -> np.ndarray:
@@ -430,7 +427,7 @@ async def stall(self, request, context):
     yield self._held[1][0]
     print("stalled", flush=True)
     await self._changed.wait()
-cache.SnapshotServer._snapshot = stall
+cache.ModelCache._answer_snapshot = stall
 cache = cache.ModelCache(parents=lambda: tuple(sys.argv[1:]))
 print(cache.address, flush=True)
 sys.stdin.read()

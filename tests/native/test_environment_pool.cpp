@@ -1,5 +1,6 @@
 #include "pool/environment_pool.hpp"
 
+#include <cmath>
 #include <numeric>
 
 #include "check.hpp"
@@ -9,8 +10,10 @@ using namespace placement;
 
 namespace {
 
-std::unique_ptr<EnvironmentPool> make(int environments, int batch, int threads) {
+std::unique_ptr<EnvironmentPool> make(int environments, int batch, int threads,
+                                      std::vector<WeightedTerm> terms = {}) {
   EnvironmentConfig environment;
+  environment.terms = std::move(terms);
   environment.soft_placer = "none";
   return std::make_unique<EnvironmentPool>(std::vector<std::shared_ptr<const Design>>{toy_design()},
                                      std::vector<int>(environments, 0), environment,
@@ -90,12 +93,34 @@ TEST(pool_refuses_misuse) {
   pool->send_reset(both, 2);
   CHECK_THROWS(pool->send_reset(both, 1), PoolMisuse);
   pool->release(pool->recv(10, never));
-  pool->disturb_next(1, 0, true);
-  pool->send_reset(both, 2);
-  CHECK_THROWS(pool->recv(10, never), WorkerFailure);
-  pool->release(pool->recv(10, never));
   pool->close();
   CHECK_THROWS(pool->send_reset(both, 2), PoolMisuse);
+}
+
+TEST(pool_reports_a_failure_in_a_worker_and_goes_on) {
+  static const placement_cost_term failing = {
+      PLACEMENT_COST_TERM_VERSION, "failing", [](const placement_design*) -> void* { static int made; return &made; },
+      [](void*, const double*, const double*, const std::int8_t*) { return std::nan(""); }, [](void*) {}};
+  const auto pool = make(2, 0, 2, {{&failing, 1.0}});
+  const std::int32_t both[] = {0, 1};
+  std::int32_t actions[2];
+  pool->send_reset(both, 2);
+  pool->release(pool->recv(10, never));
+  bool failed = false;
+  while (!failed) {  // the end of an episode fails, a dead end does not
+    pool->sample_actions(both, 2, actions);
+    pool->send(actions, both, 2);
+    for (bool received = false; !received;) {
+      try {
+        pool->release(pool->recv(10, never));
+        received = true;
+      } catch (const WorkerFailure&) {
+        failed = true;
+      }
+    }
+  }
+  pool->send_reset(both, 2);
+  pool->release(pool->recv(10, never));
 }
 
 TEST(pool_sends_from_several_threads) {

@@ -67,8 +67,9 @@ void check_same(const IncrementalCost& moved, CostEvaluator& full, bool with_map
 }
 
 void check_walk(const std::shared_ptr<const Design>& design, const Weights& weights, std::uint64_t rounds = 60) {
-  IncrementalCost moved(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
+  const auto moved_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
                         weights);
+  IncrementalCost& moved = *moved_;
   CostEvaluator full(design);
   const bool with_maps = weights.name == CostName::proxy;
   for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -79,7 +80,8 @@ void check_walk(const std::shared_ptr<const Design>& design, const Weights& weig
 
 // The maps are asked for while a proposal is pending, which is then accepted or taken back.
 void check_pending(const std::shared_ptr<const Design>& design) {
-  IncrementalCost moved(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  const auto moved_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  IncrementalCost& moved = *moved_;
   CostEvaluator full(design);
   Random random(3);
   for (int i = 0; i < 120; ++i) {
@@ -106,8 +108,10 @@ void check_walk(int columns, int rows, int smoothing, const Weights& weights, st
 void check_limits(const std::shared_ptr<const Design>& design, const Weights& weights, double least_sure) {
   const double* x = design->initial_x.data();
   const double* y = design->initial_y.data();
-  IncrementalCost cost(design, x, y, design->initial_orientation.data(), weights);
-  IncrementalCost whole(design, x, y, design->initial_orientation.data(), weights);
+  const auto cost_ = make_incremental_cost(design, x, y, design->initial_orientation.data(), weights);
+  IncrementalCost& cost = *cost_;
+  const auto whole_ = make_incremental_cost(design, x, y, design->initial_orientation.data(), weights);
+  IncrementalCost& whole = *whole_;
   Random random(7);
   int refused = 0, sure = 0;
   for (int i = 0; i < 4000; ++i) {
@@ -201,7 +205,8 @@ TEST(busy_gcells_on_the_chip_cost_are_those_beyond_their_tracks) {
   design->canvas.macro_routes_horizontal = design->canvas.macro_routes_vertical = 0;
   std::vector<double> x = design->initial_x, y = design->initial_y;
   x[3] = 15, x[4] = 55, y[3] = y[4] = 35;
-  IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), {1.0, 1.0, 1.0, CostName::chip});
+  const auto cost_ = make_incremental_cost(design, x.data(), y.data(), design->initial_orientation.data(), {1.0, 1.0, 1.0, CostName::chip});
+  IncrementalCost& cost = *cost_;
   cost.refresh_maps();
   double beyond = 0;
   for (int column = 0; column < 8; ++column) {

@@ -8,19 +8,19 @@
 
 #include "check.hpp"
 #include "common/random.hpp"
-#include "cost/cell_room.hpp"
+#include "cost/cell_overflow.hpp"
 
 using namespace placement;
 
 namespace {
 
-constexpr int kPoints = CellRoom::kMostPoints;
+constexpr int kPoints = CellOverflow::kMostPoints;
 const Canvas kBins = {200.0, 120.0, 20, 12, 1.0, 1.0, 1.0, 1.0, 1, 0.0};  // of 10 × 10 µm
 
 // Hard macros and clusters at chance places, so that some blocks are too full and others are not.
-void fill(CellRoom& room, Random& random) {
+void fill(CellOverflow& overflow, Random& random) {
   for (int i = 0; i < 12; ++i) {
-    room.add(200 * random.fraction(), 120 * random.fraction(), 10 + 40 * random.fraction(), 10 + 30 * random.fraction(),
+    overflow.add(200 * random.fraction(), 120 * random.fraction(), 10 + 40 * random.fraction(), 10 + 30 * random.fraction(),
              i % 2 == 0, 1);
   }
 }
@@ -86,26 +86,26 @@ bool follow(IncrementalCost& cost, TargetDrawer& targets, int number, Random& ra
 
 }  // namespace
 
-TEST(a_price_of_room_is_what_the_way_rises_by) {
+TEST(a_price_is_what_the_displacement_rises_by) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    CellRoom room(kBins, 400);
+    CellOverflow overflow(kBins, 400);
     Random random(seed);
-    fill(room, random);
+    fill(overflow, random);
     const double here_x = 10 * random.below(20) + 5.0, here_y = 10 * random.below(12) + 5.0;
     const double width = 2 + 8 * random.fraction(), height = 2 + 8 * random.fraction();
-    room.add(here_x, here_y, width, height, false, 1);
+    overflow.add(here_x, here_y, width, height, false, 1);
     float xs[kPoints], ys[kPoints], prices[kPoints * kPoints];
     for (float& x : xs) x = 10.0F * static_cast<float>(random.below(20)) + 5;
     for (float& y : ys) y = 10.0F * static_cast<float>(random.below(12)) + 5;
     const int columns = 1 + static_cast<int>(random.below(kPoints)), rows = 1 + static_cast<int>(random.below(kPoints));
-    room.price({here_x, here_y, width, height}, xs, columns, ys, rows, prices);
-    room.add(here_x, here_y, width, height, false, -1);
-    const double without = room.way();
+    overflow.price({here_x, here_y, width, height}, xs, columns, ys, rows, prices);
+    overflow.add(here_x, here_y, width, height, false, -1);
+    const double without = overflow.displacement();
     for (int r = 0; r < rows; ++r) {
       for (int c = 0; c < columns; ++c) {
-        room.add(xs[c], ys[r], width, height, false, 1);
-        const double rise = room.way() - without;
-        room.add(xs[c], ys[r], width, height, false, -1);
+        overflow.add(xs[c], ys[r], width, height, false, 1);
+        const double rise = overflow.displacement() - without;
+        overflow.add(xs[c], ys[r], width, height, false, -1);
         CHECK(std::abs(prices[r * kPoints + c] - rise) <= 1e-4 * std::max(1000.0, rise));
       }
     }
@@ -118,8 +118,9 @@ TEST(targets_at_no_temperature_draw_macros_to_their_nets) {
     Weights weights;
     weights.name = name;
     weights.congestion = 0;  // the chip cost's prices are without it; the proxy cost's are some moves old
-    IncrementalCost cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
+    const auto cost_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data(),
                          weights);
+    IncrementalCost& cost = *cost_;
     const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
     targets->reset();
     Random random(1);
@@ -148,7 +149,8 @@ TEST(clusters_upon_each_other_are_drawn_apart) {
   // All in the middle of one bin of 10 µm.
   std::vector<double> x = design->initial_x, y = design->initial_y;
   for (int node = 2; node < 6; ++node) x[node] = 35, y[node] = 35;
-  IncrementalCost cost(design, x.data(), y.data(), design->initial_orientation.data(), weights);
+  const auto cost_ = make_incremental_cost(design, x.data(), y.data(), design->initial_orientation.data(), weights);
+  IncrementalCost& cost = *cost_;
   CHECK(cost.costs().total > 0);
   const auto targets = make_target_drawer(cost, {2, 3, 4, 5});
   targets->reset();
@@ -162,7 +164,8 @@ TEST(clusters_upon_each_other_are_drawn_apart) {
 
 TEST(warm_targets_are_drawn_by_their_boltzmann_weights) {
   const auto design = pulled_design();
-  const IncrementalCost cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  const auto cost_ = make_incremental_cost(design, design->initial_x.data(), design->initial_y.data(), design->initial_orientation.data());
+  IncrementalCost& cost = *cost_;
   constexpr float kTemperature = 0.25F;
   FixedPrices targets(cost, {1.0F, 1.0F + kTemperature, 1.0F + 2 * kTemperature, 1.0F + 20 * kTemperature, 0.0F});
   Random random(5);

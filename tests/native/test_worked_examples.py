@@ -30,7 +30,8 @@ int main() {
   const Costs without = full.evaluate(x.data(), y.data(), orientation.data(), Weights());
   assert(std::abs(costs.edge_cost - expected) < 1e-12);
   assert(std::abs(costs.total - without.total - 2 * expected) < 1e-12);
-  IncrementalCost moved(design, x.data(), y.data(), orientation.data(), weights);
+  const auto made = make_incremental_cost(design, x.data(), y.data(), orientation.data(), weights);
+  IncrementalCost& moved = *made;
   assert(moved.costs().total == costs.total);
   const NodeMove move{2, 10, 30, 0};
   moved.propose(&move, 1);
@@ -65,8 +66,32 @@ int main() {
 """
 
 
+MOVE_MAIN = """
+#include <cassert>
+#include <string>
+#include "search/annealer.hpp"
+#include "toy_design.hpp"
+int main() {
+  using namespace placement;
+  auto design = toy_design();
+  const std::vector<double> x{5, 10, 40, 65, 65, 40}, y{5, 10, 15, 15, 40, 40};
+  const std::vector<std::int8_t> orientation(6, 0);
+  Annealer annealer(design, x.data(), y.data(), orientation.data(), {}, MoveOptions(), 1);
+  annealer.run(1000, 1.0);
+  int found = 0;
+  for (std::size_t move = 0; move < all_moves().size(); ++move) {
+    if (all_moves()[move].name != std::string("soft_align")) continue;
+    ++found;
+    assert(all_moves()[move].weight == 0.5);
+    assert(annealer.tally().drawn[move] == 0);  // the design has one soft macro
+  }
+  assert(found == 1);
+}
+"""
+
+
 def examples() -> dict[str, str]:
-    """The diffs of the page, by the heading that they stand under."""
+    """The diffs of the page, by their heading."""
     page = (ROOT / "docs/how-to/extend-the-engine.md").read_text()
     return {
         heading: re.search(r"^```diff\n(.*?)^```", text, re.S | re.M)[1]
@@ -83,11 +108,9 @@ def examples() -> dict[str, str]:
             "Add a term to the cost",
             TERM_MAIN,
             ("cost/cost.cpp", "cost/incremental.cpp"),
-            (
-                "cost/incremental_floor.cpp",
-                "cost/incremental_nets.cpp",
-            ),
+            ("cost/incremental_proxy.cpp", "cost/incremental_chip.cpp"),
         ),
+        ("Add a move to the search", MOVE_MAIN, ("search/soft_moves.cpp",), ()),
         ("Add a feature to the observation", MAP_MAIN, (), ()),
     ],
 )

@@ -18,7 +18,6 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
-from placement.netlist.mirrored import mirrored
 from placement.training.run_folder import fingerprint
 from tests.support.designs import four_macros
 
@@ -218,30 +217,6 @@ def test_only_the_star_is_special() -> None:
     assert matching(names, "*[*]") == [0, 1]
     assert matching(names, "a?b") == []
     assert matching(names, "a.*") == [3]
-
-
-@pytest.mark.parametrize("axis", ["x", "y", "xy"])
-def test_a_mirror_image_keeps_them(axis: str) -> None:
-    design = full()
-    without_grid = constrained(design, grid=SnapGrid())
-    image = mirrored(without_grid, axis)
-    blockage = image.constraints.blockages[0].tolist()
-    assert blockage == [0.0 if "x" in axis else 40.0, 0.0 if "y" in axis else 40.0,
-                        10.0 if "x" in axis else 50.0, 10.0 if "y" in axis else 50.0]  # fmt: skip
-    middle = node_of(design, "middle")
-    seen = {orientation for orientation in Orientation if image.constraints.allows(middle, orientation)}
-    assert seen == ({Orientation.N, Orientation.FN} if axis == "x" else {Orientation.S, Orientation.FS})
-    again = mirrored(image, axis).constraints
-    assert same(again, without_grid.constraints)
-
-
-def test_a_mirrored_grid_holds_the_mirrored_corners() -> None:
-    design = constrained(four_macros(), grid=SnapGrid(2.0, 0.0, 0.5, 0.0))  # all sides are even
-    assert mirrored(design, "x").constraints.grid == SnapGrid(2.0, 0.0, 1.5, 0.0)
-    assert mirrored(design, "y").constraints.grid == design.constraints.grid
-    odd = constrained(four_macros(), grid=SnapGrid(4.0, 4.0))
-    with pytest.raises(DesignError, match="no mirror image with corners on one grid"):
-        mirrored(odd, "xy")
 
 
 def test_a_run_with_other_constraints_is_another_run() -> None:

@@ -13,6 +13,7 @@ from placement.engine.soft import SOFT_PLACERS, place_soft_macros
 from placement.netlist.constraints import ALL_ORIENTATIONS
 from placement.netlist.design import LARGEST, SMALLEST, Design, NodeKind, Orientation
 from placement.netlist.errors import DesignError
+from placement.netlist.load import load
 from tests.support.designs import Node, build, four_macros, random_design, square_canvas
 
 
@@ -108,3 +109,12 @@ def test_within_the_bounds_every_cost_is_finite(seed: int) -> None:
     assert np.isfinite(proxy_cost(design)).all()
     for placer in SOFT_PLACERS:
         assert np.isfinite(proxy_cost(design, place_soft_macros(design, design.initial, placer))).all(), placer
+
+
+def test_representations_are_one_line() -> None:
+    design = load("toy6")
+    assert repr(design) == "Design('toy6', 6 hard macros, 2 ports, 13 nets, 240 × 240 µm, 4 × 4 gcells)"
+    assert repr(design.netlist) == "Netlist(6 hard macros, 2 ports, 13 nets, 32 pins)"
+    assert repr(design.canvas) == "Canvas(240 × 240 µm, 4 × 4 gcells, 1 and 1 tracks per µm)"
+    assert repr(design.initial) == "Placement(8 nodes, 8 placed, 2 fixed)"
+    assert len(repr(load("clustered120"))) < 120

@@ -142,13 +142,13 @@ def test_slivers_between_rectangles_of_a_region_are_none() -> None:
 
 def test_macros_that_are_alike_share_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, bool]] = []
-    has_place = feasibility._has_place_turned
+    has_place = feasibility._has_place
 
     def counted(design: Design, node: int, swapped: bool) -> bool:
         asked.append((node, swapped))
         return has_place(design, node, swapped)
 
-    monkeypatch.setattr(feasibility, "_has_place_turned", counted)
+    monkeypatch.setattr(feasibility, "_has_place", counted)
     design = chip(*((f"m{number}", 5.0, 6.0) for number in range(8)), ("other", 6.0, 5.0))
     blocked = constrained(design, blockages=np.array([[0.0, 0, 4, 4]]))
     check_constraints(blocked)

@@ -18,8 +18,7 @@ from placement.netlist.errors import DesignError
 from placement.netlist.generators.clustered import ClusteredOptions, clustered
 from placement.netlist.graph import graph_arrays, to_networkx
 from placement.netlist.load import load
-from placement.netlist.rent import rent_fit
-from placement.netlist.statistics import statistics
+from placement.netlist.statistics import rent_fit, statistics
 from placement.report.describe import plot, print_description
 
 

@@ -12,12 +12,12 @@ from benchmarks.made_chip import TECHNOLOGIES, Options, write_chip
 from placement.annealing.config import AnnealConfig
 from placement.annealing.starts import make_starts
 from placement.engine.costs import legality
-from placement.netlist.assembly.bookshelf import read_bookshelf_design
-from placement.netlist.assembly.lef_def import read_lef_def
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.design import Design, NodeKind
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.importing import import_design, write_design
+from placement.netlist.formats.bookshelf import read_bookshelf
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.importing import ImportSettings, import_flat, write_design
 from placement.netlist.load import load
 
 FEW = ClusteringSettings(parts=12)
@@ -25,7 +25,7 @@ FEW = ClusteringSettings(parts=12)
 
 def whole_way(flat: FlatDesign, folder: Path, **options: int) -> Design:
     """Imported, written, loaded, and its macros placed legally."""
-    imported = import_design(flat, settings=FEW, **options)  # type: ignore[arg-type]
+    imported = import_flat(flat, ImportSettings(clustering=FEW, **options))  # type: ignore[arg-type]
     write_design(folder, imported)
     design = load(folder)
     for start in make_starts(design, AnnealConfig(), 0):
@@ -108,7 +108,7 @@ def bookshelf(folder: Path, *, scl: bool, pl: bool) -> Path:
 
 @pytest.mark.parametrize(("scl", "pl"), [(True, True), (False, True), (True, False), (False, False)])
 def test_bookshelf_with_files_missing(scl: bool, pl: bool, tmp_path: Path) -> None:
-    flat = read_bookshelf_design(bookshelf(tmp_path / "files", scl=scl, pl=pl))
+    flat = read_bookshelf(bookshelf(tmp_path / "files", scl=scl, pl=pl))[0]
     said = " ".join(flat.notices)
     assert ("no .scl file" in said) == (not scl) and ("no .pl file" in said) == (not pl)
     design = whole_way(flat, tmp_path / "design", columns=12, rows=12)
@@ -137,8 +137,10 @@ def test_a_design_whose_macros_are_fixed_says_so(tmp_path: Path) -> None:
         text = before + name + after.replace(" ;", f" + FIXED ( {40_000 * (1 + number)} 40000 ) N ;", 1)
     chip.write_text(text)
     flat = read_lef_def([lef], chip)[0]
-    imported = import_design(flat, columns=10, rows=10, settings=FEW)
+    imported = import_flat(flat, ImportSettings(columns=10, rows=10, clustering=FEW))
     assert "all 3 macros are fixed: nothing is left to place unless they are freed" in imported.notices
     freed = dataclasses.replace(flat.placement, fixed=flat.placement.fixed & (flat.netlist.kind != NodeKind.HARD))
-    imported = import_design(dataclasses.replace(flat, placement=freed), columns=10, rows=10, settings=FEW)
+    imported = import_flat(
+        dataclasses.replace(flat, placement=freed), ImportSettings(columns=10, rows=10, clustering=FEW)
+    )
     assert len(imported.design.placing_order) == 3

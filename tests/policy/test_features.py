@@ -11,7 +11,7 @@ import pytest
 
 from placement.config import EnvConfig, PolicyConfig
 from placement.engine.observation import Observation
-from placement.engine.rendering import EpisodeRenderer
+from placement.engine.state import EpisodeRenderer
 from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from placement.flat.electrostatic import place_design
+from placement.flat.clusters import place_design
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.statistics import statistics

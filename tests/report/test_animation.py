@@ -35,14 +35,6 @@ def test_macros_appear_one_at_a_time(tmp_path):
     assert tuple(frames[0][3, 3]) == (255, 255, 255)
 
 
-def test_the_order_is_the_one_given(tmp_path):
-    design = four_macros()
-    order = design.placing_order[::-1]
-    frames = _frames(animation.save_episode(tmp_path / "episode.gif", design, design.initial, order=order))
-    newest = [_share(frame, drawing.NEWEST.face) for frame in frames[1:4]]
-    assert newest[0] < newest[1] < newest[2]
-
-
 def test_large_designs_place_several_macros_per_frame(tmp_path, monkeypatch):
     monkeypatch.setattr(animation, "MOST_STEPS", 5)
     design = random_design(2, hard=17)

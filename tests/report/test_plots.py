@@ -51,7 +51,7 @@ def test_orientation_marks_turn_with_the_macro():
         turned = np.where(np.arange(7) == 4, orientation, design.initial.orientation)
         placement = dataclasses.replace(design.initial, orientation=turned)
         corners[orientation.name] = tuple(drawing.orientation_marks(design, placement, nodes)[0, 0])
-        outline = drawing.outlines(design, placement, nodes)[0]
+        outline = drawing.outlines(design.netlist, placement, nodes)[0]
         sides = np.ptp(outline, axis=0)
         assert tuple(sides) == ((8, 6) if orientation.swaps_sides else (6, 8))
         assert corners[orientation.name] in {tuple(corner) for corner in outline}

@@ -137,7 +137,7 @@ def test_a_run_that_is_told_to_stop_saves_and_says_how_to_go_on(
 @pytest.mark.slow
 def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
     settings = ["ppo.iterations=6", "replay.name=memory", f"run_dir={tmp_path}"]
-    command = ("train.py", "--config-name", "test", *settings)
+    command = ("train.py", "preset=test", *settings)
     process = Process(*command)
     process.until("iteration 3/")
     process.send(signal.SIGKILL)
@@ -153,7 +153,7 @@ def test_real_training_is_killed_and_goes_on(tmp_path: Path) -> None:
 def test_a_run_in_object_storage_is_killed_and_goes_on_on_another_machine(tmp_path: Path) -> None:
     with object_server(tmp_path) as server:
         settings = ["ppo.iterations=60", "replay.name=memory", "runtime.checkpoint_every=5", "run_dir=s3://bucket/mine"]
-        command = (str(REPOSITORY / "train.py"), "--config-name", "test", *settings)
+        command = (str(REPOSITORY / "train.py"), "preset=test", *settings)
         folders = [tmp_path / name for name in ("one", "other", "third")]
         for folder in folders:
             folder.mkdir()

@@ -31,7 +31,7 @@ from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.load import load
 from placement.replay import in_process
 from placement.runtimes import components, local

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placement.netlist.assembly.lef_def import read_lef_def
 from placement.netlist.flat_design import FlatDesign
+from placement.netlist.formats.def_design import read_lef_def
 from tests.support.small_lef_def import LEF
 
 MEMORIES = (r"bank\[0\]", r"bank\[1\]", r"bank\[2\]", r"bank\[3\]", "tag_10", "tag_9", "lone")

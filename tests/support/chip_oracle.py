@@ -60,8 +60,8 @@ def bins(design: Design) -> Canvas:
 
 def straps(design: Design) -> float:
     """µm around hard macros that cells keep free: of 10, 5, 0 the first with which they need 70% at density 0.7."""
-    if design.straps is not None:
-        return design.straps
+    if design.pdn_channel is not None:
+        return design.pdn_channel
     canvas, netlist = design.canvas, design.netlist
     cells = CELL_SHARE * math.fsum(float(netlist.width[node]) * float(netlist.height[node]) for node in netlist.soft)
     for width in (10.0, 5.0):

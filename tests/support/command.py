@@ -13,8 +13,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest import mock
 
-from placement.cli.command import FULL_ERROR
 from placement.cli.main import main
+from placement.cli.train import FULL_ERROR
 
 PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
     "evaluate.py": lambda words: main(["evaluate", *words]),

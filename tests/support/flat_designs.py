@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.assembly.flat_protobuf import even_rows
-from placement.netlist.assembly.lef_def import file_indices
+from placement.netlist.builder import file_indices
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.flat_design import FlatDesign
-from placement.netlist.floorplan import Floorplan, Rectangle
+from placement.netlist.floorplan import Floorplan, Rows
+from placement.netlist.geometry import Rectangle
 from placement.netlist.technology import Technology
 
 _PITCH = 10.0
@@ -74,7 +74,7 @@ def chain_design(
             units=1000.0,
             die=Rectangle(0.0, 0.0, side, side),
             core=Rectangle(0.0, 0.0, side, side),
-            rows=even_rows(Rectangle(0.0, 0.0, side, side), 2.0, int(side / 2), site_width=0.5),
+            rows=Rows.filling(Rectangle(0.0, 0.0, side, side), 2.0, int(side / 2), site_width=0.5),
         ),
         technology=Technology(),
         master=np.full(len(names), -1),

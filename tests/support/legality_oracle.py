@@ -1,6 +1,6 @@
 """Where hard macros may stand, in plain Python, slow and straight from the definitions, to check the engine against.
 
-Nothing is shared with the engine or with `placement.netlist.keep_outs`. Lengths are in µm; a box is
+Nothing is shared with the engine or with `placement.netlist.feasibility`. Lengths are in µm; a box is
 (left, bottom, right, top).
 """
 

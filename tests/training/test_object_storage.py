@@ -179,7 +179,7 @@ def test_a_damaged_checkpoint_is_left_out_and_none_left_is_told(address: str, fo
         (b"{", "is damaged"),
         (b'{"format": 1, "id": "x", "files": {"../../outside": [1, "ab"]}}', r"it names '../../outside'"),
         (b'{"format": 1, "id": "x", "files": {"/etc/outside": [1, "ab"]}}', r"it names '/etc/outside'"),
-        (b'{"format": 2, "id": "x", "files": {}}', "its format is 2"),
+        (b'{"format": 2, "id": "x", "files": {}}', "its format version is 2"),
         (b'{"format": 1, "id": "x", "files": []}', "is damaged"),
     ],
     ids=["cut", "outside", "absolute", "format", "shape"],

@@ -107,7 +107,7 @@ def test_what_could_not_be_published_is_said_and_published_later(
     notes: list[str] = []
     with monkeypatch.context() as short:
         try:
-            told = pytest.raises(StorageError, match=r"is not up to date: .* \(the run is whole in runs/remote/")
+            told = pytest.raises(StorageError, match=r"is not up to date: .* \(the run is complete in runs/remote/")
             with told, stored(config(address), note=notes.append):
                 learn(working_folder(address), 1)
                 wait_until(lambda: steps(address) == [1])

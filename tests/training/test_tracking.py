@@ -21,7 +21,7 @@ import pytest
 from placement.config import ConfigError, TrackingConfig, TrainConfig, build
 from placement.training import tracking
 from placement.training.metrics import MetricsWriter
-from placement.training.run_folder import default
+from placement.training.run_folder import default_run_dir
 from placement.training.tracking import TrackingError, make_tracker, tracked
 from tests.support.waiting import wait_until
 
@@ -57,8 +57,9 @@ class Told:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> TrainConfig:
-    return TrainConfig(("toy6",), str(tmp_path / "run"), tracking=TrackingConfig("mlflow", interval=0.01))
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainConfig:
+    monkeypatch.setattr(tracking, "INTERVAL", 0.01)
+    return TrainConfig(("toy6",), str(tmp_path / "run"), tracking=TrackingConfig("mlflow"))
 
 
 def learn(config: TrainConfig, iterations: range) -> None:
@@ -149,7 +150,9 @@ def test_a_damaged_record_is_told_and_the_tracker_gets_a_new_run(damaged: str, c
 def test_the_run_folder_is_the_same_with_a_tracker() -> None:
     values = {"design": "toy6", "seed": 0, "tracking": {"name": "none"}}
     assert (
-        default(values) == default({**values, "tracking": {"name": "mlflow"}}) == default({"design": "toy6", "seed": 0})
+        default_run_dir(values)
+        == default_run_dir({**values, "tracking": {"name": "mlflow"}})
+        == default_run_dir({"design": "toy6", "seed": 0})
     )
 
 
@@ -202,7 +205,7 @@ def asked(url: str, **body: Any) -> dict[str, Any]:
 def test_mlflows_own_server_has_parameters_metrics_and_files(config: TrainConfig, tmp_path: Path) -> None:
     pytest.importorskip("mlflow.server", reason="needs mlflow with its server")
     with mlflow_server(tmp_path) as address:
-        settings = TrackingConfig("mlflow", uri=address, project="toys", interval=0.05)
+        settings = TrackingConfig("mlflow", uri=address, project="toys")
         config = dataclasses.replace(config, tracking=settings)
         with tracked(config):
             learn(config, range(1, 4))

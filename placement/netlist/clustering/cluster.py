@@ -1,31 +1,76 @@
 """Grouping a flat netlist's standard cells into clusters by Circuit Training's published recipe.
 
-Nets of many sinks are cut; what belongs to a macro or to ports side by side is kept together; the rest is partitioned
+Nets of many sinks are cut; what belongs to a macro or to adjacent ports is kept together; the rest is partitioned
 (here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
-go by connectivity alone. Cells that then have more nets with another group change over to it.
+follow connectivity alone. Cells that then have more nets with another group move to it.
 
-Axis legend: N nodes, V vertices of the hypergraph, M its pins.
+Axis legend: N nodes, V vertices of the hypergraph, M its pins, S ports of one side.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.clustering.connectivity import Connectivity, connectivity
-from placement.netlist.clustering.fixed_groups import fixed_groups
-from placement.netlist.clustering.hierarchy import module_edges
+from placement.netlist.clustering.groups import Connectivity, Nodes, break_up, connectivity, merge_small, refine
 from placement.netlist.clustering.partition import partition
-from placement.netlist.clustering.refine import refine
-from placement.netlist.clustering.regroup import Nodes, break_up, merge_small
-from placement.netlist.clustering.settings import ClusteringSettings
 from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-# Nets count this much more than the hint that a module of the hierarchy gives.
 _NET_WEIGHT = 4
+"""The weight of a net relative to the hint that a module of the hierarchy gives."""
+_DIVIDER = "/"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusteringSettings:
+    """Defaults are Circuit Training's, but for the soft macros' shape, `refine` and `imbalance` (there 0.05).
+
+    Attributes:
+        parts: of the partition, beside the fixed groups; fewer if there are not eight cells for each.
+        fixed_levels: levels of logic around a macro or a group of ports that stay with it.
+        most_sinks: nets of more sinks are cut.
+        imbalance: by which a part may be larger than the mean. Parts are broken up and merged afterwards, so that they
+            differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05.
+        utilization: the share of a soft macro's area that its cells cover, above 0, at most 1.
+        aspect: width over height of soft macros; None: as wide as a gcell, which is Circuit Training's shape.
+        runs: partitions tried, of which the best is taken.
+        seed: of the partitioner.
+        use_positions: whether cells' positions are used if there are any.
+        use_hierarchy: whether names' hierarchy is a hint if there are no positions.
+        refine: whether cells change groups at the end if that saves nets, which is not in the published recipe.
+
+    Raises:
+        DesignError: a value is out of range.
+    """
+
+    parts: int = 500
+    fixed_levels: int = 1
+    most_sinks: int = 500
+    imbalance: float = 0.3
+    utilization: float = 0.5
+    aspect: float | None = 1.0
+    runs: int = 1
+    seed: int = 0
+    use_positions: bool = True
+    use_hierarchy: bool = True
+    refine: bool = True
+
+    def __post_init__(self) -> None:
+        for field, least in (("parts", 1), ("fixed_levels", 0), ("most_sinks", 1), ("runs", 1), ("seed", 0)):
+            value = getattr(self, field)
+            if int(value) != value or value < least:
+                raise DesignError(f"clustering {field}: {value} must be a whole number of at least {least}")
+        if not 0 < self.utilization <= 1:
+            raise DesignError(f"clustering utilization: {self.utilization} must be above 0 and at most 1")
+        for field in ("imbalance", "aspect"):
+            value = getattr(self, field)
+            if value is not None and not value > 0:
+                raise DesignError(f"clustering {field}: {value} must be above 0")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,25 +115,74 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     fixed, groups = fixed_groups(design, canvas, joined, levels=chosen.fixed_levels)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
     group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, settings=chosen)
-    group = _regrouped(design, canvas, joined, group, parts, placed=placed)
+    nodes = _nodes(design, placed=placed)
+    reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
+    group = _regrouped(design, joined, group, parts, nodes=nodes, reach=reach)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
     if chosen.refine:
-        cluster = refine(
-            cluster, cells[fixed[cells] < 0], joined=joined, nodes=_nodes(design, placed=placed),
-            reach=_reach(canvas) / 2, seed=chosen.seed,
-        )  # fmt: skip
+        free = cells[fixed[cells] < 0]
+        cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
     notices = [f"{loose:,} cells on no net (fillers, taps, spares) are in no cluster"] if loose else []
-    return Clustering(
-        cluster=cluster.astype(np.int32),
-        count=len(numbers),
-        settings=chosen,
-        parts=parts,
-        placed=placed,
-        notices=tuple(notices),
-    )
+    return Clustering(cluster.astype(np.int32), len(numbers), chosen, parts, placed, tuple(notices))
+
+
+def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity, *, levels: int) -> tuple[np.ndarray, int]:
+    """A group for each hard macro and each run of ports no longer than a gcell, with the adjacent cells.
+
+    Circuit Training's rule (google-research/circuit_training, `Grouping.setup_fixed_groups`). A cell that several
+    groups reach at the same level belongs to the first of them.
+
+    Returns:
+        int32 [N], each node's group, -1: none; and the number of groups.
+    """
+    group = np.full(design.netlist.num_nodes, -1, dtype=np.int32)
+    hard = design.netlist.hard
+    group[hard] = np.arange(len(hard))
+    count = len(hard)
+    for ports, along, length in _sides(design, canvas):
+        order = np.argsort(along, kind="stable")
+        begin = -math.inf
+        for port, at in zip(ports[order].tolist(), along[order].tolist(), strict=True):
+            if at - begin > length:
+                begin, count = at, count + 1
+            group[port] = count - 1
+    for _ in range(levels):
+        _expand(group, joined)
+    return group, count
+
+
+def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """Per side: its ports (int [S]), their positions along it (float64 [S], µm), and a gcell's length (µm).
+
+    The diagonals of the die divide the sides.
+    """
+    die, ports = design.floorplan.die, design.netlist.ports
+    x = design.placement.x[ports] - die.x_low
+    y = design.placement.y[ports] - die.y_low
+    rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
+    sides = []
+    for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
+        mine = (rising == above_rising) & (falling == above_falling)
+        is_horizontal = above_rising == above_falling
+        along = x[mine] if is_horizontal else y[mine]
+        sides.append((ports[mine], along, canvas.cell_width if is_horizontal else canvas.cell_height))
+    return sides
+
+
+def _expand(group: np.ndarray, joined: Connectivity) -> None:
+    """Takes the cells that share a driver–sink connection with a grouped node into its group; changes `group`."""
+    driver = joined.driver[joined.net]
+    # Both ways: from a driver to its sinks and back.
+    ends = np.concatenate((driver, joined.node))
+    others = np.concatenate((joined.node, driver))
+    reaches = (group[ends] >= 0) & (group[others] < 0) & joined.is_cell[others]
+    best = np.full(len(group), np.iinfo(np.int32).max, dtype=np.int32)
+    np.minimum.at(best, others[reaches], group[ends[reaches]])
+    found = best < np.iinfo(np.int32).max
+    group[found] = best[found]
 
 
 def _partitioned(
@@ -108,27 +202,30 @@ def _partitioned(
     free = cells[fixed[cells] < 0]
     vertex_of[free] = groups + np.arange(len(free))
     weight = np.ones(groups + len(free), dtype=np.int64)
-    # A fixed group may hold more than a part should: it then fills its part alone.
+    # A fixed group may contain more than a part should: it then fills its part alone.
     total = int((vertex_of >= 0).sum())
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
-    nets = _pins_of_vertices(joined.net, vertex_of[joined.node], len(weight))
-    hints = module_edges(design.netlist.names, free, parts) if settings.use_hierarchy and not placed else None
-    edge, vertex, edge_weight = _edges(nets, hints, vertex_of)
+    edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
+    edge_weight = np.full(int(edge.max(initial=-1)) + 1, _NET_WEIGHT, dtype=np.int64)
+    if settings.use_hierarchy and not placed:
+        module, member = module_edges(design.netlist.names, free, parts)
+        edge = np.concatenate((edge, len(edge_weight) + module))
+        vertex = np.concatenate((vertex, vertex_of[member]))
+        edge_weight = np.concatenate((edge_weight, np.ones(int(module.max(initial=-1)) + 1, np.int64)))
     pinned = np.full(len(weight), -1, dtype=np.int32)
     pinned[:groups] = np.arange(groups)
-    best: tuple[int, np.ndarray] | None = None
-    for run in range(settings.runs):
-        found, cost = partition(
+    tried = [
+        partition(
             edge, vertex, edge_weight=edge_weight, vertex_weight=weight, fixed=pinned, parts=parts,
             imbalance=settings.imbalance, seed=settings.seed + run,
-        )  # fmt: skip
-        if best is None or cost < best[0]:
-            best = cost, found
-    assert best is not None
-    return np.where(vertex_of >= 0, best[1][np.maximum(vertex_of, 0)], -1).astype(np.int32)
+        )
+        for run in range(settings.runs)
+    ]  # fmt: skip
+    best = min(tried, key=lambda found: found[1])[0]
+    return np.where(vertex_of >= 0, best[np.maximum(vertex_of, 0)], -1).astype(np.int32)
 
 
-def _pins_of_vertices(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _hyperedges(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """int64 [M] each: hyperedges, numbered from 0, of two vertices or more, and their vertices, each once."""
     inside = vertex >= 0
     pairs = np.unique(net[inside] * count + vertex[inside])
@@ -139,28 +236,39 @@ def _pins_of_vertices(net: np.ndarray, vertex: np.ndarray, count: int) -> tuple[
     return edge.reshape(-1), pin[kept]
 
 
-def _edges(
-    nets: tuple[np.ndarray, np.ndarray], hints: tuple[np.ndarray, np.ndarray] | None, vertex_of: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nets and hints as one hypergraph: edge [M], vertex [M], and a weight per edge."""
-    edge, vertex = nets
-    count = int(edge.max(initial=-1)) + 1
-    if hints is None or not len(hints[0]):
-        return edge, vertex, np.full(count, _NET_WEIGHT, dtype=np.int64)
-    modules = int(hints[0].max()) + 1
-    weight = np.concatenate((np.full(count, _NET_WEIGHT, np.int64), np.ones(modules, np.int64)))
-    return np.concatenate((edge, count + hints[0])), np.concatenate((vertex, vertex_of[hints[1]])), weight
+def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """The modules of the hierarchy that are no larger than two parts, each as a hyperedge of its cells.
+
+    Args:
+        names: of all nodes, `/` between levels.
+        cells: int64 [·], the nodes that count.
+        parts: of the partition to come.
+
+    Returns:
+        int64 [M] each: modules, numbered from 0, and the nodes in them, by module.
+    """
+    most = max(2, 2 * len(cells) // max(parts, 1))
+    members: dict[str, list[int]] = {}
+    for cell in cells.tolist():
+        path = names[cell]
+        while (at := path.rfind(_DIVIDER)) > 0:
+            path = path[:at]
+            inside = members.setdefault(path, [])
+            # One more than allowed is enough to see that the module is too large.
+            if len(inside) <= most:
+                inside.append(cell)
+    kept = [inside for inside in members.values() if 2 <= len(inside) <= most]
+    module = np.repeat(np.arange(len(kept)), np.array([len(inside) for inside in kept], dtype=np.int64))
+    return module, np.array([cell for inside in kept for cell in inside], dtype=np.int64)
 
 
 def _regrouped(
-    design: FlatDesign, canvas: Canvas, joined: Connectivity, group: np.ndarray, parts: int, *, placed: bool
+    design: FlatDesign, joined: Connectivity, group: np.ndarray, parts: int, *, nodes: Nodes, reach: float
 ) -> np.ndarray:
-    """The parts broken up where they span too far, and the small ones merged."""
-    netlist, placed_nodes = design.netlist, design.placement.placed
-    nodes, reach = _nodes(design, placed=placed), _reach(canvas)
+    """The parts, broken up if they span too far, and merged if they are small."""
+    netlist, placed_nodes, count = design.netlist, design.placement.placed, parts
     pins = int((nodes.size[netlist.hard]).sum())
     most_nodes = (netlist.num_nodes + pins) // max(parts, 1) // 4
-    count = parts
     if nodes.x is not None and nodes.y is not None:
         # A macro without a place breaks nothing up.
         inside = np.where(placed_nodes, group, -1)
@@ -181,8 +289,3 @@ def _nodes(design: FlatDesign, *, placed: bool) -> Nodes:
         area=np.where(netlist.kind == NodeKind.CELL, netlist.width * netlist.height, 0.0),
         size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
     )
-
-
-def _reach(canvas: Canvas) -> float:
-    """µm, the width and height beyond which groups are broken up."""
-    return math.sqrt(canvas.width * canvas.height / 16)

@@ -1,7 +1,9 @@
-"""Partitioning a hypergraph with Mt-KaHyPar, the same way on every run.
+"""Partitioning a hypergraph with Mt-KaHyPar, reproducibly, in a process of its own.
 
 Its deterministic presets give the same parts for a seed on any number of threads. (Its preset for many parts is six
-times as fast, but takes no fixed vertices, and its parts are joined by a tenth more.)
+times as fast, but takes no fixed vertices, and its parts are joined by a tenth more.) It keeps Python's lock until it
+has finished, so that a process that calls it does not react to Ctrl-C meanwhile: hence this module also runs as
+`python -m placement.netlist.clustering.partition IN.npz OUT.npz`.
 
 Axis legend: V vertices, M pins (pairs of a hyperedge and a vertex).
 """
@@ -16,11 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.clustering.partition_worker import FAILED
 from placement.netlist.errors import DesignError
 
 DEADLINE = 6 * 3600.0
 """Seconds that a partition may take; a million cells take a quarter of an hour."""
+_FAILED = 3
+"""The exit status if Mt-KaHyPar is missing or finds no partition; standard error then has the reason in a line."""
 
 
 def partition(
@@ -34,9 +37,7 @@ def partition(
     imbalance: float,
     seed: int,
 ) -> tuple[np.ndarray, int]:
-    """Splits vertices into parts of about the same weight so that hyperedges join few parts.
-
-    It runs in a process of its own, on all processors that this one may use; Ctrl-C ends it.
+    """Splits vertices into parts of about the same weight so that hyperedges join few parts, on all processors.
 
     Args:
         edge: int64 [M], hyperedges of the pins, rising from 0.
@@ -44,7 +45,7 @@ def partition(
         edge_weight: int64, one per hyperedge.
         vertex_weight: int64 [V], above 0.
         fixed: int32 [V], the part that a vertex must be in, -1: any.
-        parts: how many.
+        parts: the number of parts.
         imbalance: by which a part may be heavier than the mean.
         seed: repeats the result exactly.
 
@@ -72,7 +73,7 @@ def partition(
 
 
 def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
-    """int32 [V]: the parts where nothing joins vertices; the free ones, in their order, fill the parts left over."""
+    """int32 [V]: the parts if nothing joins vertices; the free ones, in order, fill the parts that are left."""
     found, free = fixed.astype(np.int32), np.flatnonzero(fixed < 0)
     left = np.setdiff1d(np.arange(parts, dtype=np.int32), fixed)
     left = left if len(left) else np.arange(parts, dtype=np.int32)
@@ -81,15 +82,58 @@ def _even(fixed: np.ndarray, parts: int) -> np.ndarray:
 
 
 def _run(files: list[str], *, what: str) -> None:
-    """Runs the process that partitions; raises DesignError where it fails."""
-    command = [sys.executable, "-m", "placement.netlist.clustering.partition_worker", *files]
+    """Runs the process that partitions; raises DesignError if it fails."""
+    command = [sys.executable, "-m", "placement.netlist.clustering.partition", *files]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     except subprocess.TimeoutExpired:
         raise DesignError(f"splitting {what} took longer than {DEADLINE / 3600:g} hours") from None
-    said = done.stderr.strip().splitlines()
-    if done.returncode == FAILED:
-        raise DesignError(said[-1] if said else f"Mt-KaHyPar cannot split {what}")
+    lines = done.stderr.strip().splitlines()
+    if done.returncode == _FAILED:
+        raise DesignError(lines[-1] if lines else f"Mt-KaHyPar cannot split {what}")
     if done.returncode != 0:
-        last = said[-1] if said else "it said nothing"
+        last = lines[-1] if lines else "it wrote nothing"
         raise DesignError(f"splitting {what}: the process ended with status {done.returncode}: {last}")
+
+
+def _main(given: str, wanted: str) -> int:
+    """Reads the hypergraph in a file, writes `part` (int32 [V]) and `cost`; returns the exit status."""
+    with np.load(given, allow_pickle=False) as file:
+        values = {name: file[name] for name in file.files}
+    try:
+        part, cost = _split(values)
+    except (ImportError, RuntimeError) as error:
+        size = f"{len(values['vertex_weight'])} vertices into {values['parts']} parts"
+        is_missing = isinstance(error, ImportError)
+        missing = "clustering needs the package mtkahypar (pip install mtkahypar)"
+        reason = missing if is_missing else f"Mt-KaHyPar cannot split {size}: {' '.join(str(error).split())}"
+        print(reason, file=sys.stderr)
+        return _FAILED
+    np.savez(wanted, part=part, cost=cost)
+    return 0
+
+
+def _split(values: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
+    """The parts of the vertices and the connectivity; `values` are the arguments of `partition`, and `threads`."""
+    import mtkahypar
+
+    library = mtkahypar.initialize(int(values["threads"]), False)
+    # The seed applies to contexts made after it is set.
+    mtkahypar.set_seed(int(values["seed"]))
+    context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC_QUALITY)
+    parts, weight = int(values["parts"]), values["vertex_weight"]
+    context.set_partitioning_parameters(parts, float(values["imbalance"]), mtkahypar.Objective.KM1)
+    context.logging = False
+    edge_weight, fixed = values["edge_weight"], values["fixed"]
+    ends = np.cumsum(np.bincount(values["edge"], minlength=len(edge_weight)))
+    edges = [pins.tolist() for pins in np.split(values["vertex"], ends[:-1])]
+    graph = library.create_hypergraph(context, len(weight), len(edges), edges, weight.tolist(), edge_weight.tolist())
+    del edges
+    if (fixed >= 0).any():
+        graph.add_fixed_vertices(fixed.tolist(), parts)
+    found = graph.partition(context)
+    return np.array(found.get_partition(), dtype=np.int32), int(found.km1())
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))

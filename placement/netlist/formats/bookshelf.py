@@ -1,125 +1,414 @@
-"""Reader of Bookshelf designs (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each file plain or gzipped.
+"""Flat designs from Bookshelf files (`.aux`, `.nodes`, `.nets`, `.pl`, `.scl`, `.wts`), each plain or gzipped.
 
-Axis legend: N nodes, E nets, L net pins, W rows. Lengths are in the files' own unit.
+The files' unit of length is taken for 1 µm. Axis legend: N nodes, E nets, L net pins, W rows.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from placement.netlist.bytes_file import SourceFile
-from placement.netlist.formats.bookshelf_files import (
-    BookshelfLines,
-    InputFile,
-    NetsFile,
-    NodesFile,
-    PositionsFile,
-    RowsFile,
-)
+from placement.netlist.builder import file_indices
+from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
+from placement.netlist.errors import SHOWN, DesignError, reject
+from placement.netlist.files import decoded, read_bytes
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Floorplan, Rows, place_missing
+from placement.netlist.geometry import Rectangle
+from placement.netlist.technology import Technology
+
+_UTILIZATION = 0.7
+"""The share that macros and cells cover of a core that no file gives."""
+_ORIENTATIONS = Orientation.__members__
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Bookshelf:
-    """A Bookshelf design as columns.
+def read_bookshelf(
+    path: str | os.PathLike[str], *, name: str | None = None, free_blocks: bool = False
+) -> tuple[FlatDesign, bytes | None]:
+    """A flat design from the files that an `.aux` file names, and the unpacked bytes of its `.pl` file, if any.
 
-    Attributes:
-        path: the `.aux` file, for messages; sources: the files read.
-        positions_data: the `.pl` file's unpacked bytes; None where there is none.
-        names: N node names; width, height: float64 [N]; terminal: bool [N].
-        x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed: bool [N]; located: bool [N], whether
-            the `.pl` file names the node.
-        net_start: int64 [E+1]; net_weight: float64 [E].
-        pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
-        row_x, row_y, row_width, row_height, site_width: float64 [W]; row_orientation: int8 [W].
-        notices: what is missing or was passed over.
-    """
+    A terminal no higher and no wider than a row is high is a port, a larger one a fixed macro; another node higher
+    than a row is a macro, the rest are standard cells. A missing `.scl` is replaced by rows within the box around
+    the fixed nodes, or in a square that nodes cover to 70% if that box is too small.
 
-    path: str
-    sources: tuple[SourceFile, ...]
-    positions_data: bytes | None
-    names: list[str]
-    width: np.ndarray
-    height: np.ndarray
-    terminal: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    orientation: np.ndarray
-    fixed: np.ndarray
-    located: np.ndarray
-    net_start: np.ndarray
-    net_weight: np.ndarray
-    pin_node: np.ndarray
-    pin_dx: np.ndarray
-    pin_dy: np.ndarray
-    pin_drives: np.ndarray
-    row_x: np.ndarray
-    row_y: np.ndarray
-    row_width: np.ndarray
-    row_height: np.ndarray
-    site_width: np.ndarray
-    row_orientation: np.ndarray
-    notices: tuple[str, ...]
-
-
-def read_bookshelf(path: str | os.PathLike[str]) -> Bookshelf:
-    """The design that an `.aux` file names.
+    Args:
+        path: the `.aux` file.
+        name: of the design; default: the file's name without suffix.
+        free_blocks: whether large terminals are movable macros, as in some publications on designs whose blocks are
+            all fixed.
 
     Raises:
-        DesignError: with file and line; `.nodes` or `.nets` are missing, a file holds another number of entries than
-            it says, a name is unknown or there twice, a number is none, a row has no width or height.
+        DesignError: with file and line; `.nodes` or `.nets` are missing, a file contains another number of entries than
+            it says, a name is unknown or repeated, a number is invalid, a row has no width or height, or no row height
+            can be found.
     """
-    aux = InputFile.read(Path(path))
-    files = {suffix: InputFile.read(file) for suffix, file in _named(aux).items()}
-    notices: list[str] = []
-    nodes = NodesFile(files["nodes"])
-    nets = NetsFile(files["nets"], nodes.index)
-    notices += nets.read_weights(files.get("wts"))
-    positions = PositionsFile(files.get("pl"), nodes.index)
-    rows = RowsFile(files.get("scl"))
-    for suffix, what in (("pl", "positions"), ("scl", "rows")):
-        if suffix not in files:
-            notices.append(f"{aux.path}: there is no .{suffix} file, so no {what}")
-    return Bookshelf(
-        path=str(aux.path),
-        sources=tuple(file.source for file in (aux, *files.values())),
-        positions_data=files["pl"].data if "pl" in files else None,
-        names=list(nodes.index),
-        width=np.array(nodes.width),
-        height=np.array(nodes.height),
-        terminal=np.array(nodes.terminal, dtype=np.bool_),
-        net_start=np.array(nets.start, dtype=np.int64),
-        net_weight=np.array(nets.weight),
-        pin_node=np.array(nets.node, dtype=np.int64),
-        pin_dx=np.array(nets.dx),
-        pin_dy=np.array(nets.dy),
-        pin_drives=np.array(nets.drives, dtype=np.bool_),
+    files = _Files(Path(path))
+    notices = list(files.notices)
+    row_height = _row_height(files, notices)
+    small = (files.width <= row_height) & (files.height <= row_height)
+    kind = np.where(files.height > row_height, NodeKind.HARD, NodeKind.CELL)
+    kind = np.where(files.terminal, np.where(small, NodeKind.PORT, NodeKind.HARD), kind).astype(np.int8)
+    netlist = _netlist(files, kind, notices)
+    rows, core = _rows(files, netlist, row_height, notices)
+    low_x, low_y, high_x, high_y = files.fixed_box() or (core.x_low, core.y_low, core.x_high, core.y_high)
+    die = Rectangle(min(core.x_low, low_x), min(core.y_low, low_y), max(core.x_high, high_x), max(core.y_high, high_y))
+    placement = _placement(files, netlist, die, notices, free_blocks=free_blocks)
+    corners = np.array(files.rows).reshape(-1, 6)[:, :2].ravel()
+    values = np.concatenate((files.x, files.y, files.width, files.height, corners))
+    design = FlatDesign(
+        name=name or Path(path).name.removesuffix(".aux"),
+        netlist=netlist,
+        placement=placement,
+        floorplan=Floorplan(units=1.0 if (values == np.round(values)).all() else 1000.0, die=die, core=core, rows=rows),
+        technology=Technology(),
+        master=np.full(netlist.num_nodes, -1),
+        master_names=(),
+        written_names={},
+        sources=tuple(file.source for file in files.files),
         notices=tuple(notices),
-        **positions.columns,
-        **rows.columns(),
     )
+    return design, files.positions_data
 
 
-def _named(aux: InputFile) -> dict[str, Path]:
-    """Suffix → file, of those that an `.aux` file names; a file that is there gzipped only is taken so."""
-    lines = BookshelfLines(aux)
+class _File:
+    """A file as it was read, once; iterates over the words of its lines, without comments and empty lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, 0
+        self.data, self.source = read_bytes(path)
+        self.counts: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for number, text in enumerate(decoded(self.data, self.path).split("\n"), start=1):
+            words = text.partition("#")[0].replace(":", " : ").split()
+            if words and words[0] != "UCLA":
+                self.number = number
+                yield words
+
+    def error(self, message: str) -> DesignError:
+        """An error about the current line."""
+        return DesignError.at(self.path, self.number, message)
+
+    def value(self, word: str, what: str) -> float:
+        """A finite number."""
+        try:
+            value = float(word) if "_" not in word else math.nan
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or abs(value) > 1e12:
+            raise self.error(f"expected {what}, a number, found {word[:40]!r}")
+        return value
+
+    def is_count(self, words: list[str]) -> bool:
+        """Whether a line is `NumThings : number`, which is kept under the key in small letters."""
+        if len(words) == 3 and words[1] == ":" and words[0].lower().startswith("num"):
+            self.counts[words[0].lower()] = int(self.value(words[2], "a number of entries"))
+            return True
+        return False
+
+    def check_count(self, key: str, found: int) -> None:
+        """Raises DesignError if the file declares another number of entries than were found."""
+        if self.counts.get(key, found) != found:
+            raise self.error(f"the file says {key} : {self.counts[key]}, but holds {found}; it may be cut")
+
+
+class _Files:
+    """All files of a design as columns.
+
+    Attributes:
+        index: name → node; width, height: float64 [N]; terminal: bool [N].
+        x, y: float64 [N], lower left corners; orientation: int8 [N]; fixed, located: bool [N].
+        net_start: int64 [E+1]; net_weight: float64 [E].
+        pin_node: int64 [L]; pin_dx, pin_dy: float64 [L], from the node's centre; pin_drives: bool [L].
+        rows: (x, y, width, height, site width, orientation) of each row.
+        notices: what is missing or was skipped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        aux = _File(path)
+        of = {suffix: _File(file) for suffix, file in _named(aux).items()}
+        self.path, self.files, self.notices = path, (aux, *of.values()), list[str]()
+        self.positions_data = of["pl"].data if "pl" in of else None
+        self.rows: list[tuple[float, ...]] = []
+        self.read_nodes(of["nodes"])
+        self.read_nets(of["nets"])
+        if "wts" in of:
+            self.read_weights(of["wts"])
+        self.read_positions(of.get("pl"))
+        if "scl" in of:
+            self.read_rows(of["scl"])
+        for suffix, what in (("pl", "positions"), ("scl", "rows")):
+            if suffix not in of:
+                self.notices.append(f"{aux.path}: there is no .{suffix} file, so no {what}")
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Widths and heights of the nodes in their orientations, float64 [N] each."""
+        swapped = self.orientation >= Orientation.E
+        return np.where(swapped, self.height, self.width), np.where(swapped, self.width, self.height)
+
+    def fixed_box(self) -> tuple[float, float, float, float] | None:
+        """x_low, y_low, x_high and y_high of the fixed nodes; None if there are none."""
+        fixed = self.located & (self.terminal | self.fixed)
+        if not fixed.any():
+            return None
+        width, height = self.sides()
+        right, top = (self.x + width)[fixed].max(), (self.y + height)[fixed].max()
+        return float(self.x[fixed].min()), float(self.y[fixed].min()), float(right), float(top)
+
+    def read_nodes(self, file: _File) -> None:
+        """The `.nodes` file: name, width, height, and whether it is a terminal."""
+        self.index: dict[str, int] = {}
+        sizes: list[tuple[float, float, bool]] = []
+        repeated: list[tuple[int, str]] = []
+        for words in file:
+            if file.is_count(words):
+                continue
+            if len(words) not in (3, 4) or (len(words) == 4 and not words[3].lower().startswith("terminal")):
+                raise file.error(f"expected 'name width height [terminal]', found {' '.join(words)[:60]!r}")
+            if self.index.setdefault(words[0], len(sizes)) != len(sizes):
+                repeated.append((file.number, words[0]))
+            width, height = file.value(words[1], "the width"), file.value(words[2], "the height")
+            if min(width, height) < 0:
+                raise file.error(f"node {words[0]!r} is {width:g} × {height:g}; must be at least 0")
+            sizes.append((width, height, len(words) == 4))
+        if repeated:
+            reject(file.path, [("duplicate node names", len(repeated), repeated[:SHOWN])])
+        self.width, self.height, terminal = np.array(sizes, dtype=np.float64).reshape(-1, 3).T
+        self.terminal = terminal > 0
+        file.check_count("numnodes", len(sizes))
+        file.check_count("numterminals", int(self.terminal.sum()))
+
+    def read_nets(self, file: _File) -> None:
+        """The `.nets` file: nets and their pins."""
+        self.net_names: list[str] = []
+        start, degree = [0], 0
+        pins: list[tuple[int, float, float, bool]] = []
+        unknown: list[tuple[int, str]] = []
+
+        def close() -> None:
+            """Ends the current net, which must have as many pins as it declares."""
+            found = len(pins) + len(unknown) - start[-1]
+            if self.net_names and found != degree:
+                raise file.error(f"net {self.net_names[-1]!r} before here says {degree} pins, but has {found}")
+            if self.net_names:
+                start.append(start[-1] + found)
+
+        for words in file:
+            if words[0] == "NetDegree":
+                close()
+                if len(words) not in (3, 4) or words[1] != ":":
+                    raise file.error("expected 'NetDegree : number [name]'")
+                self.net_names.append(words[3] if len(words) == 4 else f"net{len(self.net_names)}")
+                degree = int(file.value(words[2], "the number of pins"))
+            elif not file.is_count(words):
+                if not self.net_names:
+                    raise file.error(f"expected NetDegree before the first pin, found {' '.join(words)[:60]!r}")
+                offsets = words[words.index(":") + 1 :] if ":" in words else []
+                if len(offsets) not in (0, 2):
+                    raise file.error("a pin has two offsets or none")
+                if words[0] not in self.index:
+                    unknown.append((file.number, words[0]))
+                    continue
+                dx, dy = (file.value(word, "an offset") for word in offsets or ("0", "0"))
+                pins.append((self.index[words[0]], dx, dy, len(words) > 1 and words[1] == "O"))
+        close()
+        if unknown:
+            reject(file.path, [("pins on nodes that do not exist", len(unknown), unknown[:SHOWN])])
+        file.check_count("numnets", len(self.net_names))
+        file.check_count("numpins", len(pins))
+        self.net_start, self.net_weight = np.array(start, dtype=np.int64), np.ones(len(self.net_names))
+        node, self.pin_dx, self.pin_dy, drives = np.array(pins, dtype=np.float64).reshape(-1, 4).T
+        self.pin_node, self.pin_drives = node.astype(np.int64), drives > 0
+
+    def read_weights(self, file: _File) -> None:
+        """The `.wts` file: weights of nets; others are skipped."""
+        index = {name: number for number, name in enumerate(self.net_names)}
+        others = 0
+        for words in file:
+            if len(words) < 2 or words[0] not in index:
+                others += 1
+                continue
+            weight = file.value(words[1], "the weight")
+            if weight < 0:
+                raise file.error(f"the weight of net {words[0]!r} is {weight:g}; must be at least 0")
+            self.net_weight[index[words[0]]] = weight
+        if others:
+            self.notices.append(f"{file.path}: {others:,} weights are not of nets: they are passed over")
+
+    def read_positions(self, file: _File | None) -> None:
+        """The `.pl` file: lower left corners, orientations, and what is fixed."""
+        count = len(self.index)
+        self.x, self.y, self.orientation = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int8)
+        self.fixed, self.located = np.zeros((2, count), dtype=np.bool_)
+        unknown: list[tuple[int, str]] = []
+        for words in file or ():
+            assert file is not None
+            node = self.index.get(words[0])
+            if node is None:
+                unknown.append((file.number, words[0]))
+                continue
+            if len(words) < 3:
+                raise file.error(f"expected 'name x y [: orientation]', found {' '.join(words)[:60]!r}")
+            if self.located[node]:
+                raise file.error(f"node {words[0]!r} has a position already")
+            self.x[node], self.y[node] = file.value(words[1], "x"), file.value(words[2], "y")
+            self.located[node] = True
+            for word in words[3:]:
+                if word in _ORIENTATIONS:
+                    self.orientation[node] = _ORIENTATIONS[word]
+                elif word.upper().startswith("/FIXED"):
+                    self.fixed[node] = True
+                elif word != ":":
+                    raise file.error(f"expected an orientation or /FIXED, found {word[:40]!r}")
+        if unknown and file is not None:
+            reject(file.path, [("positions of nodes that do not exist", len(unknown), unknown[:SHOWN])])
+
+    def read_rows(self, file: _File) -> None:
+        """The `.scl` file: rows, each with one or more subrows."""
+        row: dict[str, str] | None = None
+        count = 0
+        for words in file:
+            if words[0] == "CoreRow":
+                row, count = {}, count + 1
+            elif words[0] == "End":
+                row = None
+            elif row is not None:
+                self.read_row(file, words, row)
+            elif not file.is_count(words):
+                raise file.error(f"expected CoreRow, found {' '.join(words)[:60]!r}")
+        if row is not None:
+            raise file.error("the file ends within a row; it seems to be cut")
+        file.check_count("numrows", count)
+
+    def read_row(self, file: _File, words: list[str], row: dict[str, str]) -> None:
+        """The `key : value` pairs of one line of a row."""
+        at = 0
+        while at + 2 < len(words) and words[at + 1] == ":":
+            row[words[at].lower()] = words[at + 2]
+            at += 3
+        if at != len(words):
+            raise file.error(f"expected 'key : value', found {' '.join(words)[:60]!r}")
+        if not {"subroworigin", "numsites"} <= row.keys():
+            return
+        keys = ("coordinate", "height", "numsites", "subroworigin")
+        number = {key: file.value(row[key], key) for key in keys if key in row}
+        if not {"coordinate", "height"} <= number.keys():
+            raise file.error("the row's Coordinate and Height must come before its SubrowOrigin")
+        step = file.value(row.get("sitespacing", row.get("sitewidth", "1")), "sitespacing")
+        if not (number["height"] > 0 and number["numsites"] > 0 and step > 0):
+            raise file.error("the row's height, number of sites and their spacing must be above 0")
+        turned = _ORIENTATIONS.get(row.get("siteorient", "N"), Orientation.N)
+        del row["numsites"], row["subroworigin"]
+        corner = number["subroworigin"], number["coordinate"]
+        self.rows.append((*corner, number["numsites"] * step, number["height"], step, int(turned)))
+
+
+def _named(aux: _File) -> dict[str, Path]:
+    """Suffix → file, of those that an `.aux` file names; a file may exist gzipped only."""
     found: dict[str, Path] = {}
-    for words in lines:
+    for words in aux:
         for word in words[words.index(":") + 1 if ":" in words else 0 :]:
             name = Path(word)
             if name.is_absolute() or ".." in name.parts:
-                raise lines.error(f"{word!r} must be a file beside the .aux file")
+                raise aux.error(f"{word!r} must be a file beside the .aux file")
             file = aux.path.parent / name
             zipped = file.with_name(file.name + ".gz")
             suffix = Path(name.name.removesuffix(".gz")).suffix.removeprefix(".")
             if file.is_file() or zipped.is_file():
                 found[suffix] = file if file.is_file() else zipped
             elif suffix in ("nodes", "nets"):
-                raise lines.error(f"{word!r} does not exist beside the .aux file")
+                raise aux.error(f"{word!r} does not exist beside the .aux file")
     missing = [suffix for suffix in ("nodes", "nets") if suffix not in found]
     if missing:
-        raise lines.error(f"the file names no {' and no '.join('.' + suffix for suffix in missing)} file")
+        raise aux.error(f"the file names no {' and no '.join('.' + suffix for suffix in missing)} file")
     return found
+
+
+def _row_height(files: _Files, notices: list[str]) -> float:
+    """The commonest height of the rows; without rows, of nodes that move."""
+    cells = files.height[~files.terminal & (files.height > 0)]
+    heights = np.array([row[3] for row in files.rows]) if files.rows else cells
+    if not len(heights):
+        raise DesignError(f"{files.path}: no .scl file and no cell shows how high a row is")
+    values, counts = np.unique(heights, return_counts=True)
+    height = float(values[np.argmax(counts)])
+    if not files.rows:
+        notices.append(f"rows are taken to be {height:g} high, as most cells are")
+    return height
+
+
+def _netlist(files: _Files, kind: np.ndarray, notices: list[str]) -> Netlist:
+    is_port, names = kind == NodeKind.PORT, tuple(files.index)
+    flat = np.flatnonzero((kind == NodeKind.HARD) & ((files.width <= 0) | (files.height <= 0)))
+    if len(flat):
+        raise DesignError(f"{files.path}: macro {names[flat[0]]!r} has no width or height above 0")
+    degree = np.diff(files.net_start)
+    net = np.repeat(np.arange(len(degree)), degree)
+    order = np.lexsort((np.arange(len(net)), ~files.pin_drives, net))
+    order = order[degree[net[order]] >= 2]
+    used = degree >= 2
+    if not used.all():
+        notices.append(f"{int((~used).sum()):,} nets that join fewer than two pins are left out")
+    pin_node = files.pin_node[order]
+    # A port is a point, located at the centre of its shape.
+    return Netlist(
+        names=names,
+        kind=kind,
+        width=np.where(is_port, 0.0, files.width),
+        height=np.where(is_port, 0.0, files.height),
+        file_index=file_indices(kind, pin_node),
+        pin_node=pin_node,
+        pin_dx=np.where(is_port[pin_node], 0.0, files.pin_dx[order]),
+        pin_dy=np.where(is_port[pin_node], 0.0, files.pin_dy[order]),
+        net_weight=files.net_weight[used],
+        net_start=np.concatenate(([0], np.cumsum(degree[used]))),
+        net_pins=np.arange(len(order)),
+    )
+
+
+def _rows(files: _Files, netlist: Netlist, height: float, notices: list[str]) -> tuple[Rows, Rectangle]:
+    """The rows and the box around them."""
+    if files.rows:
+        rows = Rows(*np.array(files.rows).T)
+        assert rows.box is not None
+        return rows, rows.box
+    area = float((netlist.width * netlist.height).sum())
+    around = files.fixed_box()
+    if around is not None and (around[2] - around[0]) * (around[3] - around[1]) * 0.95 > area:
+        box = Rectangle(*around)
+        notices.append("the core is taken to be the box around the fixed nodes")
+    else:
+        side = height * np.ceil(np.sqrt(area / _UTILIZATION) / height)
+        box = Rectangle(0.0, 0.0, side, side)
+        notices.append(f"the core is taken to be a square that nodes cover to {_UTILIZATION:.0%}")
+    count = max(1, int(box.height / height))
+    rows = Rows.filling(box, height, count, site_width=1.0)
+    return rows, Rectangle(box.x_low, box.y_low, box.x_high, box.y_low + count * height)
+
+
+def _placement(files: _Files, netlist: Netlist, die: Rectangle, notices: list[str], *, free_blocks: bool) -> Placement:
+    """Centres; movable nodes that are all at (0, 0) are not placed."""
+    is_port = netlist.kind == NodeKind.PORT
+    moves = ~(files.terminal | files.fixed)
+    placed = files.located.copy()
+    if not (files.x[moves].any() or files.y[moves].any()):
+        placed &= ~moves
+    width, height = files.sides()
+    x, y = files.x + width / 2, files.y + height / 2
+    port_x, port_y, port_placed = x[is_port], y[is_port], placed[is_port]
+    notices += place_missing(port_x, port_y, port_placed, box=die)
+    x[is_port], y[is_port], placed[is_port] = port_x, port_y, port_placed
+    fixed = is_port | (~moves & placed)
+    if free_blocks:
+        fixed &= netlist.kind != NodeKind.HARD
+    return Placement(
+        x=np.where(placed, x, 0.0),
+        y=np.where(placed, y, 0.0),
+        orientation=np.where(is_port, 0, files.orientation),
+        placed=placed,
+        fixed=fixed,
+    )

@@ -1,7 +1,7 @@
 """Reader of DEF files (5.6 to 5.8): units, die, rows, tracks, components, pins, blockages, regions, groups, nets.
 
 Axis legend: W rows, T tracks, M components, D design pins, B blockages, G groups, E nets, C connections of nets.
-Lengths are in database units of the file, as it writes them.
+Lengths are in database units, as the file writes them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from placement.netlist import _native
-from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.errors import DesignError
-from placement.netlist.formats.findings import listing, refuse
+from placement.netlist.errors import DesignError, listing, reject
+from placement.netlist.files import SourceFile, read_bytes
 
-# Design pins' and nets' `use` columns hold the places of these words.
+# The `use` columns of design pins and nets contain indices of these words.
 USES = ("", "SIGNAL", "POWER", "GROUND", "CLOCK", "TIEOFF", "ANALOG", "SCAN", "RESET")
 DIRECTIONS = ("", "INPUT", "OUTPUT", "INOUT", "FEEDTHRU")
-# Doubled net names do no harm to a placement, and a published converter writes them.
+# Duplicate net names do not affect a placement, and a published converter writes them.
 _HARMLESS = ("duplicate net names",)
 
 
 class PlacementStatus(enum.IntEnum):
-    """How a component or pin stands."""
+    """Whether a component or pin is placed."""
 
     NONE = 0
     UNPLACED = 1
@@ -39,7 +38,7 @@ class PlacementStatus(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefRows:
-    """Rows of sites: int32 [W] each, orientation int8 [W]; `site` counts in `sites`."""
+    """Rows of sites: int32 [W] each, orientation int8 [W]; `site` is an index in `sites`."""
 
     names: list[str]
     sites: list[str]
@@ -55,7 +54,7 @@ class DefRows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefTracks:
-    """Routing tracks: int32 [T] each; `is_x` (int8 [T]) is 1 for lines at x positions, which run up."""
+    """Routing tracks: int32 [T] each; `is_x` (int8 [T]) is 1 for lines at x positions, which are vertical."""
 
     layers: list[str]
     layer: np.ndarray
@@ -72,13 +71,13 @@ class DefComponents:
     Attributes:
         names: M names, unescaped and with `/` as the divider.
         written_names: M names as the file writes them.
-        masters: the masters' names; master: int32 [M], places in it.
+        masters: the masters' names; master: int32 [M], indices in it.
         status: int8 [M], `PlacementStatus`.
-        x, y: int32 [M], the lower left corner of the turned box; 0 where not placed.
+        x, y: int32 [M], the lower left corner of the rotated box; 0 where not placed.
         orientation: int8 [M].
-        begin, end: int64 [M], bytes of the entry, from its `-` to behind its `;`.
+        begin, end: int64 [M], byte range of the entry, from its `-` to behind its `;`.
         halo_component: int32 [·], components with a halo; halo: int32 [·, 4], left, bottom, right, top.
-        regions: regions' names; region_component, region: int32 [·], components with one of their own, and which.
+        regions: regions' names; region_component, region: int32 [·], components with a region, and which.
     """
 
     names: list[str]
@@ -104,10 +103,10 @@ class DefPins:
 
     Attributes:
         names, written_names: as those of components.
-        nets, layers: names; net, layer: int32 [D], places in them, -1: none.
+        nets, layers: names; net, layer: int32 [D], indices in them, -1: none.
         x, y: int32 [D]; orientation: int8 [D]; status: int8 [D], of the first port.
-        box: int32 [D, 4], the box around the shapes of the first port, about (x, y), unturned.
-        direction, use: int8 [D], places in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL.
+        box: int32 [D, 4], the box around the shapes of the first port, relative to (x, y), in orientation N.
+        direction, use: int8 [D], indices in `DIRECTIONS` and `USES`; special: int8 [D], 1 for SPECIAL.
         begin: int64 [D], the byte at which the entry begins.
     """
 
@@ -130,7 +129,7 @@ class DefPins:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DefBlockages:
-    """Blockages: `layer` and `component` int32 [B], -1 for none (a blockage without layer is one of placement).
+    """Blockages: `layer` and `component` int32 [B], -1 for none (a blockage without a layer blocks placement).
 
     `partial` float64 [B] is the largest density in per cent, NaN for none. Blockage b has the polygons
     `start[b]:start[b+1]`, polygon p the points `points[polygon_start[p]:polygon_start[p+1]]`; two points span a box.
@@ -154,7 +153,7 @@ class DefAreas:
     """Regions and groups.
 
     Region r has the boxes `boxes[start[r]:start[r+1]]` (int32 [·, 4]). Group g has the name patterns
-    `patterns[group_start[g]:group_start[g+1]]` and stands in `group_region[g]` ("": in none).
+    `patterns[group_start[g]:group_start[g+1]]` and the region `group_region[g]` ("": none).
     """
 
     regions: list[str]
@@ -176,9 +175,9 @@ class DefNets:
     Attributes:
         names: E names; start: int32 [E+1]; net e has the connections `start[e]:start[e+1]`.
         component: int32 [C], -1 for a pin of the design.
-        pin: int32 [C], the place in `pins`, or of the design pin where `component` is -1.
+        pin: int32 [C], the index in `pins`, or of the design pin if `component` is -1.
         pins: names of masters' pins.
-        use: int8 [E], places in `USES`; weight: float64 [E].
+        use: int8 [E], indices in `USES`; weight: float64 [E].
         begin: int64 [E], the byte at which the entry begins.
     """
 
@@ -199,10 +198,10 @@ class DefFile:
     Attributes:
         path: for messages; source: the file's name and checksum.
         data: its unpacked bytes.
-        version, divider, design: the header; design is "" where it gives none.
+        version, divider, design: the header; design is "" if it gives none.
         units: database units per µm.
         die: int32 [·, 2], corners; two corners span a box.
-        notices: what is odd about the file, but harmless.
+        notices: what is unusual about the file, but harmless.
     """
 
     path: str
@@ -223,11 +222,11 @@ class DefFile:
     notices: tuple[str, ...]
 
     def line(self, offset: int) -> int:
-        """The line that a byte stands on, from 1."""
+        """The line of a byte, from 1."""
         return _native.line_at(self.data, int(offset))
 
     def error(self, offset: int, message: str) -> DesignError:
-        """A complaint about what stands at a byte."""
+        """An error, with file and line, about what begins at a byte."""
         return DesignError.at(self.path, self.line(offset), message)
 
 
@@ -235,7 +234,7 @@ _Section = TypeVar("_Section")
 
 
 def _section(kind: type[_Section], columns: dict[str, Any], **shaped: int) -> _Section:
-    """A section's columns; those of `shaped` are split into rows of that many numbers. All become read-only."""
+    """A section's read-only columns; those of `shaped` are reshaped to that many numbers per row."""
     for name, width in shaped.items():
         columns[name] = columns[name].reshape(-1, width)
     for column in columns.values():
@@ -249,8 +248,8 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
 
     Raises:
         DesignError: with file and line; the file is cut, a section holds another number of entries than it says, a
-            number is none or out of range, an option is in small letters, a component or pin is there twice, a net
-            joins what does not exist, no units or die area are given.
+            number is invalid or out of range, an option is in small letters, a component or pin is repeated, a net
+            connects what does not exist, no units or die area are given.
     """
     data, source = read_bytes(path)
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -262,7 +261,7 @@ def read_def(path: str | os.PathLike[str]) -> DefFile:
             message += "; keywords must be in capital letters"
         raise DesignError.at(path, int(line), message) from None
     findings = sections["findings"]
-    refuse(path, [finding for finding in findings if finding[0] not in _HARMLESS])
+    reject(path, [finding for finding in findings if finding[0] not in _HARMLESS])
     header = sections["header"]
     for field, missing in (("units", not header["units"]), ("die", not len(header["die"]))):
         if missing:

@@ -1,23 +1,38 @@
-"""Reader of LEF files (5.6 to 5.8): units, routing layers, sites and masters; everything else is passed over."""
+"""Reader of LEF files (5.6 to 5.8): units, routing layers, sites and masters; everything else is skipped.
+
+Axis legend: K rectangles, each (x_low, y_low, x_high, y_high), µm.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import re
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
-from placement.netlist.bytes_file import SourceFile, read_bytes
-from placement.netlist.formats.lef_master import read_master
-from placement.netlist.formats.lef_statements import LefWords
-from placement.netlist.technology import LayerDirection, Master, RoutingLayer, Site, Technology, merged
+from placement.netlist.errors import DesignError
+from placement.netlist.files import SourceFile, read_bytes
+from placement.netlist.geometry import path_rectangles, polygon_rectangles
+from placement.netlist.technology import (
+    BLOCK_KINDS,
+    LayerDirection,
+    Master,
+    MasterPin,
+    RoutingLayer,
+    Site,
+    Technology,
+    merged,
+)
 
-# Blocks `KEYWORD name … END name` that say nothing about placement.
+# Blocks `KEYWORD name … END name` that do not concern placement.
 _NAMED_BLOCKS = ("VIA", "VIARULE", "NONDEFAULTRULE", "ARRAY")
 # Blocks `KEYWORD … END KEYWORD`.
 _PLAIN_BLOCKS = ("PROPERTYDEFINITIONS", "SPACING", "NOISETABLE", "CORRECTIONTABLE", "IRDROP")
-# What LEF58_TYPE calls metal that no signal is routed on.
+# LEF58_TYPE of metal that no signal is routed on.
 _NO_ROUTING = ("POLYROUTING", "MIMCAP", "TSVMETAL", "PADMETAL")
 _STATEMENTS = (
     "VERSION", "NAMESCASESENSITIVE", "BUSBITCHARS", "DIVIDERCHAR", "CLEARANCEMEASURE", "USEMINSPACING",
@@ -25,13 +40,14 @@ _STATEMENTS = (
     "EDGERATETHRESHOLD1", "EDGERATETHRESHOLD2", "EDGERATESCALEFACTOR", "INPUTPINANTENNASIZE", "ANTENNAINPUTGATEAREA",
     "OUTPUTPINANTENNASIZE", "INOUTPINANTENNASIZE", "ANTENNAINOUTDIFFAREA", "ANTENNAOUTPUTDIFFAREA",
 )  # fmt: skip
+_WORD = re.compile(r'"[^"]*"|;|#[^\n]*|[^\s;"][^\s;]*|"')
 
 
-def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
+def read_lefs(paths: Sequence[str | os.PathLike[str]]) -> tuple[Technology, tuple[SourceFile, ...]]:
     """LEF files, plain or gzipped, as one (see `placement.netlist.technology.merged`), and where it comes from.
 
     Raises:
-        DesignError: with file and line; a file is cut, a statement is unknown, a number is none, a macro has no
+        DesignError: with file and line; a file is cut, a statement is unknown, a number is invalid, a macro has no
             size above 0 or is defined twice in different sizes.
     """
     files = [(path, *read_bytes(path)) for path in paths]
@@ -39,19 +55,122 @@ def read_lefs(paths: list[str | os.PathLike[str]]) -> tuple[Technology, tuple[So
     # Files with layers first: paths in macros are as wide as their layer.
     for number in sorted(range(len(files)), key=lambda number: b"ROUTING" not in files[number][1].upper()):
         path, data, _ = files[number]
-        found[number] = _Reader(LefWords(path, _text(data)), widths).read()
+        found[number] = _FileReader(LefWords(path, _text(data)), widths).read()
     return merged([found[number] for number in range(len(files))]), tuple(source for _, _, source in files)
 
 
 def _text(data: bytes) -> str:
-    """The text of a file; one that is not UTF-8 has a byte of Latin-1 in a comment (©, µ)."""
+    """The text of a file; one that is not UTF-8 has a Latin-1 character in a comment (©, µ)."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
 
 
-class _Reader:
+class LefWords:
+    """The words of one file, read in order as statements that end in `;` and blocks that end in `END`."""
+
+    def __init__(self, path: object, text: str) -> None:
+        self.path = path
+        self.text = text
+        # Comments are left out; the position of a word is found again only for a message.
+        self.words = [word for word in _WORD.findall(text) if word[0] != "#"]
+        self.ends = [word for word in ("END", "end", "End") if word in self.words]
+        self.at = 0
+
+    def error(self, message: str, at: int | None = None) -> DesignError:
+        """An error, with file and line, about word number `at`, by default the one read last."""
+        wanted = max(0, (self.at - 1) if at is None else at)
+        number = -1
+        for found in _WORD.finditer(self.text):
+            number += found[0][0] != "#"
+            if number == wanted:
+                return DesignError.at(self.path, self.text.count("\n", 0, found.start()) + 1, message)
+        return DesignError.at(self.path, self.text.count("\n") + 1, message)
+
+    def next(self) -> str | None:
+        """The next word, None at the end."""
+        if self.at == len(self.words):
+            return None
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def need(self, what: str) -> str:
+        """The next word, which must exist."""
+        word = self.next()
+        if word is None:
+            raise self.error(f"the file ends where {what} must follow; it seems to be cut", self.at)
+        if word == '"':
+            raise self.error("the string that begins here has no closing quote")
+        return word
+
+    def name(self, what: str) -> str:
+        """The next word, which must not be `;`."""
+        word = self.need(what)
+        if word == ";":
+            raise self.error(f"expected {what}, found ';'")
+        return word
+
+    def statement(self) -> list[str]:
+        """The words up to the next `;`, which is skipped."""
+        try:
+            end = self.words.index(";", self.at)
+        except ValueError:
+            self.at = len(self.words)
+            raise self.error("the file ends within a statement; it seems to be cut", self.at) from None
+        found = self.words[self.at : end]
+        if '"' in found:
+            raise self.error("the string that begins here has no closing quote", self.at + found.index('"'))
+        self.at = end + 1
+        return found
+
+    def number(self, word: str, what: str) -> float:
+        """A finite number."""
+        try:
+            value = float(word) if "_" not in word else math.nan
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.error(f"expected {what}, a number, found {word[:40]!r}")
+        return value
+
+    def numbers(self, words: list[str], what: str, *, count: int | None = None) -> list[float]:
+        """Finite numbers, `count` of them if it is given; brackets and BY between them are skipped."""
+        found = [self.number(word, what) for word in words if word.upper() not in ("(", ")", "BY")]
+        if count not in (None, len(found)):
+            raise self.error(f"{what}: expected {count} number{'s' * (count != 1)}, found {len(found)}")
+        return found
+
+    def close(self, name: str, what: str) -> None:
+        """The name behind an END that has been read."""
+        if self.need(f"'{name}'") != name:
+            raise self.error(f"{what} must end with 'END {name}'")
+
+    def skip_block(self, name: str) -> None:
+        """Moves past `END name`."""
+        begin = self.at
+        while (at := self._next_end()) is not None:
+            self.at = at + 1
+            if self.at < len(self.words) and name in (self.words[self.at], self.words[self.at].upper()):
+                self.at += 1
+                return
+        raise self.error(f"the block {name} that begins here has no 'END {name}'", begin - 1)
+
+    def skip_extension(self) -> None:
+        """Moves past ENDEXT."""
+        while self.need("'ENDEXT'").upper() != "ENDEXT":
+            pass
+
+    def _next_end(self) -> int | None:
+        """The position of the next END, in capital letters or not; None if there is none."""
+        found = []
+        for word in self.ends:
+            with contextlib.suppress(ValueError):
+                found.append(self.words.index(word, self.at))
+        return min(found, default=None)
+
+
+class _FileReader:
     """The file as far as it has been read; `widths` has the layers of all files so far."""
 
     def __init__(self, words: LefWords, widths: dict[str, float]) -> None:
@@ -82,12 +201,7 @@ class _Reader:
     def entry(self, keyword: str) -> None:
         words = self.words
         if keyword == "MACRO":
-            name = words.name("the macro's name")
-            begin = words.at - 1
-            master = read_master(words, name, self.widths)
-            known = self.masters.setdefault(name, master)
-            if (known.width, known.height) != (master.width, master.height):
-                raise words.error(f"macro {name!r} is defined twice, in different sizes", begin)
+            self.macro(words.name("the macro's name"))
         elif keyword == "LAYER":
             self.layer(words.name("the layer's name"))
         elif keyword == "SITE":
@@ -101,12 +215,18 @@ class _Reader:
         elif keyword in _PLAIN_BLOCKS:
             words.skip_block(keyword)
         elif keyword == "BEGINEXT":
-            while words.need("'ENDEXT'").upper() != "ENDEXT":
-                pass
+            words.skip_extension()
         elif keyword in _STATEMENTS:
             words.statement()
         else:
             raise words.error(f"{keyword[:40]!r} begins no statement of a LEF file")
+
+    def macro(self, name: str) -> None:
+        begin = self.words.at - 1
+        master = _MasterReader(self.words, name, self.widths).read()
+        known = self.masters.setdefault(name, master)
+        if (known.width, known.height) != (master.width, master.height):
+            raise self.words.error(f"macro {name!r} is defined twice, in different sizes", begin)
 
     def read_units(self) -> None:
         words = self.words
@@ -124,30 +244,23 @@ class _Reader:
         properties: dict[str, str] = {}
         while (keyword := words.need(f"'END {name}'").upper()) != "END":
             statement = words.statement()
-            # The first width and pitch count: later ones stand in tables and rules.
+            # The first width and pitch count: later ones belong to tables and rules.
             fields.setdefault(keyword, statement)
             if keyword == "PROPERTY":
                 properties |= dict(zip(map(str.upper, statement[::2]), map(str.upper, statement[1::2]), strict=False))
-        if words.need(f"'{name}'") != name:
-            raise words.error(f"layer {name!r} must end with 'END {name}'")
+        words.close(name, f"layer {name!r}")
         width = words.number(fields["WIDTH"][0], "the width") if fields.get("WIDTH") else 0.0
         self.widths[name] = width
         is_routing = [word.upper() for word in fields.get("TYPE", [])[:1]] == ["ROUTING"]
         kind = re.findall(r"\w+", properties.get("LEF58_TYPE", ""))
-        # The back of the wafer has the power's own metal.
+        # Metal on the back of the wafer is for power alone.
         if not is_routing or "LEF58_BACKSIDE" in properties or not {*kind}.isdisjoint(_NO_ROUTING):
             return
         pitch = words.numbers(fields.get("PITCH", [])[:2], "the pitch") or [0.0]
         if min(pitch) < 0:
             raise words.error(f"layer {name!r}: its pitch must be above 0")
-        self.layers[name] = RoutingLayer(
-            name=name,
-            direction=self.direction(name, fields.get("DIRECTION", [])),
-            pitch_x=pitch[0],
-            pitch_y=pitch[-1],
-            width=width,
-            number=len(self.layers),
-        )
+        direction = self.direction(name, fields.get("DIRECTION", []))
+        self.layers[name] = RoutingLayer(name, direction, pitch[0], pitch[-1], width, number=len(self.layers))
 
     def direction(self, name: str, words: list[str]) -> LayerDirection:
         text = words[0].upper() if words else "NONE"
@@ -165,9 +278,159 @@ class _Reader:
             if keyword == "CLASS" and statement:
                 kind = statement[0].upper()
             elif keyword == "SIZE":
-                size = words.numbers([word for word in statement if word.upper() != "BY"], "the size")
-        if words.need(f"'{name}'") != name:
-            raise words.error(f"site {name!r} must end with 'END {name}'")
+                size = words.numbers(statement, "the size")
+        words.close(name, f"site {name!r}")
         if len(size) != 2 or not np.min(size) > 0:
             raise words.error(f"site {name!r} has no size above 0")
         self.sites[name] = Site(name=name, kind=kind, width=size[0], height=size[1])
+
+
+class _MasterReader:
+    """One MACRO block as far as it has been read; shapes are layer → rectangles."""
+
+    def __init__(self, words: LefWords, name: str, widths: Mapping[str, float]) -> None:
+        self.words = words
+        self.name = name
+        self.widths = widths
+        self.begin = words.at - 1
+        self.fields: dict[str, list[str]] = {}
+        self.obstructions: dict[str, list[np.ndarray]] = {}
+        self.pin_shapes: dict[str, list[np.ndarray]] = {}
+        # name → (direction, use, box float64 [4] or None, layer)
+        self.pins: dict[str, tuple[str, str, np.ndarray | None, str]] = {}
+
+    def read(self) -> Master:
+        words = self.words
+        while (keyword := words.need(f"'END {self.name}'").upper()) != "END":
+            if keyword == "PIN":
+                self.pin(words.name("the pin's name"))
+            elif keyword == "OBS":
+                self.shapes(self.obstructions)
+            elif keyword == "DENSITY":
+                while words.need("'END'").upper() != "END":
+                    pass
+            elif keyword == "TIMING":
+                words.skip_block("TIMING")
+            elif keyword == "BEGINEXT":
+                words.skip_extension()
+            else:
+                statement = words.statement()
+                if keyword in ("SIZE", "ORIGIN"):
+                    words.numbers(statement, f"the {keyword.lower()}")
+                self.fields.setdefault(keyword, statement)
+        words.close(self.name, f"macro {self.name!r}")
+        return self.master()
+
+    def master(self) -> Master:
+        words = self.words
+        size = words.numbers(self.fields.get("SIZE", []), "the size")
+        if len(size) != 2 or not min(size) > 0:
+            found = " × ".join(f"{value:g}" for value in size) or "missing"
+            raise words.error(f"the size of macro {self.name!r} is {found}; must be two numbers above 0", self.begin)
+        origin = words.numbers(self.fields.get("ORIGIN", ["0", "0"]), "the origin")
+        if len(origin) != 2:
+            raise words.error(f"the origin of macro {self.name!r} must be two numbers", self.begin)
+        kind = [word.upper() for word in self.fields.get("CLASS", ["CORE"])] or ["CORE"]
+        shift = np.array([*origin, *origin])
+        pin_shapes = self.pin_shapes if kind[0] in BLOCK_KINDS else {}
+        return Master(
+            name=self.name,
+            kind=kind[0],
+            subkind=kind[1] if len(kind) > 1 else "",
+            width=size[0],
+            height=size[1],
+            symmetry=frozenset(word.upper() for word in self.fields.get("SYMMETRY", [])),
+            site=(self.fields.get("SITE") or [""])[0],
+            pins=tuple(self.pin_at(name, shift, size) for name in self.pins),
+            obstructions=_shifted(self.obstructions, shift),
+            pin_shapes=_shifted(pin_shapes, shift),
+        )
+
+    def pin_at(self, name: str, shift: np.ndarray, size: list[float]) -> MasterPin:
+        """A pin with its centre; one without a shape is located in the middle of the macro."""
+        direction, use, box, layer = self.pins[name]
+        around = box + shift if box is not None else np.array([0.0, 0.0, *size])
+        x, y = float(around[0] + around[2]) / 2, float(around[1] + around[3]) / 2
+        return MasterPin(name, direction, use, x, y, layer)
+
+    def pin(self, name: str) -> None:
+        words = self.words
+        if name in self.pins:
+            raise words.error(f"macro {self.name!r} has pin {name!r} twice")
+        direction, use = "", "SIGNAL"
+        ports: dict[str, list[np.ndarray]] = {}
+        while (keyword := words.need(f"'END {name}'").upper()) != "END":
+            if keyword == "PORT":
+                self.shapes(ports)
+                continue
+            statement = words.statement()
+            if keyword == "DIRECTION" and statement:
+                direction = statement[0].upper()
+            elif keyword == "USE" and statement:
+                use = statement[0].upper()
+        words.close(name, f"pin {name!r} of macro {self.name!r}")
+        box = None
+        if ports:
+            every = np.concatenate([shape for shapes in ports.values() for shape in shapes])
+            box = np.concatenate((every[:, :2].min(axis=0), every[:, 2:].max(axis=0)))
+        for layer, shapes in ports.items():
+            self.pin_shapes.setdefault(layer, []).extend(shapes)
+        self.pins[name] = (direction, use, box, next(iter(ports), ""))
+
+    def shapes(self, into: dict[str, list[np.ndarray]]) -> None:
+        """The statements of a PORT or an OBS, up to its END."""
+        words = self.words
+        layer, width = "", 0.0
+        while (keyword := words.need("'END'").upper()) != "END":
+            statement = [word for word in words.statement() if word not in ("(", ")")]
+            if keyword == "LAYER":
+                layer = statement[0] if statement else ""
+                width = self.widths.get(layer, 0.0)
+            elif keyword == "WIDTH":
+                width = words.number(statement[0] if statement else "", "the width")
+            elif keyword in ("RECT", "POLYGON", "PATH"):
+                into.setdefault(layer, []).append(self.shape(keyword, statement, width))
+            elif keyword not in ("VIA", "CLASS", "SPACING", "DESIGNRULEWIDTH", "EXCEPTPGNET"):
+                raise words.error(f"{keyword[:40]!r} is no shape of a PORT or OBS")
+
+    def shape(self, keyword: str, statement: list[str], width: float) -> np.ndarray:
+        """float64 [K, 4]: the rectangles of one RECT, POLYGON or PATH."""
+        words = self.words
+        if statement and statement[0].upper() == "MASK":
+            statement = statement[2:]
+        steps = [[0.0, 0.0]]
+        if statement and statement[0].upper() == "ITERATE":
+            statement, steps = self.iterated(statement[1:])
+        values = words.numbers(statement, "a coordinate")
+        if len(values) % 2 or (keyword == "RECT" and len(values) != 4) or len(values) < 2:
+            raise words.error(f"{keyword} with {len(values)} coordinates")
+        points = np.array(values).reshape(-1, 2)
+        if keyword == "RECT":
+            rectangles = np.concatenate((points.min(axis=0), points.max(axis=0)))[None, :]
+        else:
+            rectangles = path_rectangles(points, width) if keyword == "PATH" else polygon_rectangles(points)
+        return np.concatenate([rectangles + np.array([x, y, x, y]) for x, y in steps])
+
+    def iterated(self, statement: list[str]) -> tuple[list[str], list[list[float]]]:
+        """The shape of `ITERATE … DO columns BY rows STEP x y`, and the shifts of its copies."""
+        words = self.words
+        upper = [word.upper() for word in statement]
+        if "DO" not in upper or len(statement) - upper.index("DO") != 7:
+            raise words.error("ITERATE must end with DO columns BY rows STEP x y")
+        at = upper.index("DO")
+        columns, rows, dx, dy = words.numbers(
+            [statement[at + 1], statement[at + 3], statement[at + 5], statement[at + 6]], "a number of copies"
+        )
+        if not (1 <= columns * rows <= 1_000_000 and columns >= 1 and rows >= 1):
+            raise words.error(f"ITERATE makes {columns:g} × {rows:g} copies; must be 1 to 1,000,000")
+        steps = [[column * dx, row * dy] for column in range(int(columns)) for row in range(int(rows))]
+        return statement[:at], steps
+
+
+def _shifted(shapes: Mapping[str, list[np.ndarray]], shift: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Layer → float64 [K, 4], moved by `shift` float64 [4]."""
+    result = {}
+    for layer, rectangles in shapes.items():
+        result[layer] = np.concatenate(rectangles) + shift
+        result[layer].setflags(write=False)
+    return MappingProxyType(result)

@@ -1,7 +1,7 @@
 """Reader and writer of placement files in Circuit Training's format (`*.plc`).
 
-Comment lines `# Key : value` hold the canvas, several keys to a line if need be; every other line places a node:
-`node_index x y orientation fixed`, positions being centres in µm and `-` meaning no orientation.
+Comment lines `# Key : value` contain the canvas, possibly several keys to a line; every other line places a node:
+`node_index x y orientation fixed`, with the centre in µm and `-` for no orientation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from placement.netlist.bytes_file import SourceFile, read_bytes
 from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import decoded, read_text, write_whole
+from placement.netlist.files import SourceFile, decoded, read_bytes, read_text, write_whole
 
 NO_ORIENTATION = "-"
 
-# Key as written → field of Canvas; "hor" and "ver" stand on the line of the routes that they belong to.
+# Key as written → field of Canvas; "hor" and "ver" are on the line of the routes that they belong to.
 _SINGLE_KEYS = {
     "columns": "columns",
     "rows": "rows",
@@ -62,7 +61,7 @@ class _CanvasComments:
     fields: dict[str, tuple[float, int]] = dataclasses.field(default_factory=dict)
 
     def read(self, comment: str, line: int) -> None:
-        """Takes the keys of one comment; a comment that is not wholly keys and values is free text."""
+        """Reads the keys of one comment; a comment that does not consist of keys and values is free text."""
         entries, at = [], 0
         while at < len(comment):
             found = _SINGLES.match(comment, at)
@@ -80,10 +79,9 @@ class _CanvasComments:
 
     def enter(self, field: str, text: str, line: int) -> None:
         value = _number(text)
-        if value is None:
-            raise DesignError.at(self.path, line, f"canvas {field} is {text!r}; must be a finite number")
-        if field in _WHOLE and value != int(value):
-            raise DesignError.at(self.path, line, f"canvas {field} is {text}; must be a whole number")
+        if value is None or (field in _WHOLE and value != int(value)):
+            kind = "a finite number" if value is None else "a whole number"
+            raise DesignError.at(self.path, line, f"canvas {field} is {text!r}; must be {kind}")
         known = self.fields.setdefault(field, (value, line))
         if known[0] != value:
             raise DesignError.at(self.path, line, f"canvas {field} is {text} here but {known[0]} on line {known[1]}")
@@ -112,7 +110,7 @@ def _number(text: str) -> float | None:
 
 
 def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
-    """The canvas in a `.plc` file, without a netlist, and what a design keeps of the file.
+    """The canvas in a `.plc` file, read without a netlist, and the file's name and checksum.
 
     Raises:
         DesignError: as `read_placement`.
@@ -133,9 +131,9 @@ def read_placement(
 
     Args:
         path: the file.
-        netlist: whose nodes the file's indices mean.
-        located: where standard cells that the file does not name stand, and how macros stand whose orientation
-            is `-`; default: cells are not placed, macros stand N.
+        netlist: whose nodes the file's indices refer to.
+        located: gives the positions of standard cells that the file does not list, and the orientations of macros
+            with `-`; default: such cells are not placed, such macros have orientation N.
 
     Example:
         >>> design = placement.load("toy6")
@@ -146,7 +144,7 @@ def read_placement(
 
     Raises:
         DesignError: with file and line; a port or a macro without a line, unknown or repeated indices, values that
-            are no finite numbers, unknown orientations, missing or senseless canvas keys.
+            are not finite numbers, unknown orientations, missing or invalid canvas keys.
     """
     canvas, placement, _ = read_placement_lines(path, netlist, located=located)
     return canvas, placement
@@ -185,7 +183,7 @@ class _Rows:
         self.x = located.x.copy() if located else np.zeros(count)
         self.y = located.y.copy() if located else np.zeros(count)
         self.orientation = located.orientation.copy() if located else np.zeros(count, dtype=np.int8)
-        # Only cells may stand where the netlist says; everything else needs a line here.
+        # Only cells may be located by the netlist; everything else needs a line here.
         is_cell = netlist.kind == NodeKind.CELL
         self.placed = (located.placed & is_cell) if located else np.zeros(count, dtype=np.bool_)
         self.fixed = np.zeros(count, dtype=np.bool_)
@@ -216,17 +214,15 @@ class _Rows:
         self.fixed[node] = fields[4] == "1" or self.is_port[node]
 
     def node(self, text: str, line: int) -> int:
-        """The node that a node_index means."""
+        """The node of a node_index."""
         index = int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else -1
         node = self.node_of.get(index)
         if node is None:
             message = f"node index {text!r} is no port, macro or standard cell of the netlist"
             raise DesignError.at(self.path, line, message)
         if node in self.line_of:
-            message = (
-                f"node index {index} ({self.netlist.names[node]!r}) was placed on line {self.line_of[node]} already"
-            )
-            raise DesignError.at(self.path, line, message)
+            name, before = self.netlist.names[node], self.line_of[node]
+            raise DesignError.at(self.path, line, f"node index {index} ({name!r}) was placed on line {before} already")
         self.line_of[node] = line
         return node
 
@@ -246,13 +242,13 @@ class _Rows:
 def write_placement(
     path: str | os.PathLike[str], design: Design, placement: Placement, *, comments: Iterable[str] = ()
 ) -> None:
-    """Writes a `.plc` that reads back equal, bit by bit: positions, orientations, fixed flags and canvas.
+    """Writes a `.plc` file that reads back bit for bit: positions, orientations, fixed flags and canvas.
 
     Args:
         path: the file, written whole or not at all.
         design: gives the netlist, the canvas and the name.
         placement: of all its ports and macros; standard cells may be unplaced.
-        comments: lines of free text for the head of the file.
+        comments: lines of free text for the top of the file.
 
     Example:
         >>> design = placement.load("toy6")
@@ -295,7 +291,7 @@ def placement_text(name: str, design: Design, placement: Placement, *, comments:
 
 
 def _checked_comments(name: str, comments: Iterable[str]) -> list[str]:
-    """The comments, one per line; raises DesignError for one that a reader would take for the canvas."""
+    """The comments, one per line; raises DesignError for one that would be read as a canvas key."""
     result = [line.strip() for comment in comments for line in comment.splitlines()]
     for line in result:
         header = _CanvasComments(name)

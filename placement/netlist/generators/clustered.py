@@ -1,7 +1,7 @@
-"""Generated designs with the statistics of real ones; `planted` designs are in `placement.netlist.generators.planted`.
+"""Synthetic clustered designs with the statistics of a real one.
 
 The figures below are those of the Ariane core as the MacroPlacement project clusters it (NanGate45: 133 hard and 782
-soft macros, 12,422 nets), measured with `python -m placement.netlist describe`.
+soft macros, 12,422 nets), measured with `macro-placement describe`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from placement.netlist.errors import DesignError
 from placement.netlist.generators.draws import Draws
 
 GCELL_WIDTH, GCELL_HEIGHT = 60.0, 66.0
-# Routing tracks per µm, across and up, and those that a hard macro blocks; gcells that congestion is spread over.
+# Routing tracks per µm, across and up, and those that a hard macro blocks; gcells over which congestion is spread.
 _ROUTES, _SMOOTHING = (57.031, 56.818, 39.583, 30.303), 2
-# A memory fills this part of its gcells in each direction; the rest is the channel beside it.
+# A memory fills this share of its gcells in each direction; the rest is the channel beside it.
 _FILL = 0.96
 # Memories: gcells across, gcells up, share of the banks.
 _SHAPES = ((1, 2, 0.6), (1, 1, 0.25), (2, 2, 0.15))
@@ -46,10 +46,10 @@ _REPEATED = 0.7
 
 @dataclasses.dataclass(frozen=True)
 class ClusteredOptions:
-    """What a clustered design looks like.
+    """The properties of a clustered design.
 
     Attributes:
-        hard_utilization, soft_utilization: parts of the canvas that hard and soft macros cover.
+        hard_utilization, soft_utilization: shares of the canvas that hard and soft macros cover.
         rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows; 1 = no locality.
     """
 
@@ -66,20 +66,14 @@ class ClusteredOptions:
 
 
 def clustered(
-    *,
-    seed: int,
-    hard: int,
-    soft: int,
-    ports: int,
-    name: str = "clustered",
-    options: ClusteredOptions | None = None,
+    *, seed: int, hard: int, soft: int, ports: int, name: str = "clustered", options: ClusteredOptions | None = None
 ) -> Design:
     """A design of memories in banks, clusters of cells, and ports in buses on all four edges.
 
     The soft macros are the leaves of a binary hierarchy. A net's scope, the block of the hierarchy that it stays
     in, is drawn so that the wires that leave blocks follow Rent's rule with exponent p (Landman and Russo, 1971; Davis,
-    De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and part
-    of their data nets, and hang on one leaf's neighbourhood.
+    De, Meindl: "A stochastic wire-length distribution", 1998). Memories of a bank share a shape, address nets and some
+    of their data nets, and are connected to one leaf's neighbourhood.
 
     Args:
         seed: of all choices; equal arguments give equal designs, bit by bit, on every machine.
@@ -87,7 +81,7 @@ def clustered(
         soft: number of soft macros.
         ports: number of ports.
         name: the design's name.
-        options: what it looks like.
+        options: its properties.
 
     Raises:
         DesignError: fewer than 1 hard macro, 16 soft macros or 1 port, or hard macros that do not fit.
@@ -96,14 +90,14 @@ def clustered(
         if value < least:
             raise DesignError(f"{what}={value}: must be at least {least}")
     options = options or ClusteredOptions()
-    maker = _Maker(Draws(random.Random(f"clustered {seed}")), options, _Hierarchy(soft, options.rent_exponent))
-    banks = maker.banks(hard)
+    generator = _Generator(Draws(random.Random(f"clustered {seed}")), options, _Hierarchy(soft, options.rent_exponent))
+    banks = generator.banks(hard)
     canvas = _canvas(banks, options)
-    maker.add_nodes(banks, soft, ports, canvas)
-    maker.connect_ports()
-    maker.connect_memories(banks)
-    maker.connect_soft_macros()
-    netlist = maker.builder.build()
+    generator.add_nodes(banks, soft, ports, canvas)
+    generator.connect_ports()
+    generator.connect_memories(banks)
+    generator.connect_soft_macros()
+    netlist = generator.builder.build()
     return Design(name=name, netlist=netlist, canvas=canvas, initial=_initial(netlist, canvas))
 
 
@@ -126,7 +120,7 @@ class _Hierarchy:
 
     @staticmethod
     def _scope_shares(sizes: list[int], rent_exponent: float) -> list[float]:
-        """The part of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
+        """The share of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
 
         By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in it; those that leave the
         block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts as two halves.
@@ -137,7 +131,7 @@ class _Hierarchy:
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
         """`count` distinct leaves of a randomly drawn scope around `leaf`, one of them outside the next smaller block.
 
-        Without `itself`, `leaf` is not among them. Fewer come where the hierarchy has fewer leaves.
+        Without `itself`, `leaf` is not among them. There are fewer if the hierarchy has fewer leaves.
         """
         blocks = self.blocks[leaf]
         low, high = blocks[-1]
@@ -186,7 +180,7 @@ class _Bank:
         return 8 + int(math.log2(self.across * self.up))
 
 
-class _Maker:
+class _Generator:
     """Adds nodes, then nets, to a builder."""
 
     def __init__(self, draws: Draws, options: ClusteredOptions, hierarchy: _Hierarchy) -> None:
@@ -201,7 +195,7 @@ class _Maker:
         self.nets_driven: list[int] = []
 
     def banks(self, hard: int) -> list[_Bank]:
-        """Banks of `hard` memories in all."""
+        """Banks with `hard` memories in total."""
         banks: list[_Bank] = []
         while hard:
             across, up, _ = _SHAPES[self.draws.weighted([share for _, _, share in _SHAPES])]
@@ -237,6 +231,7 @@ class _Maker:
             self.nets_driven.append(max(1, round(self.draws.quantile(_NETS_DRIVEN, rank))))
 
     def _soft_output(self, leaf: int) -> int:
+        """A new driving pin."""
         return self.builder.pin(self.soft_macros[leaf], 0.0, 0.0)
 
     def connect_ports(self) -> None:
@@ -279,7 +274,7 @@ class _Maker:
                 self.builder.net(1.0, self._soft_output(writer), sinks)
 
     def _of_interface(self, interface: list[int], part: float, count: int) -> list[int]:
-        """`count` leaves of an interface, the first being that of the bits at fraction `part` of the word."""
+        """`count` leaves of an interface, first the leaf of the bits at fraction `part` of the word."""
         first = int(part * len(interface))
         others = self.draws.shuffled([leaf for leaf in interface if leaf != interface[first]])
         return [interface[first], *others[: count - 1]]
@@ -298,9 +293,9 @@ class _Maker:
             for _ in range(count):
                 sinks = 1 + self.draws.weighted(_DEGREES)
                 weight = float(1 + self.draws.weighted(_WEIGHTS)) if sinks == 1 else 1.0
-                same_way = [readers for readers in earlier if len(readers) >= sinks > 1]
-                if same_way and self.draws.uniform() < _REPEATED:
-                    readers = same_way[self.draws.below(len(same_way))][:sinks]
+                alike = [readers for readers in earlier if len(readers) >= sinks > 1]
+                if alike and self.draws.uniform() < _REPEATED:
+                    readers = alike[self.draws.below(len(alike))][:sinks]
                 else:
                     readers = self.hierarchy.near(self.draws, leaf, sinks)
                     earlier.append(readers)
@@ -308,7 +303,7 @@ class _Maker:
 
 
 def _canvas(banks: list[_Bank], options: ClusteredOptions) -> Canvas:
-    """A nearly square canvas of whole gcells with the utilization asked for."""
+    """A nearly square canvas of whole gcells with the given utilization."""
     macro_area = sum(bank.across * bank.up * bank.count for bank in banks) * _FILL**2
     gcells = macro_area / options.hard_utilization
     rows = max(2, round(math.sqrt(gcells * GCELL_WIDTH / GCELL_HEIGHT)))

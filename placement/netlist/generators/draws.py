@@ -1,7 +1,7 @@
 """Random choices that are the same on every machine and in every release.
 
-They rest on `random.Random.random` alone, whose sequence Python guarantees for a seed; the methods on top of it
-(`shuffle`, `choices`) and NumPy's generators are free to change.
+They use only `random.Random.random`, whose sequence Python guarantees for a seed; the methods built on it (`shuffle`,
+`choices`) and NumPy's generators may change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Made-up flat designs: standard cells with Rent-like locality, macros in banks, ports on the edge.
+"""Synthetic flat designs: standard cells with Rent-like locality, macros in banks, ports on the edge; rows and layers.
 
 Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 """
@@ -6,17 +6,22 @@ Axis legend: M standard cells, H hard macros, Q ports, E nets. Lengths in µm.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.netlist.assembly.ports import spread_on_edges
 from placement.netlist.design import Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.floorplan import Rectangle
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Floorplan, Rows, spread_on_edges
+from placement.netlist.geometry import Rectangle
+from placement.netlist.technology import LayerDirection, RoutingLayer, Technology
 
-ROW_HEIGHT = 1.4
+ROW_HEIGHT, SITE_WIDTH = 1.4, 0.19
 """µm, of NanGate45."""
+# µm between tracks of metal1 to metal10 in NanGate45's LEF; metal1 is horizontal, the directions alternate.
+_PITCHES = (0.14, 0.19, 0.14, 0.28, 0.28, 0.28, 0.8, 0.8, 1.6, 1.6)
 _WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # of cells, multiples of NanGate45's 0.19 µm
 _WIDTH_SHARES = (0.2, 0.25, 0.2, 0.1, 0.08, 0.07, 0.1)
 # Share of nets with 2, 3, … pins; as in the flat Ariane.
@@ -25,18 +30,18 @@ _DEGREES = (0.55, 0.295, 0.076, 0.024, 0.014, 0.008, 0.008, 0.008, 0.008, 0.009)
 
 @dataclasses.dataclass(frozen=True)
 class FlatOptions:
-    """What a flat design looks like.
+    """The properties of a flat design.
 
     Attributes:
-        cells, macros, ports: how many.
+        cells, macros, ports: their numbers.
         macro_pins: of each macro, half of them outputs.
-        bank: macros of one shape that talk to the same cells, as the memories of one cache do.
-        bank_cells: part of the cells that banks talk to; the others have no macro near them.
+        bank: macros of one shape that are connected to the same cells, as the memories of one cache are.
+        bank_cells: share of the cells that banks are connected to; the others have no macro near them.
         size_spread: area of the largest macro over that of the smallest.
-        macro_aspect: height over width of macros, or its inverse, is at most this.
+        macro_aspect: the largest ratio of a macro's sides.
         core_aspect: height of the core over its width.
-        macro_utilization: part of the core that macros cover.
-        cell_utilization: part of what the macros leave that cells cover.
+        macro_utilization: share of the core that macros cover.
+        cell_utilization: share of the remaining area that cells cover.
         rent_exponent: p of Rent's rule T = t·Bᵖ, which the nets' locality follows.
     """
 
@@ -72,10 +77,10 @@ class FlatOptions:
 
 
 def drawn_options(seed: int) -> tuple[FlatOptions, float]:
-    """Options of a made design, and the halo of its macros in µm, drawn to differ from seed to seed.
+    """Random options of a synthetic design, and the halo of its macros in µm.
 
-    20 to 110 macros, 150 to 500 cells for each (5,000 to 30,000 in all), banks of 1 to 16, and so on. Nothing is taken
-    from a real design.
+    20 to 110 macros, 150 to 500 cells for each (5,000 to 30,000 in total), banks of 1 to 16, and so on. Nothing is
+    taken from a real design.
     """
     rng = np.random.default_rng([17, seed])
     macros = round(float(np.exp(rng.uniform(np.log(20), np.log(110)))))
@@ -106,7 +111,7 @@ class FlatDraft(NamedTuple):
 
     Attributes:
         netlist: macros, then ports, then cells.
-        placement: macros and ports stand, both fixed; cells are not placed.
+        placement: macros and ports are placed and fixed; cells are not placed.
         width, height: of the core, µm.
     """
 
@@ -120,12 +125,12 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
     """A design drawn with `seed`.
 
     Cells are leaves of a binary tree. A net's sinks are drawn from the subtree of its driver that has 2^l leaves,
-    P(level ≥ l) = 2^(−(1−p)·l), so that the nets that leave a subtree of B leaves number about Bᵖ. Macros stand on a
-    grid of slots, those nearest to the edge first, or in rows where they differ; a bank of them talks to one stretch of
-    the leaves.
+    P(level ≥ l) = 2^(−(1−p)·l), so that about Bᵖ nets leave a subtree of B leaves. Macros are placed on a grid of
+    slots, those nearest to the edge first, or in rows if they differ; a bank of them is connected to one range of the
+    leaves.
 
     Raises:
-        DesignError: the options make no sense.
+        DesignError: the macros do not fit.
     """
     options = options or FlatOptions()
     rng = np.random.default_rng(seed)
@@ -137,18 +142,18 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
     macro_x, macro_y = _macro_places(options, macro_width, macro_height, core_width, core_height)
     # Swapped: anticlockwise from the lower left corner.
     port_y, port_x = spread_on_edges(Rectangle(0.0, 0.0, core_height, core_width), options.ports).T
-    parts = (options.macros, options.ports, options.cells)
+    counts = (options.macros, options.ports, options.cells)
     node_width = np.concatenate([macro_width, np.zeros(options.ports), width])
     node_height = np.concatenate([macro_height, np.zeros(options.ports), np.full(options.cells, ROW_HEIGHT)])
-    kind = np.repeat([NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], parts).astype(np.int8)
+    kind = np.repeat([NodeKind.HARD, NodeKind.PORT, NodeKind.CELL], counts).astype(np.int8)
     pins = _pins(options, macro_width, macro_height)
     nets = _nets(options, rng)
-    nodes = sum(parts)
+    nodes = sum(counts)
     return FlatDraft(
         Netlist(
             names=tuple(
                 f"{name}{number}"
-                for name, count in zip(("macro", "port", "cell"), parts, strict=True)
+                for name, count in zip(("macro", "port", "cell"), counts, strict=True)
                 for number in range(count)
             ),
             kind=kind,
@@ -175,7 +180,7 @@ def flat_draft(options: FlatOptions | None = None, *, seed: int = 0) -> FlatDraf
 
 
 def _macro_sizes(options: FlatOptions, side: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Widths and heights, float64 [H] each, of macros that cover their part of `side`² µm²; a bank's are alike."""
+    """Widths and heights, float64 [H] each, of macros that cover their share of `side`² µm²; equal within a bank."""
     banks = -(-options.macros // options.bank)
     area, aspect = np.ones(banks), np.ones(banks)
     if options.size_spread > 1:
@@ -214,16 +219,16 @@ def _on_slots(options: FlatOptions, macro: float, side: float) -> tuple[np.ndarr
 def _in_rows(
     options: FlatOptions, macro_width: np.ndarray, macro_height: np.ndarray, width: float, height: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The highest first, each row as full as it gets, the rows evenly apart."""
+    """The highest first, each row as full as possible, the rows evenly apart."""
     x, y = np.zeros(options.macros), np.zeros(options.macros)
     rows: list[list[int]] = []
-    room = 0.0
+    left = 0.0
     for macro in np.argsort(-macro_height, kind="stable"):
-        if not rows or macro_width[macro] > room:
+        if not rows or macro_width[macro] > left:
             rows.append([])
-            room = width
+            left = width
         rows[-1].append(int(macro))
-        room -= macro_width[macro]
+        left -= macro_width[macro]
     gap = (height - sum(macro_height[row[0]] for row in rows)) / len(rows)
     if gap < 0 or macro_width.max() > width:
         raise DesignError(
@@ -289,3 +294,34 @@ def _nets(options: FlatOptions, rng: np.random.Generator) -> list[np.ndarray]:
             nets.append(np.array([own, first_cell + cell]))
     nets += [np.array([first_cell + cell, *to]) for cell, to in enumerate(sinks) if to]
     return nets
+
+
+def flat_on_floorplan(name: str, options: FlatOptions | None = None, *, seed: int = 0) -> FlatDesign:
+    """A design of `flat_draft` on rows and layers of NanGate45; its macros may move, its ports may not.
+
+    Args:
+        name: of the design.
+        options: its properties.
+        seed: of all draws.
+
+    Raises:
+        DesignError: the macros do not fit.
+    """
+    draft = flat_draft(options, seed=seed)
+    rows = math.ceil(draft.height / ROW_HEIGHT)
+    core = Rectangle(0.0, 0.0, math.ceil(draft.width / SITE_WIDTH) * SITE_WIDTH, rows * ROW_HEIGHT)
+    across, up = LayerDirection.HORIZONTAL, LayerDirection.VERTICAL
+    layers = tuple(
+        RoutingLayer(f"metal{number + 1}", up if number % 2 else across, pitch, pitch, pitch / 2, number)
+        for number, pitch in enumerate(_PITCHES)
+    )
+    return FlatDesign(
+        name=name,
+        netlist=draft.netlist,
+        placement=dataclasses.replace(draft.placement, fixed=draft.netlist.kind == NodeKind.PORT),
+        floorplan=Floorplan(1000.0, core, core, Rows.filling(core, ROW_HEIGHT, rows, site_width=SITE_WIDTH)),
+        technology=Technology(layers=layers),
+        master=np.full(draft.netlist.num_nodes, -1),
+        master_names=(),
+        written_names={},
+    )

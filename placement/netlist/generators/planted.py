@@ -26,8 +26,8 @@ class Planted(NamedTuple):
     """A design with its solution.
 
     Attributes:
-        design: what is to be solved; its initial placement is another one than the optimum.
-        optimum: a placement of least wirelength, all macros on gcell centres.
+        design: the problem; its initial placement differs from the optimum.
+        optimum: a placement of least wirelength, all macros at gcell centres.
         wirelength: its weighted half-perimeter wirelength, µm; no placement without overlaps has less.
     """
 
@@ -37,20 +37,14 @@ class Planted(NamedTuple):
 
 
 def planted(
-    *,
-    seed: int,
-    block_columns: int = 5,
-    block_rows: int = 4,
-    columns: int = 8,
-    rows: int = 8,
-    multi_pin_nets: int = 30,
-    name: str = "planted",
-) -> Planted:
+    *, seed: int, block_columns: int = 5, block_rows: int = 4, columns: int = 8, rows: int = 8,
+    multi_pin_nets: int = 30, name: str = "planted",
+) -> Planted:  # fmt: skip
     """A design of `block_columns` · `block_rows` square macros on a grid of gcells of their size.
 
     In the planted placement the macros fill a block of the grid at its left edge. The nets are: one of two pins
     between any two neighbours; `multi_pin_nets` of three to nine macros within a window of the block as small as
-    that many macros allow; and one from a port on the left edge to each macro of the block's first column, at its
+    their number allows; and one from a port on the left edge to each macro of the block's first column, at its
     height. All pins of macros are at their centres, so orientations do not matter.
 
     **Why no placement is shorter.** Let a net join k macros of side s that do not overlap, and let its bounding box
@@ -105,7 +99,7 @@ def planted(
 
 
 def least_span(count: int) -> int:
-    """The least (a − 1) + (b − 1) with a·b ≥ count: what `count` macros span at least, in macro sides."""
+    """The least (a − 1) + (b − 1) with a·b ≥ count: the least span of `count` macros, in macro sides."""
     return min(a - 1 + -(-count // a) - 1 for a in range(1, count + 1))
 
 

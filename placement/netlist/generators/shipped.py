@@ -1,4 +1,4 @@
-"""The designs that `netlists/` holds, and how each was made."""
+"""The designs in `netlists/`, each with its generator, and how generated designs are saved."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, write_constraints
 from placement.netlist.design import Design, Placement
-from placement.netlist.design_folder import OPTIMUM_NAME, design_folder
 from placement.netlist.formats.plc import write_placement
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import write_netlist
 from placement.netlist.generators.clustered import clustered
 from placement.netlist.generators.planted import Planted, planted
-from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES
+from placement.netlist.load import INITIAL_NAME, NETLIST_NAMES, OPTIMUM_NAME, design_folder
 
 SHIPPED: dict[str, Callable[[], Design | Planted]] = {
     "toy6": lambda: planted(seed=6, block_columns=3, block_rows=2, columns=4, rows=4, multi_pin_nets=4, name="toy6"),
@@ -26,12 +25,12 @@ SHIPPED: dict[str, Callable[[], Design | Planted]] = {
 
 
 def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
-    """Writes a design as a folder that `load` reads: netlist, initial placement, constraints, the optimum where known.
+    """Writes a design as a folder that `load` reads: netlist, initial placement, constraints, the optimum if known.
 
-    It takes the place of a design that is there (`design_folder`).
+    It replaces an existing design (`design_folder`).
 
     Raises:
-        DesignError: the netlist has a form that the format cannot hold.
+        DesignError: the netlist has a form that the format cannot express.
         OSError: the folder cannot be made or written.
     """
     solved = design if isinstance(design, Planted) else None
@@ -46,6 +45,6 @@ def save(folder: str | os.PathLike[str], design: Design | Planted) -> None:
 
 
 def _ports_only(design: Design) -> Placement:
-    """The initial placement without its macros: their places are the `.plc` file's to say."""
+    """The initial placement without its macros, whose places are in the `.plc` file."""
     initial = design.initial
     return dataclasses.replace(initial, placed=initial.placed & initial.fixed)

@@ -27,7 +27,7 @@ struct ProtobufContents {
 };
 
 // False where the text has anything that the tools do not write (escapes, lists, other quotes, repeated fields, …) or
-// is wrong: the full grammar in text_format.py is then to read it. `text` must outlive the result.
+// is wrong: the full grammar in protobuf_text.py then reads it. `text` must outlive the result.
 bool read_plain_protobuf(std::string_view text, ProtobufContents& out);
 
 }  // namespace netlist_text

@@ -25,8 +25,7 @@ _TURNS = {
     "mirror_x": TURN[Orientation.FN],
     "mirror_y": TURN[Orientation.FS],
 }
-TURNS = tuple(_TURNS)
-"""A quarter turn to the left or to the right, a half turn; mirrored left to right (x) or upside down (y)."""
+TURNS = tuple(_TURNS)  # quarter turns, a half turn; mirrored left to right (x) or upside down (y)
 _ALIGNMENTS = {  # axis, and which edges, or the middles, come into line
     "left": (0, "low"),
     "right": (0, "high"),
@@ -35,22 +34,14 @@ _ALIGNMENTS = {  # axis, and which edges, or the middles, come into line
     "centre_x": (0, "middle"),
     "centre_y": (1, "middle"),
 }
-_DIGITS = 4
-"""Decimal places of drawn lengths: a tenth of a nanometre."""
+_DIGITS = 4  # decimal places of drawn lengths: a tenth of a nanometre
 
 
 def edit(design: Design, placement: Placement, nodes: np.ndarray, what: str, how: str) -> Placement:
-    """The placement after macros (int32 [K]) are edited.
+    """The placement after macros (int32 [K]) are edited; raises DesignError if they cannot be.
 
-    Args:
-        design: the netlist.
-        placement: before.
-        nodes: the selected macros.
-        what: `turn`, `swap`, `align` or `distribute`.
-        how: for turn one of `TURNS`, for align left, right, bottom, top, centre_x or centre_y, for distribute x or y.
-
-    Raises:
-        DesignError: the macros cannot be edited so.
+    `what` is turn (`how`: one of `TURNS`), swap, align (left, right, bottom, top, centre_x, centre_y) or distribute
+    (x, y).
     """
     if what not in _EDITS:
         raise DesignError(f"edit {what!r}: must be turn, swap, align, distribute, move, fix or release")
@@ -129,70 +120,41 @@ def _moved(placement: Placement, nodes: np.ndarray, axis: int, centres: np.ndarr
     return placement.moved(nodes, x, y)
 
 
-Constrained = tuple[str, Constraints]
+def constrain(design: Design, request: Mapping[str, Any]) -> tuple[str, Constraints]:
+    """What is done, in words, and the constraints after it; raises DesignError if it cannot be done.
 
-
-def constrain(design: Design, request: Mapping[str, Any]) -> Constrained:
-    """What is done, in words, and the constraints after it.
-
-    Args:
-        design: with the current constraints.
-        request: `what`, one of `blockage`, `region`, `halo`, `remove_blockage`, `remove_region`, and its arguments:
-            `rectangle` [x_low, y_low, x_high, y_high], `nodes`, `name` and `exclusive` of a region, `halo` [x, y],
-            `index` of what is removed.
-
-    Raises:
-        DesignError: it cannot be done.
+    `request` has `what`, one of `blockage`, `region`, `halo`, `remove_blockage`, `remove_region`, and its arguments:
+    `rectangle` [x_low, y_low, x_high, y_high], `nodes`, `name` and `exclusive` of a region, `halo` [x, y], `index` of
+    what is removed.
     """
-    what = str(request["what"])
-    if what not in _CONSTRAINTS:
-        raise DesignError(f"constrain {what!r}: must be one of {', '.join(_CONSTRAINTS)}")
-    return _CONSTRAINTS[what](design, request)
+    what, before = str(request["what"]), design.constraints
+    if what == "blockage":
+        blockages = np.concatenate((before.blockages, _rectangle(design, request)))
+        return what, dataclasses.replace(before, blockages=blockages)
+    if what == "region":
+        region = _region(design, request)
+        return f"region {region.name}", dataclasses.replace(before, regions=(*before.regions, region))
+    if what == "halo":
+        (across, up), nodes, halo = map(float, request["halo"]), _hard(design, request), before.halo.copy()
+        halo[nodes] = across, up
+        names = design.netlist.names[nodes[0]] if len(nodes) == 1 else f"{len(nodes)} macros"
+        return f"halo {across:g} × {up:g} µm of {names}", dataclasses.replace(before, halo=halo)
+    if what == "remove_blockage":
+        index = _index(request, len(before.blockages), "blockages")
+        return "remove blockage", dataclasses.replace(before, blockages=np.delete(before.blockages, index, axis=0))
+    if what == "remove_region":
+        index = _index(request, len(before.regions), "regions")
+        regions = before.regions[:index] + before.regions[index + 1 :]
+        return f"remove region {before.regions[index].name}", dataclasses.replace(before, regions=regions)
+    raise DesignError(f"constrain {what!r}: must be one of blockage, region, halo, remove_blockage, remove_region")
 
 
-def _blockage(design: Design, request: Mapping[str, Any]) -> Constrained:
-    rectangle, before = _rectangle(design, request), design.constraints
-    return "blockage", dataclasses.replace(before, blockages=np.concatenate((before.blockages, rectangle)))
-
-
-def _region(design: Design, request: Mapping[str, Any]) -> Constrained:
-    rectangle, nodes, before = _rectangle(design, request), _hard(design, request), design.constraints
-    taken = {region.name for region in before.regions}
+def _region(design: Design, request: Mapping[str, Any]) -> Region:
+    taken = {region.name for region in design.constraints.regions}
     free = next(name for number in range(1, len(taken) + 2) if (name := f"region {number}") not in taken)
     name = str(request.get("name", "")).strip() or free
-    region = Region(name, rectangle, nodes, is_exclusive=request.get("exclusive") is True)
-    return f"region {name}", dataclasses.replace(before, regions=(*before.regions, region))
-
-
-def _halo(design: Design, request: Mapping[str, Any]) -> Constrained:
-    across, up = (float(side) for side in request["halo"])
-    nodes = _hard(design, request)
-    halo = design.constraints.halo.copy()
-    halo[nodes] = across, up
-    names = design.netlist.names[nodes[0]] if len(nodes) == 1 else f"{len(nodes)} macros"
-    return f"halo {across:g} × {up:g} µm of {names}", dataclasses.replace(design.constraints, halo=halo)
-
-
-def _remove_blockage(design: Design, request: Mapping[str, Any]) -> Constrained:
-    before = design.constraints
-    index = _index(request, len(before.blockages), "blockages")
-    return "remove blockage", dataclasses.replace(before, blockages=np.delete(before.blockages, index, axis=0))
-
-
-def _remove_region(design: Design, request: Mapping[str, Any]) -> Constrained:
-    before = design.constraints
-    index = _index(request, len(before.regions), "regions")
-    left = tuple(region for at, region in enumerate(before.regions) if at != index)
-    return f"remove region {before.regions[index].name}", dataclasses.replace(before, regions=left)
-
-
-_CONSTRAINTS: dict[str, Callable[[Design, Mapping[str, Any]], Constrained]] = {
-    "blockage": _blockage,
-    "region": _region,
-    "halo": _halo,
-    "remove_blockage": _remove_blockage,
-    "remove_region": _remove_region,
-}
+    rectangle, nodes = _rectangle(design, request), _hard(design, request)
+    return Region(name, rectangle, nodes, is_exclusive=request.get("exclusive") is True)
 
 
 def _rectangle(design: Design, request: Mapping[str, Any]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Which hard macros are placed illegally, and why.
 
 The rules are the engine's (`legality.hpp`); here each violation gets its macro and its reason.
-Axis legend: K pairs of hard macros, W hard macros that are checked. Lengths are in µm.
+Axis legend: H hard macros, K rectangles that macros keep off. Lengths are in µm.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from placement.netlist.design import Design, Orientation, Placement
-from placement.netlist.keep_outs import KeepOutKind, keep_outs
+from placement.netlist.feasibility import KeepOutKind, keep_outs
 
-TOLERANCE = 1e-6
-"""µm: lengths that differ by rounding only are equal, as in the engine."""
-MOST_REASONS = 6
-"""Reasons reported for one macro."""
+TOLERANCE = 1e-6  # µm: lengths that differ by rounding only are equal, as in the engine
+MOST_REASONS = 6  # reported for one macro
 _KEEP_OUT = {
     KeepOutKind.BLOCKAGE: "is on a blockage",
     KeepOutKind.REGION: "is outside its region, or inside one that is reserved for others",
@@ -28,8 +26,8 @@ Reasons = Iterator[tuple[int, str]]
 
 def find_faults(design: Design, placement: Placement) -> Faults:
     """The reasons, in words, by the node of the hard macro; legal macros are left out."""
-    every = np.arange(len(design.netlist.hard))
-    return _by_macro(_HardBoxes(design, placement, every).reasons(*np.triu_indices(len(every), 1)))
+    every = np.ones(len(design.netlist.hard), dtype=bool)
+    return _by_macro(_Macros(design, placement).reasons(every, np.outer(every, every)))
 
 
 class DragFaults:
@@ -37,19 +35,14 @@ class DragFaults:
 
     def __init__(self, design: Design, placement: Placement, nodes: Collection[int]) -> None:
         """Takes the nodes that will move, and the placement before they do."""
-        self._design = design
-        moves = np.isin(design.netlist.hard, list(nodes))
-        self._moving, resting = np.flatnonzero(moves), np.flatnonzero(~moves)
-        first, second = np.triu_indices(len(resting), 1)
-        self._resting = list(_HardBoxes(design, placement, resting).reasons(resting[first], resting[second]))
+        self._design, self._moving = design, np.isin(design.netlist.hard, list(nodes))
+        rest = ~self._moving
+        self._resting = list(_Macros(design, placement).reasons(rest, np.outer(rest, rest)))
 
     def find(self, placement: Placement) -> Faults:
         """As `find_faults`; only the moving nodes may have new positions."""
-        hard = np.arange(len(self._design.netlist.hard))
-        first, second = (one.reshape(-1) for one in np.meshgrid(self._moving, hard, indexing="ij"))
-        once = (first < second) | ~np.isin(second, self._moving)
-        boxes = _HardBoxes(self._design, placement, self._moving)
-        return _by_macro([*boxes.reasons(first[once], second[once]), *self._resting])
+        moving = self._moving
+        return _by_macro([*_Macros(self._design, placement).reasons(moving, moving[:, None] | moving), *self._resting])
 
 
 def _by_macro(reasons: Iterable[tuple[int, str]]) -> Faults:
@@ -63,86 +56,80 @@ def _by_macro(reasons: Iterable[tuple[int, str]]) -> Faults:
     return dict(sorted(found.items()))
 
 
-class _HardBoxes:
-    """The boxes of all hard macros, and which of them are checked: `who`, int [W], indices of hard macros."""
+class _Macros:
+    """All hard macros as placed: arrays [H]."""
 
-    def __init__(self, design: Design, placement: Placement, who: np.ndarray) -> None:
-        self.design, self.constraints, self.who = design, design.constraints, who
+    def __init__(self, design: Design, placement: Placement) -> None:
+        self.design, self.constraints = design, design.constraints
         self.hard = hard = design.netlist.hard
-        self.x, self.y, self.orientation = placement.x[hard], placement.y[hard], placement.orientation[hard]
-        self.width, self.height = (side[hard] for side in design.netlist.sides(placement.orientation))
-        self.halo_x, self.halo_y = (side[hard] for side in design.constraints.sides(placement.orientation))
+        self.orientation = placement.orientation[hard]
+        self.size = np.stack(design.netlist.sides(placement.orientation))[:, hard]
+        self.halo = np.stack(design.constraints.sides(placement.orientation))[:, hard]
+        self.centre = np.stack((placement.x[hard], placement.y[hard]))
+        self.low, self.high = self.centre - self.size / 2, self.centre + self.size / 2  # [2, H]: x and y
 
-    def reasons(self, first: np.ndarray, second: np.ndarray) -> Reasons:
-        """The faults of the checked macros, and of pairs (int [K] each) of hard macros."""
-        yield from self.outside()
-        yield from self.too_close(first, second)
-        yield from self.on_keep_outs()
-        yield from self.misoriented()
-        yield from self.off_grid()
+    def reasons(self, who: np.ndarray, pairs: np.ndarray) -> Reasons:
+        """The faults of the macros in `who` (bool [H]), and of the pairs in `pairs` (bool [H, H], symmetric)."""
+        chosen = np.flatnonzero(who)
+        yield from self.outside(chosen)
+        yield from self.too_close(*np.nonzero(np.triu(pairs, 1)))
+        yield from self.on_keep_outs(chosen)
+        yield from self.misoriented(chosen)
+        yield from self.off_grid(chosen)
 
-    def outside(self) -> Reasons:
-        canvas = self.design.canvas
-        beyond = np.zeros(len(self.hard))
-        for centre, length, extent in ((self.x, self.width, canvas.width), (self.y, self.height, canvas.height)):
-            beyond = np.maximum(beyond, np.maximum(length / 2 - centre, centre + length / 2 - extent))
-        for index in self.who[beyond[self.who] > TOLERANCE]:
+    def outside(self, chosen: np.ndarray) -> Reasons:
+        extent = np.array([[self.design.canvas.width], [self.design.canvas.height]])
+        beyond = np.maximum(-self.low, self.high - extent).max(axis=0)
+        for index in chosen[beyond[chosen] > TOLERANCE]:
             yield int(self.hard[index]), f"reaches {beyond[index]:.4g} µm beyond the canvas"
 
     def too_close(self, first: np.ndarray, second: np.ndarray) -> Reasons:
         """Both macros of every pair that overlaps, or is closer than its halos allow."""
         threshold = self.design.canvas.overlap_threshold
-        across = _shared(self.x, self.width, first, second)
-        up = _shared(self.y, self.height, first, second)
-        overlap = (across > threshold + TOLERANCE) & (up > threshold + TOLERANCE)
-        gap_x, gap_y = self.halo_x[first] + self.halo_x[second], self.halo_y[first] + self.halo_y[second]
-        least_x, least_y = np.where(gap_x > 0, -gap_x, threshold), np.where(gap_y > 0, -gap_y, threshold)
-        close = (across > least_x + TOLERANCE) & (up > least_y + TOLERANCE) & ~overlap
+        reach = (self.size[:, first] + self.size[:, second]) / 2 - np.abs(
+            self.centre[:, first] - self.centre[:, second]
+        )
+        # Positive: the overlap along an axis; negative: the distance.
+        shared = np.minimum(reach, np.minimum(self.size[:, first], self.size[:, second]))
+        gap = self.halo[:, first] + self.halo[:, second]
+        overlap = (shared > threshold + TOLERANCE).all(axis=0)
+        close = (shared > np.where(gap > 0, -gap, threshold) + TOLERANCE).all(axis=0)
         names = self.design.netlist.names
         for pair in np.flatnonzero(overlap | close):
             one, other = int(self.hard[first[pair]]), int(self.hard[second[pair]])
             if overlap[pair]:
-                reason = f"overlaps {{}} by {across[pair]:.4g} × {up[pair]:.4g} µm"
+                reason = f"overlaps {{}} by {shared[0, pair]:.4g} × {shared[1, pair]:.4g} µm"
             else:
-                reason = f"is closer to {{}} than their halos allow ({gap_x[pair]:g} × {gap_y[pair]:g} µm)"
+                reason = f"is closer to {{}} than their halos allow ({gap[0, pair]:g} × {gap[1, pair]:g} µm)"
             yield one, reason.format(names[other])
             yield other, reason.format(names[one])
 
-    def on_keep_outs(self) -> Reasons:
+    def on_keep_outs(self, chosen: np.ndarray) -> Reasons:
         """Macros on blockages, outside their regions, too close to ports."""
         kept = keep_outs(self.design)
         if not len(kept.rectangles):
             return
-        left, low, right, high = kept.rectangles.T
-        for index, node in zip(self.who.tolist(), self.hard[self.who].tolist(), strict=True):
+        low, high = kept.rectangles[:, :2], kept.rectangles[:, 2:]
+        for index, node in zip(chosen.tolist(), self.hard[chosen].tolist(), strict=True):
             items = kept.of(node)
-            half_x, half_y = self.width[index] / 2, self.height[index] / 2
-            across = np.minimum(right[items], self.x[index] + half_x) - np.maximum(left[items], self.x[index] - half_x)
-            up = np.minimum(high[items], self.y[index] + half_y) - np.maximum(low[items], self.y[index] - half_y)
-            for kind in np.unique(kept.kind[items[(across > TOLERANCE) & (up > TOLERANCE)]]):
+            shared = np.minimum(high[items], self.high[:, index]) - np.maximum(low[items], self.low[:, index])
+            for kind in np.unique(kept.kind[items[(shared > TOLERANCE).all(axis=1)]]):
                 yield node, _KEEP_OUT[KeepOutKind(kind)].format(self.constraints.port_keepout)
 
-    def misoriented(self) -> Reasons:
-        for node, orientation in zip(self.hard[self.who].tolist(), self.orientation[self.who].tolist(), strict=True):
+    def misoriented(self, chosen: np.ndarray) -> Reasons:
+        for node, orientation in zip(self.hard[chosen].tolist(), self.orientation[chosen].tolist(), strict=True):
             if not self.constraints.allows(node, orientation):
                 allowed = ", ".join(one.name for one in Orientation if self.constraints.allows(node, one))
                 yield node, f"has orientation {Orientation(orientation).name}; it may be {allowed}"
 
-    def off_grid(self) -> Reasons:
+    def off_grid(self, chosen: np.ndarray) -> Reasons:
         """Macros whose lower left corner is not on the snapping grid."""
         grid = self.constraints.grid
-        off = np.zeros(len(self.hard), dtype=bool)
-        for corner, pitch, offset in (
-            (self.x - self.width / 2, grid.pitch_x, grid.offset_x),
-            (self.y - self.height / 2, grid.pitch_y, grid.offset_y),
+        off = np.zeros(len(chosen), dtype=bool)
+        for corner, pitch, offset in zip(
+            self.low[:, chosen], (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y), strict=True
         ):
             if pitch > 0:
                 off |= np.abs(corner - offset - pitch * np.round((corner - offset) / pitch)) > TOLERANCE
-        for node in self.hard[self.who[off[self.who]]].tolist():
+        for node in self.hard[chosen[off]].tolist():
             yield node, f"its lower left corner is off the grid of {grid.pitch_x:g} × {grid.pitch_y:g} µm"
-
-
-def _shared(centre: np.ndarray, length: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """µm, [K]: the overlap of two macros along an axis; below 0, their distance."""
-    reach = (length[first] + length[second]) / 2 - np.abs(centre[first] - centre[second])
-    return np.minimum(np.minimum(reach, length[first]), length[second])

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.costs import cost_maps
 from placement.netlist.errors import DesignError
 from placement.report.view.edits import constrain, edit
-from placement.report.view.page import map_values, opened_values
+from placement.report.view.page import map_values
 from placement.report.view.session import Session, Step
 from placement.report.view.window import Window
 
@@ -23,20 +22,13 @@ Request = Mapping[str, Any]
 
 
 def answer(window: Window, page: str, request: Request) -> Values:
-    """Does what a page requests; returns the answer.
-
-    Args:
-        window: of the page.
-        page: which of the open pages sends the request.
-        request: its values.
-    """
+    """Does what one of the open pages requests; returns the answer."""
     number, name = request.get("id"), str(request.get("do"))
     try:
         if name in _HANDLERS:
-            return {"id": number, "ok": _HANDLERS[name](window, page, request)}
+            return {"id": number, "ok": _HANDLERS[name](window, page, request) or {}}
         if name not in _CHANGES:
-            known = ", ".join([*_HANDLERS, *_CHANGES])
-            return {"id": number, "error": f"{request.get('do')!r}: no such request; there are {known}"}
+            raise DesignError(f"{name!r}: no such request; there are {', '.join([*_HANDLERS, *_CHANGES])}")
         index, session = _session(window, request)
         window.check_free(page, index)
         step = _CHANGES[name](session, request)
@@ -66,44 +58,22 @@ def _drag(window: Window, page: str, request: Request) -> Values:
     return {"costs": costs._asdict(), "faults": faults}
 
 
-def _let_go(window: Window, page: str, request: Request) -> Values:
-    window.release(page)
-    return {}
-
-
-def _maps(window: Window, page: str, request: Request) -> Values:
-    _, session = _session(window, request)
-    return map_values(cost_maps(session.design, session.shown()))
-
-
-def _places(window: Window, page: str, request: Request) -> Values:
-    index, session = _session(window, request)
-    return {"session": index, **opened_values(session)}
-
-
-def _start(window: Window, page: str, request: Request) -> Values:
+def _start(window: Window, page: str, request: Request) -> None:
     index, _ = _session(window, request)
     window.check_free(page, index)
     window.release(page)
     window.start(index, str(request["name"]), dict(request.get("values", {})))
-    return {}
 
 
-def _stop(window: Window, page: str, request: Request) -> Values:
-    window.stop(_session(window, request)[0])
-    return {}
-
-
-_HANDLERS: dict[str, Callable[[Window, str, Request], Values]] = {
+_HANDLERS: dict[str, Callable[[Window, str, Request], Values | None]] = {
     "scene": lambda window, page, request: window.values(),
     "drag": _drag,
-    "let_go": _let_go,
-    "maps": _maps,
-    "places": _places,
+    "let_go": lambda window, page, request: window.release(page),
+    "maps": lambda window, page, request: map_values(_session(window, request)[1]),
     "cells": lambda window, page, request: window.cells(),
     "tracks": lambda window, page, request: window.tracks(),
     "start": _start,
-    "stop": _stop,
+    "stop": lambda window, page, request: window.stop(_session(window, request)[0]),
     "save": lambda window, page, request: window.save(request),
 }
 
@@ -118,10 +88,10 @@ def _edit(session: Session, request: Request) -> Step | None:
         after = now.moved(at, np.array(request["x"], dtype=float), np.array(request["y"], dtype=float))
     else:
         after = edit(design, now, at, what, how)
-    names = design.netlist.names[nodes[0]] if len(nodes) == 1 else f"{len(nodes)} macros"
-    return session.change(f"{what} {names}{f' ({how})' if how else ''}", after)
+    return session.change(session.phrase(what, nodes) + (f" ({how})" if how else ""), after)
 
 
+# Requests that become a step; no other page may be dragging meanwhile, and no action running.
 _CHANGES: dict[str, Callable[[Session, Request], Step | None]] = {
     "drop": lambda session, request: session.drop(),
     "undo": lambda session, request: session.undo(),
@@ -129,4 +99,3 @@ _CHANGES: dict[str, Callable[[Session, Request], Step | None]] = {
     "edit": _edit,
     "constrain": lambda session, request: session.constrain(*constrain(session.design, request)),
 }
-"""Requests that become a step, which no other page may be dragging or working on meanwhile."""

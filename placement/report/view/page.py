@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from placement.engine.costs import CostMaps, cost_maps
+from placement.engine.costs import cost_maps
 from placement.netlist.constraints import Constraints
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
-from placement.report.view.session import Places, Session, Step
+from placement.report.view.session import Session, Step
 
-MOST_PINS = 2_000_000
-"""Net-pin incidences beyond which the page gets no nets, and so draws no flylines."""
+MOST_PINS = 2_000_000  # net-pin incidences beyond which the page gets no nets, and so draws no flylines
+_PLACEMENT = {"x": "float64", "y": "float64", "orientation": "int8", "fixed": "uint8", "placed": "uint8"}
 _IMPORT = re.compile(r'(from |import\()"\./(\w+\.js)"')
 _MODULE = "viewer/"  # prefix of the names of modules that are embedded in the page
 
@@ -85,25 +85,26 @@ def constraint_values(constraints: Constraints) -> dict[str, Any]:
 def opened_values(session: Session) -> dict[str, Any]:
     """Everything that the page shows of a session."""
     return {
-        "placement": placement_values(session.placement),
+        "placement": {name: packed(getattr(session.placement, name), dtype) for name, dtype in _PLACEMENT.items()},
         "state": session_values(session),
-        "constraints": constraint_values(session.constraints),
+        "constraints": constraint_values(session.design.constraints),
     }
 
 
-def placement_values(placement: Placement) -> dict[str, Any]:
-    """The positions and orientations of all nodes."""
-    dtypes = {"x": "float64", "y": "float64", "orientation": "int8", "fixed": "uint8", "placed": "uint8"}
-    return {name: packed(getattr(placement, name), dtype) for name, dtype in dtypes.items()}
+def changed_values(session: Session, step: Step | None, *, back: bool) -> dict[str, Any]:
+    """What is new in a session after a step, or `back` before it."""
+    values: dict[str, Any] = {"state": session_values(session)}
+    if step is not None:
+        places = step.before if back else step.after
+        values["places"] = {field.name: getattr(places, field.name).tolist() for field in dataclasses.fields(places)}
+        if step.new is not None:
+            values["constraints"] = constraint_values(session.design.constraints)
+    return values
 
 
-def places_values(places: Places) -> dict[str, Any]:
-    """The positions and orientations of some nodes."""
-    return {field.name: getattr(places, field.name).tolist() for field in dataclasses.fields(places)}
-
-
-def map_values(maps: CostMaps) -> dict[str, Any]:
-    """The maps, [R, C] each, the lowest row first."""
+def map_values(session: Session) -> dict[str, Any]:
+    """The maps with what is being dragged, [R, C] each, the lowest row first."""
+    maps = cost_maps(session.design, session.shown())
     return {name: packed(values, "float32") for name, values in maps._asdict().items()}
 
 
@@ -129,13 +130,7 @@ def session_values(session: Session) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cells:
-    """Standard cells as the page draws them.
-
-    Attributes:
-        x, y: float64 [M], centres.
-        width, height: float64 [M], as oriented.
-        source: what placed them, in words.
-    """
+    """Standard cells as the page draws them: centres and oriented sizes (float64 [M], µm), and what placed them."""
 
     x: np.ndarray
     y: np.ndarray
@@ -172,17 +167,11 @@ def static_text(name: str) -> str:
 
 
 def static_page(design: Design, sessions: Sequence[Session], *, title: str = "") -> str:
-    """The page with its data and its program in one file, which loads nothing.
-
-    Args:
-        design: what is placed.
-        sessions: the placements, at least one.
-        title: of the page; the design's name when empty.
-    """
+    """The page with its data and its program in one file, which loads nothing."""
     values = {
         "title": title or design.name,
         "design": design_values(design),
-        "sessions": [{**opened_values(one), "maps": map_values(cost_maps(design, one.placement))} for one in sessions],
+        "sessions": [{**opened_values(one), "maps": map_values(one)} for one in sessions],
         "folder": "",
     }
     modules = [name for name in static_names() if name.endswith(".js")]

@@ -32,20 +32,12 @@ from placement.report.view.messages import answer
 from placement.report.view.page import static_names, static_text
 from placement.report.view.window import Window
 
-SEND_SECONDS = 10.0
-"""Time for a page to receive a message; a slower one is disconnected, and reconnects by itself."""
-MOST_UNSENT = 256
-"""Messages that may wait for a page, for the same reason."""
-WATCH_SECONDS = 1.0
-"""Between two looks at a run folder."""
-LARGEST_REQUEST = 4 * 2**20
-"""Bytes."""
-PING_SECONDS = 20.0
-"""Between two pings of a page, and its time to answer."""
-CLOSE_SECONDS = 3
-"""Time for pages to close when the server ends."""
-EVERYWHERE = ("0.0.0.0", "::")
-LOCAL = ("127.0.0.1", "localhost")
+# A page that is slower, or that more messages wait for, is disconnected; it reconnects by itself.
+SEND_SECONDS, MOST_UNSENT = 10.0, 256
+WATCH_SECONDS = 1.0  # between two looks at a run folder
+LARGEST_REQUEST = 4 * 2**20  # bytes
+PING_SECONDS = 20.0  # between two pings of a page, and its time to answer
+CLOSE_SECONDS = 3  # for pages to close when the server ends
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 _HEADERS = {
     "cache-control": "no-store",
@@ -58,12 +50,16 @@ _HEADERS = {
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket (port 0: any that is free); raises DesignError if it cannot be opened."""
+    """A listening socket (port 0: any that is free); raises DesignError if it cannot be opened.
+
+    Pages may connect at once; they are answered when the window is served.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
+        listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
         raise DesignError(f"{host}:{port}: cannot listen there: {error}; port=0 takes any that is free") from None
@@ -71,19 +67,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(window: Window, listening: socket.socket, *, host: str, ready: Callable[[str], None]) -> None:
-    """Serves a window until Ctrl-C or SIGTERM.
-
-    Args:
-        window: to serve.
-        listening: as returned by `listen`.
-        host: the name in the address.
-        ready: takes the address once the server answers.
-    """
+    """Serves a window until Ctrl-C or SIGTERM; `ready` takes its address, with `host` as the name."""
     port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
-    everywhere = host in EVERYWHERE
+    everywhere = host in ("0.0.0.0", "::")
     name = socket.gethostname() if everywhere else host
     named = f"[{name}]" if ":" in name else name
-    hosts = frozenset(f"{name}:{port}".lower() for name in (named, *LOCAL))
+    hosts = frozenset(f"{name}:{port}".lower() for name in (named, "127.0.0.1", "localhost"))
     config = uvicorn.Config(
         make_application(window, token=token, hosts=hosts, port=port if everywhere else 0),
         log_config=None,
@@ -97,34 +86,18 @@ def serve(window: Window, listening: socket.socket, *, host: str, ready: Callabl
         ws_ping_timeout=PING_SECONDS,
         timeout_graceful_shutdown=CLOSE_SECONDS,
     )
-    server = _Server(config, lambda: ready(f"http://{named}:{port}/{token}/"))
+    ready(f"http://{named}:{port}/{token}/")
     try:
-        server.run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listening])
     finally:
         window.end()
-
-
-class _Server(uvicorn.Server):
-    """Calls a function once it answers."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
 
 
 def make_application(window: Window, *, token: str, hosts: frozenset[str], port: int = 0) -> Starlette:
     """The window as an ASGI application.
 
-    Args:
-        window: what it shows.
-        token: the secret that every path begins with.
-        hosts: the `name:port` that the page's address may have.
-        port: above 0, any IP address with this port is a host, too; names that point to this machine are not.
+    Every path begins with `token`; `hosts` are the `name:port` that the page's address may have. With a port above 0
+    any IP address with this port is a host, too; names that point to this machine are not.
     """
     app = Starlette(
         lifespan=lambda app: _watching(window),
@@ -150,7 +123,7 @@ async def _watch(window: Window, watch: RunWatch) -> None:
     trouble = ""
     while True:
         try:
-            window.take_news(await asyncio.to_thread(watch.poll))
+            window.take_news(*await asyncio.to_thread(watch.poll))
             trouble = ""
         except (DesignError, OSError) as error:  # a file may be gone, or come back
             if str(error) != trouble:
@@ -228,7 +201,12 @@ async def _connect(window: Window, numbers: itertools.count[int], connection: We
     """Serves one page until it leaves: answers its requests in turn, and sends it what is told to all."""
     await connection.accept()
     loop = asyncio.get_running_loop()
-    window.later = lambda call: _call_later(loop, call)
+
+    def later(call: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the server has ended
+            loop.call_soon_threadsafe(call)
+
+    window.later = later
     page = f"page {next(numbers)}"
     queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_UNSENT)
     async with _running(_send(connection, queue)) as sending:
@@ -246,12 +224,6 @@ async def _connect(window: Window, numbers: itertools.count[int], connection: We
             pass  # the page has gone or no longer reads; it will reconnect and request everything anew
         finally:
             window.leave(page)
-
-
-def _call_later(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Calls a function in the loop's thread; does nothing once the server has ended."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(call)
 
 
 async def _listen(window: Window, page: str, connection: WebSocket, queue: asyncio.Queue[dict[str, Any]]) -> None:

@@ -11,12 +11,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights
-from placement.engine.incremental import IncrementalCost
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost
 from placement.netlist.constraints import Constraints
 from placement.netlist.constraints_file import constraints_of, constraints_text
 from placement.netlist.design import LARGEST, Design, NodeKind, Orientation, Placement
@@ -24,21 +23,12 @@ from placement.netlist.errors import DesignError
 from placement.netlist.files import read_text, write_whole
 from placement.report.view.faults import DragFaults, Faults, find_faults
 
-STEPS_VERSION = 1
-"""Format version of the file of steps."""
-STATE_VARIABLE = "XDG_STATE_HOME"
+STEPS_VERSION = 1  # format version of the file of steps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Places:
-    """Positions and orientations of some nodes.
-
-    Attributes:
-        nodes: int32 [K].
-        x, y: float64 [K], centres, µm.
-        orientation: int8 [K].
-        fixed: bool [K].
-    """
+    """How K nodes are placed: nodes (int32), centres x, y (float64, µm), orientation (int8), fixed (bool), [K] each."""
 
     nodes: np.ndarray
     x: np.ndarray
@@ -62,13 +52,10 @@ class Places:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Step:
-    """One change of a placement.
+    """One change of a placement, `what` in words: the nodes that it changes before and after it.
 
-    Attributes:
-        what: in words, for people.
-        before, after: the nodes that it changes.
-        command: a command line with the same effect, if there is one.
-        old, new: the constraints before and after; None: the step changes none.
+    `command` is a command line with the same effect, if there is one; `old` and `new` are the constraints before and
+    after, None if the step changes none.
     """
 
     what: str
@@ -79,26 +66,11 @@ class Step:
     new: Constraints | None = None
 
 
-class ReadStep(NamedTuple):
-    """A step read from a file: the nodes after it, and the constraints after it (None: unchanged)."""
-
-    what: str
-    places: Places
-    command: str | None
-    constraints: Constraints | None
-
-
 class Session:
     """One placement that is being changed. Not to be used by two threads at once.
 
-    Attributes:
-        design: whose placement it is, with the current constraints.
-        name: of the placement, for people.
-        start: the placement when it was opened.
-        placement: the current one, without what is being dragged.
-        start_costs: when it was opened.
-        costs: the current ones, with what is being dragged.
-        revision: increases with every change that is kept.
+    `start` is the placement as it was opened, `placement` the current one without what is being dragged, `costs` those
+    with it; `design` has the current constraints. `revision` increases with every change that is kept.
     """
 
     def __init__(
@@ -120,11 +92,6 @@ class Session:
         self.revision = 0
 
     @property
-    def is_dragging(self) -> bool:
-        """Whether macros are being dragged."""
-        return bool(self._dragged)
-
-    @property
     def steps(self) -> Sequence[Step]:
         """What was done, without undone steps."""
         return self._steps[: self._done]
@@ -138,11 +105,6 @@ class Session:
     def is_saved(self) -> bool:
         """Whether nothing was changed since it was opened or last saved."""
         return self._done == self._saved
-
-    @property
-    def constraints(self) -> Constraints:
-        """The design's own constraints and those that were drawn."""
-        return self.design.constraints
 
     @property
     def has_drawn(self) -> bool:
@@ -192,16 +154,17 @@ class Session:
 
     def drop(self) -> Step | None:
         """Keeps what was dragged as one step; None if nothing has moved."""
-        what, after = self._phrase("move", sorted(self._dragged)), self.shown()
+        what, after = self.phrase("move", sorted(self._dragged)), self.shown()
         self._dragged.clear()
         return self._keep(_difference(what, self.placement, after))
 
-    def let_go(self) -> None:
-        """Reverts what was dragged."""
+    def let_go(self) -> bool:
+        """Reverts what was dragged; returns whether anything was."""
         nodes = list(self._dragged)
         self._dragged.clear()
         if nodes:
             self._put(Places.of(self.placement, nodes))
+        return bool(nodes)
 
     def change(self, what: str, after: Placement, command: str | None = None) -> Step | None:
         """Changes to the placement `after` as one step; None if it is the current one.
@@ -225,7 +188,7 @@ class Session:
             self._check(node, may_be_fixed=True)
         flags = self.placement.fixed.copy()
         flags[list(nodes)] = fixed
-        what = self._phrase("fix" if fixed else "release", nodes)
+        what = self.phrase("fix" if fixed else "release", nodes)
         return self.change(what, dataclasses.replace(self.placement, fixed=flags))
 
     def constrain(self, what: str, constraints: Constraints) -> Step:
@@ -233,16 +196,16 @@ class Session:
         self.let_go()
         dataclasses.replace(self.design, constraints=constraints)  # checks them
         nothing = Places.of(self.placement, [])
-        step = self._keep(Step(what, nothing, nothing, old=self.constraints, new=constraints))
+        step = self._keep(Step(what, nothing, nothing, old=self.design.constraints, new=constraints))
         assert step is not None
         return step
 
-    def replay(self, step: ReadStep) -> None:
-        """Applies a step of a file; raises DesignError."""
-        if step.constraints is not None:
-            self.constrain(step.what, step.constraints)
+    def replay(self, step: Step) -> None:
+        """Repeats what a step did, whatever was before it; raises DesignError."""
+        if step.new is not None:
+            self.constrain(step.what, step.new)
         else:
-            self.change(step.what, step.places.on(self.placement), step.command)
+            self.change(step.what, step.after.on(self.placement), step.command)
 
     def movable(self, nodes: Sequence[int]) -> np.ndarray:
         """The nodes as int32 [K]; raises DesignError for one that cannot move."""
@@ -290,9 +253,8 @@ class Session:
     def _put(self, places: Places) -> None:
         """Moves nodes in the engine."""
         self._drag_faults = None
-        for node, x, y, orientation in zip(
-            places.nodes.tolist(), places.x.tolist(), places.y.tolist(), places.orientation.tolist(), strict=True
-        ):
+        columns = (values.tolist() for values in (places.nodes, places.x, places.y, places.orientation))
+        for node, x, y, orientation in zip(*columns, strict=True):
             self._cost.move(node, x, y)
             if self.design.netlist.kind[node] == NodeKind.HARD and self._cost.orientation(node) != orientation:
                 self._cost.orient(node, orientation)
@@ -302,7 +264,8 @@ class Session:
     def _name(self, node: int) -> str:
         return f"node {self.design.netlist.names[node]!r}"
 
-    def _phrase(self, what: str, nodes: Sequence[int]) -> str:
+    def phrase(self, what: str, nodes: Sequence[int]) -> str:
+        """What is done to macros, in words."""
         names = self.design.netlist.names
         return f"{what} {names[nodes[0]]}" if len(nodes) == 1 else f"{what} {len(nodes)} macros"
 
@@ -327,27 +290,24 @@ def _difference(what: str, before: Placement, after: Placement, command: str | N
 def steps_text(design: Design, placement_name: str, steps: Iterable[Step]) -> str:
     """The steps as the text of a JSON file; numbers read back equal, bit by bit."""
     names = design.netlist.names
-    listed = [
-        {
-            "what": step.what,
-            **({"command": step.command} if step.command else {}),
-            **({"constraints": json.loads(constraints_text(design.netlist, step.new))} if step.new else {}),
-            "places": [
-                [names[node], x, y, Orientation(orientation).name, bool(fixed)]
-                for node, x, y, orientation, fixed in zip(
-                    *(getattr(step.after, field.name).tolist() for field in dataclasses.fields(Places)), strict=True
-                )
-            ],
-        }
-        for step in steps
-    ]
+    listed = []
+    for step in steps:
+        entry: dict[str, Any] = {"what": step.what}
+        if step.command:
+            entry["command"] = step.command
+        if step.new:
+            entry["constraints"] = json.loads(constraints_text(design.netlist, step.new))
+        columns = (getattr(step.after, field.name).tolist() for field in dataclasses.fields(Places))
+        rows = zip(*columns, strict=True)
+        entry["places"] = [[names[node], x, y, Orientation(turn).name, fixed] for node, x, y, turn, fixed in rows]
+        listed.append(entry)
     head = {"version": STEPS_VERSION, "design": design.name, "placement": placement_name}
     lines = ",\n".join(json.dumps(step, ensure_ascii=False) for step in listed)
     return json.dumps(head, ensure_ascii=False)[:-1] + f', "steps": [\n{lines}\n]}}\n'
 
 
-def read_steps(path: str | Path, design: Design) -> list[ReadStep]:
-    """The steps in a file.
+def read_steps(path: str | Path, design: Design) -> list[Step]:
+    """The steps in a file, for `Session.replay`: a file does not say what was before them.
 
     Raises:
         DesignError: the file cannot be read, is not a file of steps, names a node that the design does not have, or has
@@ -364,23 +324,24 @@ def read_steps(path: str | Path, design: Design) -> list[ReadStep]:
     return [_read_step(path, number, step, node_of, design) for number, step in enumerate(content["steps"], start=1)]
 
 
-def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int], design: Design) -> ReadStep:
+def _read_step(path: str | Path, number: int, step: Any, node_of: dict[str, int], design: Design) -> Step:
     try:
         listed = step["places"]
         unknown = [name for name, *_ in listed if name not in node_of]
         if unknown:
             raise DesignError(f"{path}: step {number} moves {unknown[0]!r}, which is no node of the design")
+        names, x, y, orientations, fixed = zip(*listed, strict=True) if listed else ((),) * 5
         places = Places(
-            np.array([node_of[name] for name, *_ in listed], dtype=np.int32),
-            np.array([float(place[1]) for place in listed]),
-            np.array([float(place[2]) for place in listed]),
-            np.array([Orientation[place[3]] for place in listed], dtype=np.int8),
-            np.array([place[4] is True for place in listed], dtype=np.bool_),
+            np.array([node_of[name] for name in names], dtype=np.int32),
+            np.array(x, dtype=np.float64),
+            np.array(y, dtype=np.float64),
+            np.array([Orientation[name] for name in orientations], dtype=np.int8),
+            np.array([flag is True for flag in fixed], dtype=np.bool_),
         )
         constraints = None
         if "constraints" in step:
             constraints = constraints_of(f"{path}: step {number}", json.dumps(step["constraints"]), design.netlist)
-        return ReadStep(str(step["what"]), places, step.get("command"), constraints)
+        return Step(str(step["what"]), places, places, step.get("command"), new=constraints)
     except DesignError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -395,7 +356,7 @@ class Recovery:
 
     def __init__(self, folder: Path | None = None) -> None:
         """Keeps them in `folder`, by default where the XDG Base Directory Specification wants a program's state."""
-        state = Path(os.environ.get(STATE_VARIABLE) or Path.home() / ".local" / "state")
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         self.folder = state / "macro-placement" / "view" if folder is None else folder
 
     def keep(self, session: Session) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from placement.config import ConfigError
 from placement.engine.costs import CostWeights
@@ -21,37 +21,19 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
-from placement.report.run_folder import Curve, News, RunWatch
-from placement.report.view.page import (
-    Cells,
-    constraint_values,
-    design_values,
-    opened_values,
-    places_values,
-    session_values,
-)
+from placement.report.run_folder import Curve, RunWatch
+from placement.report.view.page import Cells, changed_values, design_values, opened_values, session_values
 from placement.report.view.session import Recovery, Session, Step, steps_text
 
 Send = Callable[[dict[str, Any]], None]
-Export = Callable[[Placement, str], bytes]
-"""Makes the bytes of a file from a placement and the file's name."""
-UNSAVED = "SAVED.plc"
-"""Replaces the file in command lines while the placement is in no file."""
-JOIN_SECONDS = 30.0
-"""Time for a job to stop when the window ends."""
-_log = logging.getLogger(__name__)
+Export = Callable[[Placement, str], bytes]  # makes the bytes of a file from a placement and the file's name
+UNSAVED = "SAVED.plc"  # the file in command lines while the placement is in none
+JOIN_SECONDS = 30.0  # for a job to stop when the window ends
 
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A number or a text that an action takes.
-
-    Attributes:
-        name: identifies it.
-        title: for people, with its unit.
-        default: its initial value; a text if it takes texts.
-        least, most: the range of a number.
-    """
+    """A number from `least` to `most` that an action takes, or a text if the default is one; the title has its unit."""
 
     name: str
     title: str
@@ -74,15 +56,9 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What an action works on.
+    """What an action works on: the current placement, and the design with it as its initial one.
 
-    Attributes:
-        design: with the placement as its initial one, so that what a person has fixed is fixed.
-        placement: the current one.
-        weights: of the cost.
-        values: the action's parameters.
-        stopped: whether it should end with what it has.
-        report: takes the progress in [0, 1] and a text.
+    `stopped` returns whether to end with what there is; `report` takes the progress in [0, 1] and a text.
     """
 
     design: Design
@@ -108,17 +84,11 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    """Something that the window can have done to a placement.
+    """Something that the window can have done to a placement by `run`, which raises DesignError if it cannot.
 
-    Attributes:
-        name: identifies it.
-        title: on its button.
-        hint: what it does.
-        run: does it; raises DesignError if it cannot.
-        command: a command line with the same effect on the file `{file}`, with `{name}` for each parameter.
-        parameters: what it takes.
-        can_stop: whether it heeds `Task.stopped`.
-        fixes_chosen: whether the selected macros are fixed first.
+    `title` is on its button and `hint` explains it. `command` is a command line with the same effect on the file
+    `{file}`, with `{name}` for each parameter. `can_stop`: it heeds `Task.stopped`; `fixes_chosen`: the selected
+    macros are fixed first.
     """
 
     name: str
@@ -142,53 +112,36 @@ class Action:
     def described(self) -> dict[str, Any]:
         """The action as the page takes it."""
         names = ("name", "title", "hint", "command", "can_stop", "fixes_chosen")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "parameters": [dataclasses.asdict(one) for one in self.parameters],
-        }
+        parameters = [dataclasses.asdict(one) for one in self.parameters]
+        return {**{name: getattr(self, name) for name in names}, "parameters": parameters}
 
 
-class _Job:
-    """An action running in a thread of its own; `finished` takes its outcome, or why it has none, in that thread."""
+class _Job(NamedTuple):
+    """An action that is running in a thread of its own until it ends or heeds `stop`."""
 
-    def __init__(
-        self, action: Action, task: Task, stop: threading.Event, finished: Callable[[Outcome | str], None]
-    ) -> None:
-        self.action, self.stop = action, stop
-        self._task, self._finished = task, finished
-        self._thread = threading.Thread(target=self._work, name=f"window: {action.name}", daemon=True)
-        self._thread.start()
+    action: Action
+    stop: threading.Event
+    thread: threading.Thread
 
-    def join(self) -> None:
-        """Stops it and waits for `JOIN_SECONDS` at most."""
-        self.stop.set()
-        self._thread.join(JOIN_SECONDS)
 
-    def _work(self) -> None:
-        result: Outcome | str = f"{self.action.title}: ended without a result"
-        try:
-            result = self.action.run(self._task)
-        except (DesignError, ConfigError, OSError) as error:
-            result = str(error)
-        except Exception as error:  # noqa: BLE001  (the page reports it, and the window survives)
-            _log.exception("%s failed", self.action.name)
-            result = f"{self.action.title} failed: {error!r}"
-        finally:
-            self._finished(result)
+def _outcome(action: Action, task: Task) -> Outcome | str:
+    """The outcome of an action, or why it has none."""
+    try:
+        return action.run(task)
+    except (DesignError, ConfigError, OSError) as error:
+        return str(error)
+    except Exception as error:
+        logging.getLogger(__name__).exception("%s failed", action.name)
+        return f"{action.title} failed: {error!r}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """What a window gets from other packages.
+    """What a window gets from other packages: what can be done to a placement, and other formats to save it in by name.
 
-    Attributes:
-        actions: what can be done to a placement.
-        exports: formats other than `.plc` that a placement can be saved in, by name.
-        watch: the watched run folder, whose best placements are opened as they appear.
-        recovery: keeps unsaved steps; None: nothing does.
-        read_cells: reads the standard cells of the flat netlist; None: there is none.
-        constraints_path: the file from which commands read the design's constraints.
-        read_tracks: reads the routing tracks of the flat netlist; None: there is none.
+    The best placements in the folder of `watch` are opened as they appear; `recovery` keeps unsaved steps. The flat
+    netlist's standard cells and routing tracks are read when they are needed. Commands read the design's constraints
+    from `constraints_path`.
     """
 
     actions: Sequence[Action] = ()
@@ -201,15 +154,9 @@ class Services:
 
 
 class Window:
-    """One design and its open placements.
+    """One design and its open placements, of which there is at least one.
 
-    Attributes:
-        design: what is placed.
-        sessions: the placements, at least one.
-        folder: where files without a folder are saved.
-        title: of the page.
-        services: what it gets from other packages.
-        later: calls a function in the thread that the window is used from.
+    Files without a folder are saved in `folder`. `later` calls a function in the thread that the window is used from.
     """
 
     def __init__(
@@ -281,19 +228,13 @@ class Window:
         if index is None:
             return
         session = self.sessions[index]
-        if session.is_dragging:
-            session.let_go()
+        if session.let_go():
             self.tell("changed", {"session": index, **opened_values(session)})
 
     def changed(self, index: int, step: Step | None, *, back: bool = False) -> None:
         """Sends a placement's state after a step, or `back` before it, to every page; keeps its unsaved steps."""
         session = self.sessions[index]
-        values: dict[str, Any] = {"session": index, "state": session_values(session)}
-        if step is not None:
-            values["places"] = places_values(step.before if back else step.after)
-            if step.new is not None:
-                values["constraints"] = constraint_values(session.constraints)
-        self.tell("changed", values)
+        self.tell("changed", {"session": index, **changed_values(session, step, back=back)})
         if self.services.recovery is not None:
             try:
                 self.services.recovery.keep(session)
@@ -303,8 +244,7 @@ class Window:
     def save(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Writes a placement, its steps or its constraints atomically to a file, over another one only on request.
 
-        Returns:
-            `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced.
+        Returns `{"path": …}`, or `{"exists": path}` if there is a file that may not be replaced.
 
         Raises:
             DesignError: the name is not that of a file, or the format is unknown.
@@ -321,7 +261,7 @@ class Window:
         writers: dict[str, Callable[[], str | bytes]] = {
             "plc": lambda: placement_text(path.name, self.design, session.placement),
             "steps": lambda: steps_text(self.design, session.name, session.steps),
-            "constraints": lambda: constraints_text(self.design.netlist, session.constraints),
+            "constraints": lambda: constraints_text(self.design.netlist, session.design.constraints),
         }
         if form in writers:
             write_whole(path, writers[form]())
@@ -336,24 +276,21 @@ class Window:
             self.changed(index, None)
         return {"path": str(path)}
 
-    def take_news(self, news: News) -> None:
-        """Takes over what is new in the run folder, and sends it to every page."""
+    def take_news(self, curve: Curve | None, best: Iterable[tuple[str, Placement]]) -> None:
+        """Takes over what is new in the run folder, as returned by `RunWatch.poll`, and sends it to every page."""
         opened = []
-        self._curve = news.curve or self._curve
-        for name, placement in news.best:
+        self._curve = curve or self._curve
+        for name, placement in best:
             session = Session(self.design, placement, name=name, weights=self.sessions[0].weights)
             self._of_run.append(len(self.sessions))
             self.sessions.append(session)
             opened.append(opened_values(session))
-        if news.curve is not None or opened:
+        if curve is not None or opened:
             self.tell("run", {"run": self._run_values(), "opened": opened})
 
     def _run_values(self) -> dict[str, Any] | None:
-        watch, curve = self.services.watch, self._curve
-        if watch is None:
-            return None
-        shown = None if curve is None else curve._asdict()
-        return {"folder": str(watch.folder), "curve": shown, "sessions": list(self._of_run)}
+        watch = self.services.watch
+        return watch and {"folder": str(watch.folder), "curve": self._curve, "sessions": list(self._of_run)}
 
     def start(self, index: int, name: str, values: Mapping[str, Any]) -> None:
         """Starts an action on a placement; its result becomes a step; raises DesignError."""
@@ -366,12 +303,15 @@ class Window:
         def report(progress: float, text: str) -> None:
             self.later(lambda: self._tell_job(index, action, "running", progress=progress, text=text))
 
-        def finished(result: Outcome | str) -> None:
+        task = Task(session.design_now(), session.placement, session.weights, checked, stop.is_set, report)
+
+        def work() -> None:
+            result = _outcome(action, task)
             self.later(lambda: self._finish(index, action, command, result))
 
-        task = Task(session.design_now(), session.placement, session.weights, checked, stop.is_set, report)
         self._tell_job(index, action, "running", progress=0.0, text="")
-        self._jobs[index] = _Job(action, task, stop, finished)
+        self._jobs[index] = _Job(action, stop, threading.Thread(target=work, name=f"window: {name}", daemon=True))
+        self._jobs[index].thread.start()
 
     def stop(self, index: int) -> None:
         """Has the job on a placement end with what it has; nothing if there is none."""
@@ -379,9 +319,10 @@ class Window:
             self._jobs[index].stop.set()
 
     def end(self) -> None:
-        """Ends all jobs and waits for them."""
+        """Stops all jobs and waits for them, `JOIN_SECONDS` each at most."""
         for job in list(self._jobs.values()):
-            job.join()
+            job.stop.set()
+            job.thread.join(JOIN_SECONDS)
 
     def cells(self) -> dict[str, Any]:
         """The standard cells as they were placed last; raises DesignError if none are."""

@@ -80,8 +80,6 @@ class Coordinator:
         self._stop = False
         self._publish()
 
-    # Called by the roles.
-
     def heartbeat(self, heartbeat: Heartbeat, edition: int) -> HeartbeatReply:
         """Takes a heartbeat from a process that has the addresses of `edition`."""
         before = self._heartbeats.get(heartbeat.who)
@@ -102,8 +100,6 @@ class Coordinator:
     def note(self, text: str) -> None:
         """Takes a line for people."""
         self._notes.append(text)
-
-    # Called by the driver.
 
     def forget(self, who: Who) -> None:
         """The process has died."""

@@ -102,8 +102,7 @@ def run(
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with run_folder.locked(folder), Interruption() as interruption:
         run_folder.write_record(folder, config)
-        done = _finished(config, designs, folder, shown.note)
-        if done is not None:
+        if (done := _finished(config, designs, folder, shown)) is not None:
             return done
         try:
             with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
@@ -113,10 +112,9 @@ def run(
             return Run(folder, interrupted=True)
 
 
-def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, note: Callable[[str], None]) -> Run | None:
-    """As `learner_loop.finished`, but JAX, which could take the learner's accelerator, is left alone until the end."""
-    checkpoints = (folder / run_folder.CHECKPOINTS_NAME).glob("[0-9]*")
-    if max((int(path.name) for path in checkpoints if path.name.isdigit()), default=0) < config.ppo.iterations:
+def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, progress: TrainingProgress) -> Run | None:
+    """As `learner_loop.finished`; JAX, which could take the learner's accelerator, is not used before the run's end."""
+    if run_folder.newest_checkpoint(folder) < config.ppo.iterations:
         return None
     import jax
 
@@ -126,7 +124,7 @@ def _finished(config: TrainConfig, designs: Sequence[Design], folder: Path, note
     jax.config.update("jax_platforms", "cpu")
     with Saver(folder, run_folder.identity(config, designs)) as saver:
         saver.require_same_run()
-        return finished(config, designs, saver, note=note)
+        return finished(config, designs, saver, note=progress.note)
 
 
 class Driver:
@@ -196,8 +194,6 @@ class Driver:
         """Has a process run its role; returns Ray's reference to its end."""
         return handle.run.remote(self._rendezvous) if who.role is RoleName.LEARNER else handle.run.remote()
 
-    # While it runs.
-
     def _wait(self) -> Run | None:
         """Waits a moment and restarts what has died; returns the learner's result, if it is done."""
         self._end_late_leavers()
@@ -252,9 +248,8 @@ class Driver:
         """A learner died. Learner hosts act as one, so all others end and meet again at the last checkpoint."""
         self._deaths += 1
         if self._deaths >= MAX_DEATHS:
-            raise WorkerFailed(
-                f"{dead.who} died, and learners {MAX_DEATHS} times without finishing an iteration: {error}"
-            )
+            times = f"learners {MAX_DEATHS} times without finishing an iteration"
+            raise WorkerFailed(f"{dead.who} died, and {times}: {error}")
         self._rendezvous += 1
         for other in self._learners:
             if other is not dead and not other.restarting and other.who not in self._leaving:
@@ -319,8 +314,6 @@ class Driver:
                 f"{self._ray.available_resources()} left of {self._ray.cluster_resources()}"
             )
 
-    # At the end.
-
     def _interrupt(self) -> Run:
         """Has the learner save and end; returns its result, or how far it was when it saved."""
         self._progress.note(STOPPING)
@@ -342,10 +335,11 @@ class Driver:
             so_far = None
         finally:
             self._look()
-        if so_far is not None:
-            iterations = f"stopped after iteration {so_far.iterations} with a checkpoint"
-            self._progress.note(f"{iterations}: the same command resumes from there")
-        return so_far or unfinished
+        if so_far is None:
+            return unfinished
+        stopped = f"stopped after iteration {so_far.iterations} with a checkpoint"
+        self._progress.note(f"{stopped}: the same command resumes from there")
+        return so_far
 
     def _end_all(self) -> None:
         """Tells all to stop, then ends them whether they have or not."""

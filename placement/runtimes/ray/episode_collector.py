@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.engine.actions import IllegalAction
+from placement.engine.state import IllegalAction
 from placement.episode import Episode
 from placement.netlist.files import write_whole
 from placement.replay.base import ReplayClosed, ReplayReader, ReplayTimeout
@@ -46,7 +46,7 @@ BLOCK = 1000
 
 
 class PublicationNumbers:
-    """The numbers of one start of the learner, for learner hosts that do not publish.
+    """The numbers of one start of the learner, at `iteration`, for learner hosts that do not publish.
 
     Args:
         first: the number of the first parameters.
@@ -54,7 +54,6 @@ class PublicationNumbers:
         unseen: iterations beyond `newest` whose parameters may be published already.
 
     Attributes:
-        begun: the iteration at which this learner started.
         newest: the last iteration known to be done; -1 before the first parameters are numbered.
     """
 
@@ -72,12 +71,7 @@ class PublicationNumbers:
 
 
 class Publications(PublicationNumbers):
-    """The numbers of one start of the learner, for the host that publishes.
-
-    Args:
-        folder: the run folder, which records the numbers taken.
-        iteration: at which this learner starts.
-    """
+    """The numbers of one start of the learner, for the host that publishes; `folder` records the numbers taken."""
 
     def __init__(self, folder: Path, *, iteration: int) -> None:
         self._path = folder / PUBLICATIONS_NAME

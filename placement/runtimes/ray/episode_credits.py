@@ -23,12 +23,7 @@ LOOK_SECONDS = 0.5
 
 
 class EpisodeCredits:
-    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant.
-
-    Args:
-        episodes_per_iteration: whole episodes that one iteration learns from.
-        max_staleness: versions that an episode may lag behind.
-    """
+    """Counts an actor's credits: episodes that it may begin. Below 0, episodes were begun ahead of the next grant."""
 
     def __init__(self, *, episodes_per_iteration: int, max_staleness: int) -> None:
         self._per_iteration, self._shares = episodes_per_iteration, 1 + max_staleness

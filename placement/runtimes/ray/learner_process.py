@@ -39,7 +39,7 @@ class LearnerProcess(RoleProcess):
             rendezvous: at which the learner hosts meet; a higher number at each start of theirs.
         """
         self._rendezvous = rendezvous
-        if not self.resources().gpus and self.config.runtime.address == "local":
+        if not self.config.runtime.roles.learner.gpus and self.config.runtime.address == "local":
             keep_off_accelerators()
         coordinator = self.connect()
         from jax.errors import JaxRuntimeError

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from placement.config import RoleConfig, TrainConfig
+from placement.config import TrainConfig
 from placement.runtimes.ray import telemetry
 from placement.runtimes.ray.coordinator import COORDINATOR, CoordinatorClient
 from placement.runtimes.ray.messages import Timing, Who
@@ -57,10 +57,6 @@ class RoleProcess:
         self._dial: Dial = direct if token is None else Tunnels(token).dial
         self._stop = threading.Event()
         logging.basicConfig(level=logging.WARNING, format=f"{who}: %(levelname)s %(message)s")
-
-    def resources(self) -> RoleConfig:
-        """What this process may take."""
-        return getattr(self.config.runtime.roles, self.who.role.value)
 
     def connect(self) -> CoordinatorClient:
         """Connects to the coordinator, whose answers say when to stop."""

@@ -46,8 +46,6 @@ STARTS = 3
 """Attempts to start a Ray that is not ready in time, as on a machine that is busy with other work."""
 NOT_READY = "timed out during startup"
 """Ray's message in that case."""
-TOKEN = secrets.token_hex(32)
-"""Of every Ray that this process starts; Ray reads it once."""
 TOKEN_HINT = "if it has a token, set RAY_AUTH_TOKEN; if it has none, RAY_AUTH_MODE=disabled"
 """What to try where a cluster does not let this process join."""
 FOLDER_FILE = ".ray-session"
@@ -61,6 +59,7 @@ _ALWAYS = {
 }
 _OWN = {
     "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),  # Ray reads it once
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's only switch between its public and its loopback address
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",  # else some of its processes outlive a killed run by a minute
 }
@@ -132,11 +131,8 @@ def _environment(address: str) -> Iterator[None]:
 
     A Ray of our own binds to loopback and gets a token of its own, whatever the user's settings are.
     """
-    values: dict[str, str] = dict(_ALWAYS)
-    if address == LOCAL:
-        values |= _OWN | {"RAY_AUTH_TOKEN": TOKEN}
-    else:
-        values |= {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
+    mode = {"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")}
+    values = _ALWAYS | (_OWN if address == LOCAL else mode)
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -150,11 +146,7 @@ def _environment(address: str) -> Iterator[None]:
 
 
 def _start_or_retry(ray: Any, config: RuntimeConfig, note: Path, others: Sequence[psutil.Process]) -> None:
-    """Starts a Ray of this run's own; tries again where it was not ready within the half minute that Ray waits.
-
-    Raises:
-        WorkerFailed: it never was.
-    """
+    """Starts a Ray of this run's own; WorkerFailed after some that were not ready in the half minute that Ray waits."""
     for _ in range(STARTS):
         folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)  # short: socket paths may have 107 characters
         note.write_text(folder, encoding="utf-8")

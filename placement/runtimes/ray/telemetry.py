@@ -76,14 +76,13 @@ def _numbers(measured: object, *names: str) -> dict[str, float]:
 
 def cache(served: ModelCache) -> dict[str, float]:
     """Measures of a model cache."""
-    own = {**_numbers(served, "served", "published"), "strangers": float(served.unauthenticated)}
+    own = _numbers(served, "served", "published", "unauthenticated")
     return own if served.source is None else {**own, **reader(served.source)}
 
 
 def shard(load: ShardLoad) -> dict[str, float]:
     """Measures of a replay shard."""
-    numbers = _numbers(load, "size", "capacity", "written", "taken", "checkpoints")
-    return {**numbers, "strangers": float(load.unauthenticated)}
+    return _numbers(load, "size", "capacity", "written", "taken", "checkpoints", "unauthenticated")
 
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
@@ -104,9 +103,9 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
 
 
 def summarise(heartbeats: Sequence[Heartbeat]) -> dict[str, float]:
-    """Each role's measures over its processes: rates and counts are added, others averaged (of a p99: the worst).
+    """Each role's `<role>_<measure>` over its processes, and the number of these, `<role>s`.
 
-    Keys are `<role>_<measure>`, and `<role>s` the number of processes.
+    Rates and counts are added, others averaged; of a p99 the worst is taken.
     """
     gathered: dict[str, list[float]] = {}
     counts: dict[str, float] = {}
@@ -130,13 +129,8 @@ def _combine(name: str, values: list[float]) -> float:
 
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
-    """A table of the run's processes, a line for each role.
-
-    Args:
-        heartbeats: the newest of each living process.
-        restarts: how often each process (by its name) was restarted.
-    """
-    from placement.report.metrics import make_table
+    """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
+    from placement.report.metrics import make_table  # only the driver draws
 
     rows: list[list[str]] = []
     numbers = summarise(heartbeats)

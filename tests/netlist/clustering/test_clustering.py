@@ -11,22 +11,18 @@ import numpy as np
 import pytest
 
 from placement.netlist.canvas import canvas_of
-from placement.netlist.clustering.cluster import cluster_cells
-from placement.netlist.clustering.clustered import clustered_design
-from placement.netlist.clustering.connectivity import connectivity
-from placement.netlist.clustering.fixed_groups import fixed_groups
-from placement.netlist.clustering.hierarchy import module_edges
+from placement.netlist.clustering.cluster import ClusteringSettings, cluster_cells, fixed_groups, module_edges
+from placement.netlist.clustering.groups import Nodes, break_up, centroids, connectivity, merge_small
 from placement.netlist.clustering.partition import partition
-from placement.netlist.clustering.regroup import Nodes, break_up, centroids, merge_small
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.soft_macros import clustered_design
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.feasibility import check_constraints
-from placement.netlist.flat_constraints import ConstraintSettings
-from placement.netlist.floorplan import Rectangle
 from placement.netlist.formats.protobuf import read_netlist
-from placement.netlist.importing import import_design, read_clusters, write_design
-from placement.netlist.load import load
+from placement.netlist.geometry import Rectangle
+from placement.netlist.import_constraints import ConstraintSettings
+from placement.netlist.importing import ImportSettings, import_flat, write_design
+from placement.netlist.load import load, read_clusters
 from tests.support.flat_designs import chain_design
 
 mtkahypar = pytest.importorskip("mtkahypar")
@@ -150,7 +146,7 @@ import os, sys
 os.sched_getaffinity = lambda _: set(range(int(sys.argv[1])))
 from placement.netlist.canvas import canvas_of
 from placement.netlist.clustering.cluster import cluster_cells
-from placement.netlist.clustering.settings import ClusteringSettings
+from placement.netlist.clustering.cluster import ClusteringSettings
 from tests.support.flat_designs import chain_design
 design = chain_design([(f"b{number}/", 300) for number in range(4)], parallel=400)
 clustering = cluster_cells(design, canvas_of(design, columns=5, rows=5)[0], settings=ClusteringSettings(parts=20))
@@ -171,7 +167,7 @@ def test_the_same_on_every_run_and_number_of_threads() -> None:
 
 def test_the_folder_holds_what_later_steps_read(tmp_path: Path) -> None:
     design = chain_design([(f"block{number}/", 40) for number in range(4)], macro_after=50)
-    imported = import_design(design, columns=5, rows=4, settings=ClusteringSettings(parts=8))
+    imported = import_flat(design, ImportSettings(columns=5, rows=4, clustering=ClusteringSettings(parts=8)))
     write_design(tmp_path / "chip", imported, def_data=b"VERSION 5.8 ;")
     again = load(tmp_path / "chip")
     assert (again.canvas, again.netlist.names) == (imported.design.canvas, imported.design.netlist.names)
@@ -214,7 +210,7 @@ def test_what_cannot_be_met_is_refused_before_clustering(fault: str, monkeypatch
     with pytest.raises(
         DesignError, match="leave no place for macro 'macro'" if fault == "blockage" else "macro 'Grp7'"
     ):
-        import_design(design, columns=4, rows=4, constraints=constraints)
+        import_flat(design, ImportSettings(columns=4, rows=4, constraints=constraints))
 
 
 @pytest.mark.parametrize("shift", [0.0, 7.0])
@@ -235,7 +231,7 @@ def test_what_fixed_macros_break_is_told_wherever_the_core_stands(shift: float) 
     for blockage, told in ((over, 1), (Rectangle(moved.x_low, moved.y_low, moved.x_low + 1, moved.y_low + 1), 0)):
         settings = ClusteringSettings(parts=1)
         constraints = ConstraintSettings(blockages=(blockage,))
-        imported = import_design(design, columns=4, rows=4, settings=settings, constraints=constraints)
+        imported = import_flat(design, ImportSettings(columns=4, rows=4, clustering=settings, constraints=constraints))
         said = [notice for notice in imported.notices if "stands on a placement blockage" in notice]
         assert len(said) == told
         assert list(check_constraints(imported.design)) == said

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement.netlist.clustering.connectivity import Connectivity, connectivity
-from placement.netlist.clustering.refine import refine
-from placement.netlist.clustering.regroup import Nodes
+from placement.netlist.clustering.groups import Connectivity, Nodes, connectivity, refine
 from placement.netlist.design import NodeKind
 from placement.netlist.flat_design import FlatDesign
 from tests.support.flat_designs import chain_design

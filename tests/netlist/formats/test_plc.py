@@ -124,7 +124,7 @@ REFUSED = {
     "no routes": ("# Routes per micron, hor : 10.5  ver : 11.5\n", "", 11, "'Routes per micron, hor'"),
     "no macro routes": ("used by macros", "taken by macros", 12, "'Routes used by macros, ver'"),
     "no smoothing": ("# Smoothing factor : 2\n", "", 11, "'Smoothing factor'"),
-    "columns with a fraction": ("Columns : 5", "Columns : 5.5", 2, "canvas columns is 5.5; must be a whole number"),
+    "columns with a fraction": ("Columns : 5", "Columns : 5.5", 2, "canvas columns is '5.5'; must be a whole number"),
     "no columns at all": ("Columns : 5", "Columns : 0", 2, "canvas columns: 0 must be an integer of at least 1"),
     "columns beyond int32": ("Columns : 5", f"Columns : {10**20}", 2, "canvas columns: 100000000000000000000 must be"),
     "rows beyond int32": ("Rows : 4", "Rows : 499999999999999999999", 2, "canvas rows: 5"),

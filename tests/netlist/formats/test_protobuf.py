@@ -15,9 +15,8 @@ from placement.netlist import _native
 from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.formats.protobuf import read_located_netlist, read_netlist
-from placement.netlist.formats.protobuf_writer import netlist_text as text_of
-from placement.netlist.formats.protobuf_writer import write_netlist
+from placement.netlist.formats.protobuf import netlist_text as text_of
+from placement.netlist.formats.protobuf import read_located_netlist, read_netlist, write_netlist
 from tests.support.small_files import NETLIST
 
 

@@ -10,11 +10,10 @@ import pytest
 from placement.engine.costs import legality
 from placement.netlist.design import NodeKind
 from placement.netlist.errors import DesignError
-from placement.netlist.flat_file import FLAT_NAME, read_flat
-from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions, drawn_options, flat_draft
-from placement.netlist.generators.flat_floorplan import flat_on_floorplan
-from placement.netlist.importing import import_design, read_clusters, write_design
-from placement.netlist.load import load
+from placement.netlist.flat_design import FLAT_NAME, read_flat
+from placement.netlist.generators.flat import ROW_HEIGHT, FlatOptions, drawn_options, flat_draft, flat_on_floorplan
+from placement.netlist.importing import import_flat, write_design
+from placement.netlist.load import load, read_clusters
 
 OPTIONS = FlatOptions(cells=300, macros=4, ports=8, macro_pins=12)
 
@@ -30,7 +29,7 @@ def test_macros_may_move_and_ports_may_not() -> None:
 
 def test_it_is_imported_and_read_back(tmp_path: Path) -> None:
     flat = flat_on_floorplan("made", OPTIONS, seed=3)
-    imported = import_design(flat)
+    imported = import_flat(flat)
     write_design(tmp_path, imported)
     design = load(tmp_path)
     assert [len(design.netlist.hard), len(design.netlist.ports)] == [4, 8]

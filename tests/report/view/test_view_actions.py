@@ -8,14 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hydra
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
 
-from placement.cli.command import overrides
 from placement.cli.main import COMMANDS, main
-from placement.cli.view_actions import view_actions
+from placement.cli.options import settings
+from placement.cli.viewing import view_actions
 from placement.config import CostConfig
 from placement.engine.costs import compute_costs, legality
 from placement.netlist.errors import DesignError
@@ -24,7 +22,6 @@ from placement.netlist.load import load
 from placement.report.view.session import Session
 from placement.report.view.window import Action, Outcome, Parameter, Services, Task, Window
 
-ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 60.0
 
 
@@ -169,8 +166,7 @@ def test_the_command_lines_are_accepted(name: str) -> None:
     words = shlex.split(action.line("mine.plc", action.checked(given)))
     assert words[0] == "macro-placement"
     command = COMMANDS[words[1]]
-    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(ROOT / "configs")):
-        composed = OmegaConf.to_container(hydra.compose(command.config, overrides(words[2:], command)))
+    composed = settings(words[2:], command.settings)
     assert composed["design"] == "toy6"
     assert composed["initial" if name == "policy" else "placement"] == "mine.plc"
     assert composed["cost"]["density"] == 0.7

@@ -18,16 +18,16 @@ from matplotlib.image import imread
 
 from benchmarks.made_chip import Options, write_chip
 from placement.annealing import search as search_module
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.engine.costs import compute_costs, legality
 from placement.netlist.constraints_file import read_constraints
 from placement.netlist.design import Design, Placement
 from placement.netlist.files import write_whole
-from placement.netlist.flat_file import read_flat, write_flat
+from placement.netlist.flat_design import read_flat, write_flat
 from placement.netlist.floorplan import Tracks
 from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.generators.shipped import save
 from placement.netlist.load import load
 from placement.report.run_folder import next_best_path
 from tests.report.view.conftest import Server
@@ -243,7 +243,7 @@ def test_two_placements_are_compared(
     assert one.page.inner_text("#cost-total td.other") == f"{compute_costs(design).total:.6f}"
     for how in ("fade", "sides", "lines"):
         one.page.select_option("#compare-how", how)
-    one.page.click("button:has-text('change places')")
+    one.page.click("button:has-text('exchange')")
     one.until("viewer.model.active === 1 && viewer.model.other === 0")
 
 
@@ -290,7 +290,6 @@ def test_a_search_is_watched_while_it_goes_on(
 ) -> None:
     monkeypatch.setattr(search_module, "SAVE_SECONDS", 0.0)  # each round
     design, found, seen = load(DESIGN), tmp_path / "found", []
-    config = AnnealConfig(round_moves=2000)
 
     def look(progress: float, point: object) -> None:
         seen.append(progress)
@@ -300,7 +299,7 @@ def test_a_search_is_watched_while_it_goes_on(
             pages.append(one)
 
     pages: list[Person] = []
-    result = search(design, config=config, budget=Budget(moves=20_000), watch=Watch(found, on_progress=look))
+    result = search(design, moves=20_000, round_moves=2000, watch=Watch(found, on_progress=look))
     [one] = pages
     one.until(f"viewer.model.run.curve.x.length === {len(result.history)}")
     assert one.page.evaluate("viewer.model.run.curve.series.best.at(-1)") == result.history[-1].cost
@@ -500,7 +499,7 @@ def test_a_blockage_a_region_and_a_halo_are_drawn_and_kept_to(
     one.page.wait_for_selector("#constraints:has-text('middle: 1 macro')")
 
 
-def test_an_imported_design_is_exported_checked_flat_and_snapped_to_its_tracks(
+def test_an_imported_design_is_exported_fully_evaluated_and_snapped_to_its_tracks(
     serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
 ) -> None:
     words = ["--cells", "400", "--macros", "5", "--ports", "12", "--macro-pins", "8"]
@@ -528,7 +527,7 @@ def test_an_imported_design_is_exported_checked_flat_and_snapped_to_its_tracks(
     one.page.click("#do-flat")
     one.page.wait_for_selector("#job:has-text('flat wirelength')", timeout=2 * SECONDS)
     one.page.click("label:has-text('standard cells')")
-    one.page.wait_for_selector("#message:has-text('standard cells, placed by the flat check')")
+    one.page.wait_for_selector("#message:has-text('standard cells, placed by the full evaluation')")
 
 
 def test_flylines_join_what_is_chosen_and_the_view_is_a_picture(
@@ -636,3 +635,73 @@ def test_a_design_that_vanished_is_still_moved_and_saved(
     one.page.click("#do-flat")
     one.page.wait_for_selector("#job:has-text('chip')")
     assert "Traceback" not in one.page.inner_text("#job")
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (1920, 1080), (1024, 400)])
+def test_the_list_of_keys_is_whole_on_any_page(
+    serve: Callable[..., Server], person: Callable[..., Person], size: tuple[int, int]
+) -> None:
+    one = person(serve(DESIGN))
+    one.page.set_viewport_size({"width": size[0], "height": size[1]})
+    one.page.keyboard.press("?")
+    box, cells, (width, inner), (height, tall), scrolls = one.page.evaluate(
+        """() => {
+            const dialog = document.getElementById("dialog"), edges = (one) => one.getBoundingClientRect().toJSON();
+            return [edges(dialog), [...dialog.querySelectorAll("td, h2, button")].map(edges), [dialog.clientWidth,
+                dialog.scrollWidth], [dialog.clientHeight, dialog.scrollHeight], getComputedStyle(dialog).overflowY];
+        }"""
+    )
+    assert box["left"] >= 0 and box["right"] <= size[0] and box["top"] >= 0 and box["bottom"] <= size[1]
+    assert inner <= width and all(box["left"] <= one["left"] and one["right"] <= box["right"] for one in cells)
+    assert tall <= height or scrolls == "auto"
+
+
+def test_ports_outside_the_core_are_seen_at_first_and_after_fit(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    ports, placed = design.netlist.ports, design.initial
+    x, y = placed.x[ports] - 0.3 * design.canvas.width, 1.5 * design.canvas.height - placed.y[ports]
+    outside = placed.moved(ports, x, y)
+    save(tmp_path / "moved", dataclasses.replace(design, initial=outside))
+    one = person(serve("moved"))
+    seen = """() => viewer.model.design.of[2].every((node) => {
+        const [px, py] = viewer.viewport.toScreen(viewer.model.placement.x[node], viewer.model.placement.y[node]);
+        return px > 0 && px < viewer.viewport.width && py > 0 && py < viewer.viewport.height;
+    })"""
+    assert len(ports) and one.page.evaluate(seen)
+    one.page.evaluate("viewer.zoom(8)")
+    assert not one.page.evaluate(seen)
+    one.page.click("button:has-text('Fit')")
+    assert one.page.evaluate(seen)
+
+
+def test_a_macro_snapped_to_an_edge_of_a_canvas_in_odd_units_is_legal(
+    serve: Callable[..., Server], person: Callable[..., Person], tmp_path: Path
+) -> None:
+    """Sizes that float32 does not hold: the page must not round what it snaps by."""
+    design, scale = load(DESIGN), 7.654321
+    netlist, canvas, placed = design.netlist, design.canvas, design.initial
+    lengths = {name: getattr(netlist, name) * scale for name in ("width", "height", "pin_dx", "pin_dy")}
+    large = dataclasses.replace(canvas, width=canvas.width * scale, height=canvas.height * scale)
+    placed = dataclasses.replace(placed, x=placed.x * scale, y=placed.y * scale)
+    save(tmp_path / "odd", Design("odd", dataclasses.replace(netlist, **lengths), large, placed))
+    design, one = load(tmp_path / "odd"), person(serve("odd"))
+    node = hard(design)
+    px, py = one.centre(node)
+    right, top = one.page.evaluate(
+        """node => {
+            const { design, placement } = viewer.model, [width, height] = placement.sides(design, node);
+            const { canvas } = design, edge = viewer.canvases[0].getBoundingClientRect();
+            const [px, py] = viewer.viewport.toScreen(canvas.width - width / 2, canvas.height - height / 2);
+            return [px + edge.left, py + edge.top];
+        }""",
+        node,
+    )
+    one.drag(node, right - px + 2, top - py - 2)  # the edges attract
+    one.steps(1)
+    width, height = (float(side[node]) for side in design.netlist.sides(design.initial.orientation))
+    x, y = one.page.evaluate("node => [viewer.model.placement.x[node], viewer.model.placement.y[node]]", node)
+    assert [x + width / 2, y + height / 2] == pytest.approx([design.canvas.width, design.canvas.height], abs=1e-9)
+    reasons = one.page.evaluate("node => viewer.model.faults.get(node) ?? []", node)
+    assert not [reason for reason in reasons if "beyond the canvas" in reason]

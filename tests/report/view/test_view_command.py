@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from placement.annealing.config import AnnealConfig, Budget
 from placement.annealing.search import Watch, search
 from placement.cli.main import main
 from placement.config import CostConfig, EnvConfig, TrainConfig
@@ -55,9 +54,9 @@ def test_the_cost_is_that_of_the_folder_that_is_opened(
         cost = CostConfig(name="chip")
         search(
             load("toy6"),
-            config=AnnealConfig(round_moves=200),
             weights=cost.weights(),
-            budget=Budget(moves=1000),
+            moves=1000,
+            round_moves=200,
             watch=Watch(folder),
         )
     elif kind != "neither":

@@ -43,7 +43,7 @@ def test_a_blockage_is_kept_to_undone_and_done_again(tmp_path: Path) -> None:
     window.join("page", events.append)
     assert ask(window, "blockage", rectangle=around(session, node, -1.0)) == {"id": 1, "ok": {}}
     assert session.faults()[node] == ["is on a blockage"]
-    assert events[-1]["constraints"]["blockages"] == session.constraints.blockages.tolist()
+    assert events[-1]["constraints"]["blockages"] == session.design.constraints.blockages.tolist()
     assert len(events[-1]["constraints"]["blockages"]) == 1
     after = legalise(session.design_now(), session.placement)
     assert violations(session.design, after).blockages == 0
@@ -59,13 +59,13 @@ def test_a_region_and_a_halo_are_kept_to(tmp_path: Path) -> None:
     window, session = opened(tmp_path)
     first, second = (int(node) for node in session.design.placing_order[:2])
     ask(window, "region", rectangle=around(session, second, 0.5), nodes=[first], name="left", exclusive=True)
-    (region,) = session.constraints.regions
+    (region,) = session.design.constraints.regions
     assert (region.name, region.nodes.tolist(), region.is_exclusive) == ("left", [first], True)
     assert "is outside its region" in session.faults()[first][0]
     assert set(session.faults()) >= {first, second}  # it keeps others out
     ask(window, "remove_region", index=0)
     ask(window, "halo", halo=[500.0, 500.0], nodes=[first])
-    assert session.constraints.halo[first].tolist() == [500.0, 500.0]
+    assert session.design.constraints.halo[first].tolist() == [500.0, 500.0]
     assert "than their halos allow" in session.faults()[first][0]
 
 
@@ -81,15 +81,15 @@ def test_what_is_drawn_is_replayed_recovered_and_saved_for_the_commands(tmp_path
     again = Session(load("toy6"), session.start, name="again")
     for step in read_steps(file, again.design):
         again.replay(step)
-    assert again.constraints.as_bytes() == session.constraints.as_bytes() != b""
+    assert again.design.constraints.as_bytes() == session.design.constraints.as_bytes() != b""
     assert again.placement == session.placement
     recovery = Recovery(tmp_path / "state")
     recovery.keep(session)
     back = Session(load("toy6"), session.start, name="initial.plc")
     assert recovery.bring_back(back) == 2
-    assert back.constraints.as_bytes() == session.constraints.as_bytes()
+    assert back.design.constraints.as_bytes() == session.design.constraints.as_bytes()
     window.save({"path": "toy6/constraints.json", "form": "constraints"})
-    assert np.array_equal(load(tmp_path / "toy6").constraints.blockages, session.constraints.blockages)
+    assert np.array_equal(load(tmp_path / "toy6").constraints.blockages, session.design.constraints.blockages)
 
 
 @pytest.mark.parametrize(

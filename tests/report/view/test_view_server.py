@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from placement.engine.costs import compute_costs
+from placement.netlist.design import Design, NodeKind
 from placement.netlist.formats.plc import read_placement
 from placement.report.view.session import Session
 from placement.report.view.window import Window
@@ -214,3 +217,22 @@ def test_saving_asks_before_it_replaces_a_file(client: TestClient, window: Windo
         assert read_placement(file, window.design.netlist)[1] == window.design.initial
         assert "No such file" in one.ask("save", path="nowhere/mine.plc")["error"]
         assert "give the name of a file" in one.ask("save", path=str(tmp_path))["error"]
+
+
+def test_the_page_gets_positions_sizes_and_halos_bit_by_bit(window: Window) -> None:
+    """The page snaps by them: what it rounds here would make legal positions illegal."""
+    design = window.design
+    netlist = dataclasses.replace(design.netlist, width=design.netlist.width / 3, height=design.netlist.height / 3)
+    halo = np.where(design.netlist.kind[:, None] == NodeKind.HARD, [0.1, 0.7], 0.0)
+    constraints = dataclasses.replace(design.constraints, halo=halo)
+    placed = dataclasses.replace(design.initial, x=design.initial.x / 3)
+    odd = Design("odd", netlist, design.canvas, placed, constraints=constraints)
+    values = Window(odd, [Session(odd, placed, name="odd")], folder=window.folder).values()
+
+    def unpacked(packed: dict[str, str]) -> np.ndarray:
+        return np.frombuffer(base64.b64decode(packed["data"]), packed["dtype"])
+
+    for name in ("width", "height"):
+        assert np.array_equal(unpacked(values["design"][name]), getattr(netlist, name))
+    assert np.array_equal(unpacked(values["design"]["halo"]).reshape(-1, 2), halo)
+    assert np.array_equal(unpacked(values["sessions"][0]["placement"]["x"]), placed.x)

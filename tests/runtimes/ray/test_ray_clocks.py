@@ -147,7 +147,7 @@ class Command:
     """`train.py`, given on the head in the folder that there is the head's own."""
 
     def __init__(self, cluster: Cluster, machine: Path, *settings: str) -> None:
-        words = [*cluster.on(HEAD), sys.executable, str(ROOT / "train.py"), "--config-name", "test", *settings]
+        words = [*cluster.on(HEAD), sys.executable, str(ROOT / "train.py"), "preset=test", *settings]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         self.process = subprocess.Popen(words, cwd=machine, env=cluster.variables, **pipes)
         self.lines: list[str] = []

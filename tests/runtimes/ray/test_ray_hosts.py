@@ -80,11 +80,10 @@ def test_the_learner_is_on_the_head_and_servers_are_on_both_nodes(cluster: Clust
 
 ASK = """
 import json, socket, sys
-from placement.modelcache.reader import CacheConnection, SourceFailed, Timeouts
+from placement.modelcache.reader import Source, SourceFailed, Timeouts
 from placement.replay.shard_items import ItemWriter, probe, reverb
 from placement.transport.addresses import split
-from placement.transport.gate import Tunnels, direct
-from placement.transport.gate import new_token
+from placement.transport.gate import Tunnels, direct, new_token
 from tests.support.episodes import episode
 shards, caches, closed = json.loads(sys.argv[1])
 for address in shards:
@@ -98,8 +97,8 @@ for address in shards:
             print(address, way, "takes an episode:", False)
 for address in caches:
     for token in (None, new_token()):
-        connection = CacheConnection(address, Timeouts(call=5, read=5), token=token)
-        for ask in (lambda: connection.version(-1, 0.0), connection.snapshot):
+        source = Source(lambda: (address,), timeouts=Timeouts(call=5, read=5, retry=0), token=token)
+        for ask in (source.version, source.read):
             try:
                 print(address, "tells", ask())
             except SourceFailed as error:
@@ -142,11 +141,11 @@ def test_an_uninvited_host_is_refused_everywhere(cluster: Cluster, run: RayRun, 
     for token in (None, "0" * 64):
         assert cluster.program("stranger", JOIN, cluster.address, token=token).startswith("refused")
 
-    def strangers(role: str) -> float:
+    def unauthenticated(role: str) -> float:
         with (folder / "run" / "metrics.csv").open(newline="") as stream:
-            return float(list(csv.DictReader(stream))[-1][f"{role}_strangers"])
+            return float(list(csv.DictReader(stream))[-1][f"{role}_unauthenticated"])
 
-    run.until(lambda: strangers("shard") >= 4 and strangers("cache") >= 8, "they are counted", timeout=LONG)
+    run.until(lambda: unauthenticated("shard") >= 4 and unauthenticated("cache") >= 8, "they are counted", timeout=LONG)
     _goes_on(run)
     check_record(folder)
     actors = {episode["identity"][0] for line in recorded(folder / "record") for episode in line["episodes"]}

@@ -28,7 +28,7 @@ def test_without_an_extra_it_says_which_one(tmp_path: Path, missing: str) -> Non
         "sys.modules[missing] = None\n"
         "find = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *rest: None if name == missing else find(name, *rest)\n"
-        "sys.argv = ['train.py', '--config-name', 'test', 'runtime=ray', 'run_dir=run']\n"
+        "sys.argv = ['train.py', 'preset=test', 'runtime=ray', 'run_dir=run']\n"
         f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

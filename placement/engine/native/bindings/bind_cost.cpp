@@ -21,23 +21,19 @@ using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 }  // namespace
 
 void bind_cost(nb::module_& m) {
+  m.attr("LENGTH_TOLERANCE") = kLengthTolerance;
+  m.attr("USABLE_TRACKS") = kUsableTracks;
   nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy and chip cost; one per thread.")
       .def(nb::init<std::shared_ptr<const Design>>(), nb::arg("design"))
       .def(
           "evaluate",
-          [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, double wirelength, double density,
-             double congestion, const std::string& name) {
+          [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, const BoundWeights& weights) {
             require_placement(self.design(), x, y, orientation);
-            const Weights weights{wirelength, density, congestion, cost_name(name)};
-            Costs costs;
-            {
-              nb::gil_scoped_release unlocked;
-              costs = self.evaluate(x.data(), y.data(), orientation.data(), weights);
-            }
-            return as_tuple(costs);
+            const Weights chosen = as_weights(weights);
+            nb::gil_scoped_release unlocked;
+            return as_tuple(self.evaluate(x.data(), y.data(), orientation.data(), chosen));
           },
-          nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("wirelength"), nb::arg("density"),
-          nb::arg("congestion"), nb::arg("name") = "proxy")
+          nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"))
       .def(
           "write_maps",
           [](const CostEvaluator& self, OutputMap density, OutputMap horizontal, OutputMap vertical) {

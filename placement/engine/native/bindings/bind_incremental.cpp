@@ -1,10 +1,9 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <stdexcept>
 
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
@@ -15,9 +14,6 @@ namespace nb = nanobind;
 
 namespace placement {
 namespace {
-
-using OutputVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutputOrientations = nb::ndarray<std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void require_macro(const IncrementalCost& cost, int node) {
   const Design& design = cost.design();
@@ -48,16 +44,12 @@ CostTuple swap(IncrementalCost& self, int first, int second) {
 
 void bind_incremental(nb::module_& m) {
   nb::class_<IncrementalCost>(m, "IncrementalCost", "The exact cost while macros move; one per thread.")
-      .def(
-          "__init__",
-          [](IncrementalCost* self, std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
-             double wirelength, double density, double congestion, const std::string& name) {
-            require_placement(*design, x, y, orientation);
-            new (self) IncrementalCost(std::move(design), x.data(), y.data(), orientation.data(),
-                                       {wirelength, density, congestion, cost_name(name)});
-          },
-          nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("wirelength"),
-          nb::arg("density"), nb::arg("congestion"), nb::arg("name") = "proxy")
+      .def(nb::new_([](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
+                       const BoundWeights& weights) {
+             require_placement(*design, x, y, orientation);
+             return make_incremental_cost(std::move(design), x.data(), y.data(), orientation.data(), as_weights(weights));
+           }),
+           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"))
       .def("costs", [](const IncrementalCost& self) { return as_tuple(self.costs()); })
       .def("at",
            [](const IncrementalCost& self, int node) {
@@ -74,19 +66,14 @@ void bind_incremental(nb::module_& m) {
           "random_walk",
           [](IncrementalCost& self, std::int64_t moves, std::uint64_t seed, double accept_probability) {
             nb::gil_scoped_release unlocked;
-            return random_walk(self, moves, seed, accept_probability).accepted;
+            return random_walk(self, moves, seed, accept_probability);
           },
           nb::arg("moves"), nb::arg("seed"), nb::arg("accept_probability"))
       .def(
           "write_placement",
-          [](const IncrementalCost& self, OutputVector x, OutputVector y, OutputOrientations orientation) {
-            const auto nodes = static_cast<std::size_t>(self.design().nodes());
-            if (x.shape(0) != nodes || y.shape(0) != nodes || orientation.shape(0) != nodes) {
-              throw nb::value_error("x, y and orientation must have one value per node");
-            }
-            std::copy(self.x().begin(), self.x().end(), x.data());
-            std::copy(self.y().begin(), self.y().end(), y.data());
-            std::copy(self.orientation().begin(), self.orientation().end(), orientation.data());
+          [](const IncrementalCost& self, OutputVector<double> x, OutputVector<double> y,
+             OutputVector<std::int8_t> orientation) {
+            write_placement(self.x(), self.y(), self.orientation(), x, y, orientation);
           },
           nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
 }

@@ -263,11 +263,6 @@ void bind_pool(nb::module_& m) {
              if (!self.pool().last_placement(env_id, &x, &y)) return std::nullopt;
              return std::make_tuple(std::move(x), std::move(y));
            })
-      .def("disturb_next",
-           [](PythonPool& self, int env_id, double seconds, bool fails) {
-             self.pool().disturb_next(env_id, seconds, fails);
-           })
-      .def_prop_ro("receiving", [](PythonPool& self) { return self.pool().receiving(); })
       .def("close", [](PythonPool& self) { self.pool().close(); }, nb::call_guard<nb::gil_scoped_release>());
 }
 

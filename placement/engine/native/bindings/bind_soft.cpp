@@ -37,8 +37,6 @@ class CheckedSoftPlacer {
   std::unique_ptr<SoftPlacer> placer_;
 };
 
-using OutputVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 }  // namespace
 
 void bind_soft(nb::module_& m) {
@@ -54,7 +52,7 @@ void bind_soft(nb::module_& m) {
           nb::arg("name"), nb::arg("design"), nb::arg("weights") = BoundWeights(1, 0.5, 0.5, "proxy"))
       .def(
           "place",
-          [](CheckedSoftPlacer& self, OutputVector x, OutputVector y, InputVector<std::int8_t> orientation) {
+          [](CheckedSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {
             const std::size_t nodes = x.shape(0);
             if (y.shape(0) != nodes || orientation.shape(0) != nodes) {
               throw std::invalid_argument("place: x, y and orientation must have one value per node each");

@@ -11,6 +11,9 @@ namespace placement {
 // One-dimensional and two-dimensional read-only C-contiguous arrays in CPU memory, as they come from NumPy.
 template <typename T>
 using InputVector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+// The same to write to.
+template <typename T>
+using OutputVector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
 
 void bind_design(nanobind::module_& m);
 void bind_cost(nanobind::module_& m);

@@ -4,9 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bindings/bindings.hpp"
 #include "cost/cost.hpp"
@@ -30,6 +32,18 @@ inline void require_placement(const Design& design, const Vector& x, const Vecto
       throw nanobind::value_error("every coordinate must be finite");
     }
   }
+}
+
+// Copies a placement of all nodes into NumPy arrays.
+inline void write_placement(const std::vector<double>& x, const std::vector<double>& y,
+                            const std::vector<std::int8_t>& orientation, OutputVector<double> to_x,
+                            OutputVector<double> to_y, OutputVector<std::int8_t> to_orientation) {
+  if (to_x.shape(0) != x.size() || to_y.shape(0) != x.size() || to_orientation.shape(0) != x.size()) {
+    throw nanobind::value_error("x, y and orientation must have one value per node");
+  }
+  std::copy(x.begin(), x.end(), to_x.data());
+  std::copy(y.begin(), y.end(), to_y.data());
+  std::copy(orientation.begin(), orientation.end(), to_orientation.data());
 }
 
 // Of wirelength, density and congestion, and which cost's.

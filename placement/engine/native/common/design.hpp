@@ -43,7 +43,7 @@ struct Canvas {
   int row_of(double y) const { return static_cast<int>(std::clamp(y / cell_height(), 0.0, rows - 1.0)); }
 };
 
-// Where hard macros of some sets may not stand; see placement/netlist/keep_outs.py.
+// Where hard macros of some sets may not be; see placement/netlist/keep_outs.py.
 enum class KeepOutKind : std::int8_t { blockage = 0, region = 1, port = 2 };
 struct KeepOut {
   double x, y, width, height;  // µm, centre and sides
@@ -111,7 +111,7 @@ struct Design {
   Canvas canvas;
   int action_scale = 1;  // cells of the grid of actions along each side of a gcell
   bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
-  double straps = 0;     // µm around hard macros that cells keep free
+  double pdn_channel = 0;  // µm around hard macros that cells keep free for the power grid
   Constraints constraints;
   // [N]
   std::vector<std::int8_t> kind;

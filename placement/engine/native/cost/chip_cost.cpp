@@ -4,12 +4,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../../../netlist/native/chip_constants.hpp"
+
 namespace placement {
 namespace {
-
-// Of a soft macro's area that its cells need: clusters are drawn at half utilisation (Circuit Training), and standard
-// cells fill their rows where that is shortest.
-constexpr double kCellShare = 0.5;
 
 // Bins along a gcell's side, at most.
 constexpr int kMostBins = 4;
@@ -22,7 +20,7 @@ double cell_area(const Design& design) {
   return area;
 }
 
-// The canvas with bins about as large as the mean cluster's cells. In larger ones many clusters stand at one place, such
+// The canvas with bins about as large as the mean cluster's cells. In larger ones many clusters share one place, such
 // as where four bins meet, and no bin is full.
 Canvas with_bins(const Design& design) {
   Canvas canvas = design.canvas;
@@ -53,10 +51,10 @@ double most_bins(const Design& design) {
 }  // namespace
 
 ChipCost::ChipCost(const Design& design, const CompactNets& nets)
-    : room_(with_bins(design), most_bins(design)),
+    : overflow_(with_bins(design), most_bins(design)),
       wires_(design.canvas, nets),
       soft_side_(std::sqrt(kCellShare)),
-      per_way_(0),
+      per_displacement_(0),
       per_wirelength_(nets.per_wirelength) {
   const double area = cell_area(design);
   double pins = 0;
@@ -66,11 +64,11 @@ ChipCost::ChipCost(const Design& design, const CompactNets& nets)
       if (design.kind_of(node) == Kind::soft) pins += nets.wire_weight[net];
     }
   }
-  if (area > 0) per_way_ = pins / area * nets.per_wirelength;
+  if (area > 0) per_displacement_ = pins / area * nets.per_wirelength;
 }
 
 void ChipCost::clear() {
-  room_.clear();
+  overflow_.clear();
   wires_.clear();
 }
 

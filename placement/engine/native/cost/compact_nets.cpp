@@ -85,7 +85,6 @@ CompactNets::CompactNets(const Design& design) {
     net_start.push_back(static_cast<std::int32_t>(net_points.size()));
     wire_weight.push_back(net.wire_weight);
     route_weight.push_back(rounded(net.route_weight));
-    two_point_nets += net.points.size() == 2;
   }
 }
 

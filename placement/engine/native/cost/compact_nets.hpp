@@ -36,17 +36,18 @@ struct CompactNets {
   std::vector<std::int32_t> net_points;      // [K]
   std::vector<double> wire_weight;           // [M] summed weights, for the wirelength
   std::vector<double> route_weight;          // [M] summed max(weight, 1), for the routing, rounded: see below
-  int two_point_nets = 0;                    // nets [0, two_point_nets) have two points each
   double per_wirelength = 0;                 // 1/µm: makes the wirelength its cost
   Rounder length_rounder{1.0};
 
-  // The part of a net of this half perimeter, µm, in the wirelength; sums are exact.
+  // What a net of this half perimeter, µm, adds to the wirelength; sums are exact.
   double weighted_length(int net, double half_perimeter) const {
     return length_rounder(wire_weight[net] * half_perimeter);
   }
 
   int points() const { return static_cast<int>(point_node.size()); }
   int nets() const { return static_cast<int>(wire_weight.size()); }
+  // Points of a net.
+  int size(int net) const { return net_start[net + 1] - net_start[net]; }
 };
 
 // The design's own, made at the first call. The design must be complete by then.

@@ -48,14 +48,14 @@ void CongestionFloor::price_side(const GridAxis& axis, int first, std::vector<do
       double price = 0;
       const int last = std::min(length - 1, i + reach_);
       for (int j = std::max(0, i - reach_); j <= last; ++j) price += prices[j];
-      line_[i] += price * (axis.shares[i] * axis.per_part);
+      line_[i] += price * (axis.shares[i] * axis.per_unit);
       sums[line * length + i] = line_[i];
       block[line * length + i] = prices[i] * axis.block_share;
     }
   }
 }
 
-double CongestionFloor::standing(const LiveMaps& maps) const {
+double CongestionFloor::current(const LiveMaps& maps) const {
   double sum = 0;
   for (const std::int32_t cell : busy_) sum += maps.vertical()[cell];
   return sum * price_;

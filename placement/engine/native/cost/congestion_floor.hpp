@@ -1,4 +1,4 @@
-// What congestion is sure to cost after a proposal, at a fraction of what its cost takes.
+// A lower bound of the congestion cost after a proposal, at a fraction of the time that the cost takes.
 //
 // The mean of the k largest values of a map is the largest mean of any k of its values. So the gcells that are busiest now
 // give a bound whatever moves: their mean after the move. It is linear in the demand and the blockage, so each of them has a
@@ -55,10 +55,10 @@ class CongestionFloor {
   // Whether there is one: prices and weights are not negative, and the grid is not of a few gcells only.
   bool is_valid() const { return is_valid_; }
 
-  // Takes the gcells that count as the maps stand.
+  // Takes the gcells that count by the maps.
   void renew(const LiveMaps& maps);
-  // What congestion is sure to cost as the maps stand, weighted.
-  double standing(const LiveMaps& maps) const;
+  // What congestion costs by the maps, weighted.
+  double current(const LiveMaps& maps) const;
 
   RoutePrices& routes() { return routes_; }
   // Of what a hard macro blocks.

@@ -117,8 +117,8 @@ void CongestionScan::take_block(Side& side, const double* block, int line, int f
   for (int i = first; i <= last; ++i) {
     const double blocked = covered[i] * axis.block_share;
     side.blocked[start + i] = blocked;
-    // Two parts less than it takes, for rounding.
-    const double beyond = (limit_ - blocked) / axis.per_part - 2.0;
+    // Two units less than it takes, for rounding.
+    const double beyond = (limit_ - blocked) / axis.per_unit - 2.0;
     side.beyond[start + i] = beyond >= kMost ? kMost : beyond > kLeast ? static_cast<std::int32_t>(beyond) : kLeast;
   }
 }
@@ -158,7 +158,7 @@ void CongestionScan::sum_up(Side& side, const std::int32_t* steps) {
 
 // Writes the marked values from `limit` on.
 int CongestionScan::pick(const Side& side, double limit, double* to) const {
-  const double per_part = side.axis.per_part;
+  const double per_unit = side.axis.per_unit;
   int found = 0;
   for (std::size_t first = 0; first < side.marks.size(); first += 8) {
     std::uint64_t bits = 0;
@@ -167,7 +167,7 @@ int CongestionScan::pick(const Side& side, double limit, double* to) const {
     const double* blocked = side.blocked.data() + first * kWide;
     for (; bits != 0; bits &= bits - 1) {
       const int i = __builtin_ctzll(bits);
-      const double value = sums[i] * per_part + blocked[i];
+      const double value = sums[i] * per_unit + blocked[i];
       to[found] = value;
       found += value >= limit;
     }
@@ -177,11 +177,11 @@ int CongestionScan::pick(const Side& side, double limit, double* to) const {
 
 void CongestionScan::write(double* maps) const {
   for (const Side& side : sides_) {
-    const double per_part = side.axis.per_part;
+    const double per_unit = side.axis.per_unit;
     for (int line = 0; line < side.axis.lines; ++line, maps += side.axis.length) {
       const std::int32_t* sums = side.sums.data() + static_cast<std::size_t>(line) * side.padded;
       const double* blocked = side.blocked.data() + static_cast<std::size_t>(line) * side.padded;
-      for (int i = 0; i < side.axis.length; ++i) maps[i] = sums[i] * per_part + blocked[i];
+      for (int i = 0; i < side.axis.length; ++i) maps[i] = sums[i] * per_unit + blocked[i];
     }
   }
 }

@@ -24,7 +24,7 @@ class CongestionScan {
   void block_changed(const CellBox& box);
 
   // Writes the values from `limit` on to `to`, the vertical map's first, each map's line by line; returns how many. `to` has
-  // room for all. The values are GridCost's, bit for bit, where the demands fit.
+  // space for all. The values are GridCost's, bit for bit, where the demands fit.
   int find(const WholeRouteSteps& steps, const MacroCover& cover, double limit, double* to);
   // Writes all values as of the last find(): the vertical map [R, C], then the horizontal one [C, R].
   void write(double* maps) const;
@@ -34,10 +34,10 @@ class CongestionScan {
     GridAxis axis;
     int padded;
     std::vector<std::int32_t> shares;  // [padded]
-    std::vector<std::int32_t> beyond;  // [lines, padded] parts; a gcell whose sum is not more is below the limit
+    std::vector<std::int32_t> beyond;  // [lines, padded] in units; a gcell whose sum is not more is below the limit
     std::vector<double> blocked;       // [lines, padded] of the capacity
     std::vector<std::int32_t> shared;  // some lines with `reach` empty gcells and more on each side
-    std::vector<std::int32_t> sums;    // [lines, padded] demand, smoothed, in parts
+    std::vector<std::int32_t> sums;    // [lines, padded] demand, smoothed, in units
     std::vector<std::uint8_t> marks;   // [lines · padded / 8, rounded up to 8] bit i: the sum i of the eight may reach the limit
   };
 

@@ -10,7 +10,7 @@
 #include "common/design.hpp"
 #include "cost/grid_cost.hpp"
 #include "cost/macro_cover.hpp"
-#include "cost/net_points.hpp"
+#include "cost/net_router.hpp"
 #include "cost/routing.hpp"
 #include "cost/weights.hpp"
 
@@ -33,7 +33,7 @@ class CostEvaluator {
  public:
   explicit CostEvaluator(std::shared_ptr<const Design> design);
 
-  // x, y [N] µm, orientation [N]; every node must stand somewhere (finite).
+  // x, y [N] µm, orientation [N]; finite for every node.
   Costs evaluate(const double* x, const double* y, const std::int8_t* orientation, const Weights& weights);
 
   // Maps of the last evaluation of the proxy cost. Density [R, C]: area of macros over the gcell's area. Congestion: routing demand over
@@ -46,20 +46,17 @@ class CostEvaluator {
 
  private:
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
-  // Routes the nets of `size` points from `net` on (of any size when 0); returns their part of the wirelength.
-  template <int size>
-  double route_nets(int& net);
 
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
   PointPlacer placer_;
   std::vector<std::int32_t> macros_;  // hard and soft
   std::vector<PointPlace> places_;    // [Q]
-  DistinctCells distinct_;
+  NetRouter router_;
   RouteSteps steps_;
   MacroCover cover_;
   GridCost grid_;
-  std::unique_ptr<ChipCost> chip_;  // once it is asked for
+  std::unique_ptr<ChipCost> chip_;  // once it is needed
 };
 
 }  // namespace placement

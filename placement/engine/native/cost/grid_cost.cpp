@@ -11,18 +11,18 @@
 namespace placement {
 namespace {
 
-constexpr int kMostParts = 10000;  // of a gcell's demand; up to a reach of 4 there are 2,520
+constexpr int kMostUnits = 10000;  // of a gcell's demand; up to a reach of 4 there are 2,520
 
 // The gcells that share the demand of gcell i of a line.
 int sharers(int length, int reach, int i) { return std::min(length - 1, i + reach) - std::max(0, i - reach) + 1; }
 
 GridAxis make_axis(int lines, int length, int reach, double per_capacity, double block_share) {
-  int parts = 1;  // that each number of sharers divides
-  for (int i = 0; i < length && parts <= kMostParts; ++i) parts = std::lcm(parts, sharers(length, reach, i));
-  const bool whole = parts <= kMostParts;
-  if (!whole) parts = 1;
-  GridAxis axis{lines, length, block_share, std::vector<double>(length), per_capacity / parts, whole};
-  for (int i = 0; i < length; ++i) axis.shares[i] = static_cast<double>(parts) / sharers(length, reach, i);
+  int units = 1;  // that each number of sharers divides
+  for (int i = 0; i < length && units <= kMostUnits; ++i) units = std::lcm(units, sharers(length, reach, i));
+  const bool whole = units <= kMostUnits;
+  if (!whole) units = 1;
+  GridAxis axis{lines, length, block_share, std::vector<double>(length), per_capacity / units, whole};
+  for (int i = 0; i < length; ++i) axis.shares[i] = static_cast<double>(units) / sharers(length, reach, i);
   return axis;
 }
 
@@ -39,15 +39,15 @@ void smooth_five(const double* shared, const GridAxis& axis, const double* block
   if (count < 4) {
     for (int i = 0; i < count; ++i) {
       const double sum = 0.0 + shared[i] + shared[i + 1] + shared[i + 2] + shared[i + 3] + shared[i + 4];
-      map[i] = sum * axis.per_part + blocked[i] * axis.block_share;
+      map[i] = sum * axis.per_unit + blocked[i] * axis.block_share;
     }
     return;
   }
-  const Four zero = {0, 0, 0, 0}, share = zero + axis.block_share, per_part = zero + axis.per_part;
+  const Four zero = {0, 0, 0, 0}, share = zero + axis.block_share, per_unit = zero + axis.per_unit;
   for (int i = 0;; i = std::min(i + 4, count - 4)) {
     const double* at = shared + i;
     const Four sum = zero + load(at) + load(at + 1) + load(at + 2) + load(at + 3) + load(at + 4);
-    const Four values = sum * per_part + load(blocked + i) * share;
+    const Four values = sum * per_unit + load(blocked + i) * share;
     std::memcpy(map + i, &values, sizeof values);
     if (i == count - 4) return;
   }
@@ -118,7 +118,7 @@ void GridCost::fill(const GridAxis& axis, const double* steps, const double* blo
     for (int i = 0; i < axis.length; ++i) running[i] += steps[i];
     double* map = congestion_.data() + at;
     if (reach_ == 0) {  // as cheap as looking for what changed
-      for (int i = 0; i < axis.length; ++i) map[i] = running[i] * axis.per_part + block[i] * axis.block_share;
+      for (int i = 0; i < axis.length; ++i) map[i] = running[i] * axis.per_unit + block[i] * axis.block_share;
       continue;
     }
     int first = 0, last = axis.length;
@@ -148,7 +148,7 @@ void smooth_line(const double* shared, int reach, const GridAxis& axis, const do
   for (int offset = 1; offset <= 2 * reach; ++offset) {
     for (int i = 0; i < count; ++i) map[i] += shared[i + offset];
   }
-  for (int i = 0; i < count; ++i) map[i] = map[i] * axis.per_part + blocked[i] * axis.block_share;
+  for (int i = 0; i < count; ++i) map[i] = map[i] * axis.per_unit + blocked[i] * axis.block_share;
 }
 
 }  // namespace placement

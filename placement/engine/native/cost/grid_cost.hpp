@@ -15,8 +15,8 @@ namespace placement {
 struct GridAxis {
   int lines, length;   // the demand runs on from line to line; smoothing is along a line
   double block_share;  // of the capacity that a macro over the whole side takes
-  std::vector<double> shares;  // [length] what each of the gcells that share a gcell's demand gets of it, in parts
-  double per_part;     // demand over capacity of one part
+  std::vector<double> shares;  // [length] what each of the gcells that share a gcell's demand gets of it, in units
+  double per_unit;     // demand over capacity of one unit
   bool whole_shares;   // the shares are whole numbers, so that sums of whole demands are exact
 };
 
@@ -26,7 +26,7 @@ GridAxis vertical_axis(const Canvas& canvas);
 GridAxis horizontal_axis(const Canvas& canvas);
 
 // Smooths a line: map[i] = what the gcells within `reach` of i share with it, and what is blocked there. shared[i] is what
-// gcell i − reach shares, in parts, 0 beyond the line; map, blocked [count].
+// gcell i − reach shares, in units, 0 beyond the line; map, blocked [count].
 void smooth_line(const double* shared, int reach, const GridAxis& axis, const double* blocked, int count, double* map);
 
 // How many gcells count: of the densest, and of the busiest of both congestion maps.

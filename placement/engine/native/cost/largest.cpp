@@ -51,15 +51,15 @@ int pack_within(double* values, int count, double limit) {
   return found;
 }
 
-// In eight parts, so that no addition waits for the one before.
+// In eight sums, so that no addition waits for the one before.
 double sum_of(const double* values, int count) {
-  double parts[8] = {};
+  double sums[8] = {};
   int i = 0;
   for (; i + 8 <= count; i += 8) {
-    for (int part = 0; part < 8; ++part) parts[part] += values[i + part];
+    for (int lane = 0; lane < 8; ++lane) sums[lane] += values[i + lane];
   }
-  for (int part = 0; i + part < count; ++part) parts[part] += values[i + part];
-  return ((parts[0] + parts[4]) + (parts[1] + parts[5])) + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
+  for (int lane = 0; i + lane < count; ++lane) sums[lane] += values[i + lane];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace placement {
 
 // It remembers the smallest value that counted last time, so that a call with similar values is cheap. The result does not
 // depend on earlier calls: the values above the smallest that counts are summed in eight
-// parts in their order. NaN does not count; the
+// sums in their order. NaN does not count; the
 // result is NaN where fewer than `count` other values are there.
 class LargestMean {
  public:
@@ -34,7 +34,7 @@ class LargestMean {
   double kept(const double* values);
 
   // The same from a function that finds the values: find(limit, to) writes those from `limit` on to `to`, in their order, and
-  // returns how many; `to` has room for all and four more. The limit stays the same from call to call while it serves.
+  // returns how many; `to` has space for all and four more. The limit stays the same from call to call while it serves.
   template <typename Find>
   double found_by(Find find) {
     return steadily([&](double limit) { return find(limit, near_.data()); });

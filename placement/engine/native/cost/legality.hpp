@@ -1,4 +1,4 @@
-// Where a hard macro may stand: inside the canvas, clear of other macros by halos and spacing, off what it must keep off,
+// Where a hard macro may be: inside the canvas, clear of other macros by halos and spacing, clear of keep-outs,
 // turned as it may be, on the snapping grid. The one rule that everything in the engine shares.
 #pragma once
 
@@ -33,7 +33,7 @@ inline bool reaches_beyond(double centre, double length, double extent) {
 // µm that two intervals may share where `gap` µm are to lie between them: less than none if there is a gap to keep.
 inline double allowed_share(double gap, double threshold) { return gap > 0 ? -gap : threshold; }
 
-// A hard macro as it stands.
+// A hard macro in its present orientation.
 struct HardBox {
   double x, y, width, height;  // µm
   double halo_x, halo_y;       // µm, turned with it
@@ -43,7 +43,7 @@ inline HardBox hard_box(const Design& design, int node, double x, double y, std:
           design.constraints.halo_across(node, orientation), design.constraints.halo_up(node, orientation)};
 }
 
-// Whether two hard macros are nearer on both axes than their halos, or `spacing`, let them; where neither asks for a
+// Whether two hard macros are nearer on both axes than their halos, or `spacing`, let them; where neither needs a
 // gap, whether they overlap by more than `threshold`.
 inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double threshold) {
   return intervals_overlap(a.x, a.width, b.x, b.width,
@@ -52,7 +52,7 @@ inline bool too_close(const HardBox& a, const HardBox& b, double spacing, double
                            allowed_share(std::max(spacing, a.halo_y + b.halo_y), threshold));
 }
 
-// Whether a box stands on a keep-out; `spacing` is kept from blockages only.
+// Whether a box is on a keep-out; `spacing` is kept from blockages only.
 inline bool stands_on(const HardBox& box, const KeepOut& off, double spacing) {
   const double share = allowed_share(off.kind == KeepOutKind::blockage ? spacing : 0, 0);
   return intervals_overlap(box.x, box.width, off.x, off.width, share) &&

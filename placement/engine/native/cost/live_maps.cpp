@@ -64,7 +64,7 @@ void LiveMaps::reset(const RouteSteps& steps, const MacroCover& cover) {
 }
 
 void LiveMaps::begin() {
-  if (is_scan_) busiest_.touch_all();  // the scan's result stands
+  if (is_scan_) busiest_.touch_all();  // the scan's result stays
   demands_ = runs_ = values_ = 0;
   blocks_.clear();
   is_scan_ = is_whole_ = is_drawn_ = false;
@@ -170,7 +170,7 @@ void LiveMaps::refill_run(Side& side, const double* block, int line, int first, 
   const double* blocked = block + line * length + first;
   if (reach_ == 0) {
     const double* demand = side.demand.data() + line * length + first;
-    for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_part + blocked[i] * side.axis.block_share;
+    for (int i = 0; i < count; ++i) map[i] = demand[i] * side.axis.per_unit + blocked[i] * side.axis.block_share;
     return;
   }
   const double* demand = side.demand.data() + line * length;

@@ -35,7 +35,7 @@ class LiveMaps {
   // The same in whole numbers: finds only what counts. The maps follow if draw() is called.
   void update_all(const WholeRouteSteps& steps, const MacroCover& cover);
   void draw();
-  // The demands do not follow draw(): call this with the steps as they stand before a proposal that update() takes in.
+  // The demands do not follow draw(): call this with the steps before a proposal that update() takes in.
   void take_demands(const RouteSteps& steps);
   // Goes back to begin(), but for the cover.
   void undo();
@@ -52,7 +52,7 @@ class LiveMaps {
     int at;                       // of the map in congestion_
     int words;                    // of 64 gcells in a line
     std::vector<double> demand;      // [lines, length]
-    std::vector<double> old_demand;  // as it stood before the maps were drawn
+    std::vector<double> old_demand;  // before the maps were drawn
     std::vector<std::uint64_t> changed;     // [lines, words] gcells whose congestion is to be worked out anew
     std::vector<std::int32_t> first, last;  // [length] lines between which the demand of a place in the line may change
     std::vector<std::int32_t> places;       // those places
@@ -80,8 +80,8 @@ class LiveMaps {
   Side sides_[2];
   DensestMean densest_;
   LargestMean busiest_, scanned_, found_;  // of what changed, of all gcells, of all by scan_
-  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; as it stood before the maps were drawn
-  // Of the proposal, in the order of change; each gcell at most once, so there is room for all.
+  std::vector<double> congestion_, old_congestion_;  // [2, R·C]; before the maps were drawn
+  // Of the proposal, in the order of change; each gcell at most once, so there is space for all.
   std::vector<OldDemand> old_demand_;
   std::vector<OldRun> old_runs_;
   std::vector<double> old_values_;  // of the runs, one after the other

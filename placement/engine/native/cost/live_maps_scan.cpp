@@ -67,8 +67,8 @@ void LiveMaps::draw_side(Side& side, const double* block) {
   const double* demand = side.demand.data();
   double* map = congestion_.data() + side.at;
   if (reach_ == 0) {
-    const double per_part = side.axis.per_part, share = side.axis.block_share;
-    for (int i = 0; i < cells_; ++i) map[i] = demand[i] * per_part + block[i] * share;
+    const double per_unit = side.axis.per_unit, share = side.axis.block_share;
+    for (int i = 0; i < cells_; ++i) map[i] = demand[i] * per_unit + block[i] * share;
     return;
   }
   const double* shares = side.axis.shares.data();

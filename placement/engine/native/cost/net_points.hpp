@@ -1,4 +1,4 @@
-// Where the points of the nets stand, how long a net is and which gcells it meets.
+// Where the points of the nets are, and how long a net is.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace placement {
 
-// Where a point stands and the gcell it falls in.
+// Where a point is, and its gcell.
 struct alignas(32) PointPlace {  // two to a cache line
   double x, y;  // µm
   std::int32_t column, row;
@@ -62,87 +62,5 @@ inline double half_perimeter(const PointPlace* places, const std::int32_t* point
   }
   return (high - low).sum();
 }
-
-// One point for each distinct gcell of a net of few points, the driver's first, written to `cells` (one place more
-// than there are points). Returns how many.
-template <int count>
-inline int find_distinct(const PointPlace* const* places, const PointPlace** cells) {
-  std::int32_t cell[count];
-  cells[0] = places[0];
-  cell[0] = cells[0]->cell;
-  int distinct = 1;
-#pragma GCC unroll 8
-  for (int i = 1; i < count; ++i) {
-    cell[i] = places[i]->cell;
-    bool fresh = true;
-#pragma GCC unroll 8
-    for (int j = 0; j < i; ++j) fresh &= cell[i] != cell[j];
-    cells[distinct] = places[i];
-    distinct += fresh;
-  }
-  return distinct;
-}
-template <int count>
-inline int find_distinct(const PointPlace* places, const std::int32_t* points, const PointPlace** cells) {
-  const PointPlace* here[count];
-#pragma GCC unroll 8
-  for (int i = 0; i < count; ++i) here[i] = places + points[i];
-  return find_distinct<count>(here, cells);
-}
-
-// The same for nets of any number of points; marks the cells that it has met.
-class DistinctCells {
- public:
-  DistinctCells(const Canvas& canvas, int most_points) : stamp_(canvas.cells(), 0), cells_(most_points + 1) {}
-
-  // Returns how many; they are in cells() until the next call.
-  int find(const PointPlace* places, const std::int32_t* points, int count) {
-    switch (count) {
-      case 2: return find_distinct<2>(places, points, cells_.data());
-      case 3: return find_distinct<3>(places, points, cells_.data());
-      case 4: return find_distinct<4>(places, points, cells_.data());
-      case 5: return find_distinct<5>(places, points, cells_.data());
-      case 6: return find_distinct<6>(places, points, cells_.data());
-      default: return find_by_stamp(places, points, count);
-    }
-  }
-  // The same for places, written to `cells`, which has room for one more than `count`.
-  int find(const PointPlace* const* places, int count, const PointPlace** cells) {
-    next_epoch();
-    std::uint32_t* stamp = stamp_.data();
-    int distinct = 0;
-    for (int i = 0; i < count; ++i) {
-      cells[distinct] = places[i];
-      distinct += stamp[places[i]->cell] != epoch_;
-      stamp[places[i]->cell] = epoch_;
-    }
-    return distinct;
-  }
-  const PointPlace** cells() { return cells_.data(); }
-
- private:
-  void next_epoch() {
-    if (++epoch_ != 0) return;
-    std::fill(stamp_.begin(), stamp_.end(), 0);
-    epoch_ = 1;
-  }
-  int find_by_stamp(const PointPlace* places, const std::int32_t* points, int count) {
-    next_epoch();
-    const PointPlace** cells = cells_.data();
-    std::uint32_t* stamp = stamp_.data();
-    int distinct = 0;
-    for (int i = 0; i < count; ++i) {
-      const PointPlace* place = places + points[i];
-      cells[distinct] = place;
-      distinct += stamp[place->cell] != epoch_;
-      stamp[place->cell] = epoch_;
-    }
-    return distinct;
-  }
-
-  std::vector<std::uint32_t> stamp_;  // [R·C] the last net that met the cell
-  std::uint32_t epoch_ = 0;
-  std::vector<const PointPlace*> cells_;
-};
 
 }  // namespace placement

@@ -36,7 +36,7 @@ struct PackedFour {
 
 #endif
 
-// Copies those of `count` values that are at least `limit` (above: larger than it) to `to`, which has room for `count` + 4.
+// Copies those of `count` values that are at least `limit` (above: larger than it) to `to`, which has space for `count` + 4.
 // Returns how many. `to` may be `values`.
 template <bool kAbove>
 inline int pack(const double* values, int count, double limit, double* to) {

@@ -7,13 +7,9 @@
 
 namespace placement {
 
-struct Walk {
-  std::int64_t moves = 0, accepted = 0;
-};
-
 // `moves` proposals: of ten, four put a hard macro and four a soft macro on the middle of a random gcell, one swaps
 // two hard macros and one turns a hard macro; each is accepted with the given probability, else undone. Only movable
-// macros move. Deterministic for a seed.
-Walk random_walk(IncrementalCost& cost, std::int64_t moves, std::uint64_t seed, double accept_probability);
+// macros move. Deterministic for a seed. Returns how many were accepted.
+std::int64_t random_walk(IncrementalCost& cost, std::int64_t moves, std::uint64_t seed, double accept_probability);
 
 }  // namespace placement

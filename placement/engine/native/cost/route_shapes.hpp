@@ -108,7 +108,7 @@ class RouteShapes {
     upward<kLogged>(column, high, high * columns_, -weight);
   }
 
-  // A cell as one number, so that sorting is by its first part, then by its second.
+  // A cell as one number, so that sorting is by its first coordinate, then by its second.
   static void sort_three(std::int32_t (&keys)[3]) {
     auto order = [](std::int32_t& a, std::int32_t& b) {
       const std::int32_t low = std::min(a, b);

@@ -39,7 +39,7 @@ class RouteSteps : public RouteShapes<RouteSteps> {
     std::fill(vertical_.begin(), vertical_.end(), 0.0);
   }
 
-  // Changes from here on can be taken back. `logged`: they are made with kLogged; else all that stands is copied, which is
+  // Changes from here on can be taken back. `logged`: they are made with kLogged; else everything is copied, which is
   // cheaper where they are many.
   void begin(bool logged) {
     is_copied_ = !logged;

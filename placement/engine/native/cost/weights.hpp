@@ -1,4 +1,4 @@
-// Which cost is computed, and how its parts are weighed.
+// Which cost is computed, and the weights of its terms.
 #pragma once
 
 #include <stdexcept>

@@ -9,9 +9,6 @@
 namespace placement {
 namespace {
 
-// Share of the tracks for wires between clusters; the rest is for those within clusters, power and pins.
-constexpr double kUsable = 0.7;
-
 // Length of a net's tree over its half perimeter by number of pins (Cheng: "RISA", ICCAD 1994, table 1), linear between;
 // beyond 50 pins it grows as their square root, as the length of trees through random points does.
 constexpr std::array<std::array<double, 2>, 16> kTrees = {{{3, 1.0},      {4, 1.0828},  {5, 1.1536},  {6, 1.2206},  {7, 1.2823},
@@ -39,7 +36,7 @@ double tree_factor(int points) {
 double most_wire(const Canvas& canvas, const CompactNets& nets) {
   double sum = 0;
   for (int net = 0; net < nets.nets(); ++net) {
-    sum += nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]);
+    sum += nets.wire_weight[net] * tree_factor(nets.size(net));
   }
   return 8.0 * sum * std::max(canvas.width, canvas.height);
 }
@@ -59,19 +56,19 @@ WireSpread::WireSpread(const Canvas& canvas, const CompactNets& nets)
       running_(2 * columns_, 0.0),
       full_(changes_.size(), 0.0) {
   const double area = canvas.cell_width() * canvas.cell_height();
-  room_[0] = kUsable * area * canvas.routes_horizontal;
-  room_[1] = kUsable * area * canvas.routes_vertical;
-  blocked_[0] = kUsable * area * std::min(canvas.macro_routes_horizontal, canvas.routes_horizontal);
-  blocked_[1] = kUsable * area * std::min(canvas.macro_routes_vertical, canvas.routes_vertical);
+  tracks_[0] = kUsableTracks * area * canvas.routes_horizontal;
+  tracks_[1] = kUsableTracks * area * canvas.routes_vertical;
+  blocked_[0] = kUsableTracks * area * std::min(canvas.macro_routes_horizontal, canvas.routes_horizontal);
+  blocked_[1] = kUsableTracks * area * std::min(canvas.macro_routes_vertical, canvas.routes_vertical);
   for (int net = 0; net < nets.nets(); ++net) {
-    tree_.push_back(nets.wire_weight[net] * tree_factor(nets.net_start[net + 1] - nets.net_start[net]));
+    tree_.push_back(nets.wire_weight[net] * tree_factor(nets.size(net)));
   }
   clear();
 }
 
 void WireSpread::clear() {
   std::fill(shut_.begin(), shut_.end(), 0.0);
-  for (std::size_t i = 0; i < left_.size(); ++i) left_[i] = room_[i % 2];
+  for (std::size_t i = 0; i < left_.size(); ++i) left_[i] = tracks_[i % 2];
   std::fill(changes_.begin(), changes_.end(), 0.0);
 }
 
@@ -88,7 +85,7 @@ void WireSpread::block(double x, double y, double width, double height, double s
       for (int i = 0; i < 2; ++i) {
         const double here = (above[i + 2] - above[i]) - (full[i + 2] - full[i]);  // 1 in a full gcell
         shut_[at + i] += sign * share_rounder_(cuts[i]);
-        const double left = room_[i] - blocked_[i] * std::min(1.0, shut_[at + i]);
+        const double left = tracks_[i] - blocked_[i] * std::min(1.0, shut_[at + i]);
         blocked_more_ += here * (left_[at + i] - left);
         left_[at + i] = left;
       }

@@ -13,6 +13,9 @@
 
 namespace placement {
 
+// Share of the tracks for wires between clusters; the rest is for those within clusters, power and pins.
+inline constexpr double kUsableTracks = 0.7;
+
 // The box around a net's points, µm.
 struct NetBox {
   Pair low, high;
@@ -45,7 +48,7 @@ class WireSpread {
   WireSpread(const Canvas& canvas, const CompactNets& nets);
 
   NetSpread spread(const CompactNets& nets, int net, const PointPlace* places) const {
-    return spread(net, box_of(places, nets.net_points.data() + nets.net_start[net], nets.net_start[net + 1] - nets.net_start[net]));
+    return spread(net, box_of(places, nets.net_points.data() + nets.net_start[net], nets.size(net)));
   }
   NetSpread spread(int net, const NetBox& box) const;
   void clear();
@@ -66,7 +69,7 @@ class WireSpread {
   void write_beyond(double* horizontal, double* vertical);
 
   // A bound of the excess, linear in what changes: of the gcells that are full at renew_floor(), what is beyond their tracks
-  // whether it is or not. No excess is below it. Returns the bound as things stand, which is the excess.
+  // whether it is or not. No excess is below it. Returns the bound now, which is the excess.
   double renew_floor();
   // Whether any gcell was full then; otherwise the bound is 0 and stays so.
   bool has_full() const { return has_full_; }
@@ -92,7 +95,7 @@ class WireSpread {
 
   int columns_, rows_;
   double cell_size_[2], last_cell_[2];
-  double room_[2], blocked_[2];   // µm of wire that a gcell takes, horizontally and vertically; less under macros
+  double tracks_[2], blocked_[2];   // µm of wire that a gcell takes, horizontally and vertically; less under macros
   Rounder rounder_, share_rounder_;
   std::vector<double> tree_;      // [M] weight · length of a tree over the half perimeter
   std::vector<double> shut_;      // [R, C, 2] share of a gcell's tracks that hard macros cut, horizontal and vertical

@@ -43,7 +43,7 @@ void Environment::restore(const std::string& snapshot) {
   if (bytes.u64() != state_.plan().fingerprint) {
     throw std::invalid_argument("snapshot: of another design than the environment's");
   }
-  Environment restored = *this;  // so that a refused snapshot changes nothing
+  Environment restored = *this;  // so that a rejected snapshot changes nothing
   restored.random_.seed(bytes.u64());
   restored.ended_ = bytes.u8() != 0;
   restored.dead_end_ = bytes.u8() != 0;
@@ -55,7 +55,7 @@ void Environment::restore(const std::string& snapshot) {
     const int row = static_cast<int>(cell / columns), column = static_cast<int>(cell % columns);
     int obstacle = -1;
     if (restored.state_.judge(row, column, &obstacle) != Verdict::legal) {
-      throw std::invalid_argument("snapshot: macro " + std::to_string(t) + " stands on an illegal gcell");
+      throw std::invalid_argument("snapshot: macro " + std::to_string(t) + " is on an illegal gcell");
     }
     restored.state_.place(row, column);
   }

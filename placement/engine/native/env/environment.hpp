@@ -32,7 +32,7 @@ struct EnvironmentConfig {
 // What the end of an episode needs: the soft placer and the cost. Owns workspace: one per design and thread.
 class EpisodeScorer {
  public:
-  // Throws std::invalid_argument where the soft placer is unknown, or soft macros would stand nowhere.
+  // Throws std::invalid_argument where the soft placer is unknown, or soft macros would have no position.
   EpisodeScorer(std::shared_ptr<const Design> design, const EnvironmentConfig& config)
       : design_(design), weights_(config.weights), costs_(design), terms_(design, config.terms) {
     if (config.soft_placer != "none") {

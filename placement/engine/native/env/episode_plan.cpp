@@ -43,17 +43,17 @@ EpisodePlan::EpisodePlan(std::shared_ptr<const Design> design_)
   for (int row = 0; row < canvas.rows; ++row) row_y.push_back((row + 0.5) * cell_height);
   if (design->placing_order.empty()) throw UnplayableDesign(-1, "it has no movable hard macro");
   for (int node = 0; node < design->nodes(); ++node) {
-    if (stands(node) && !design->placed[node]) {
+    if (is_given(node) && !design->placed[node]) {
       throw UnplayableDesign(node, "never moves, and the initial placement gives it no position");
     }
   }
   for (const int node : design->placing_order) plan_macro(node);
   plan_nets();
-  plan_standing();
+  plan_given();
   plan_shapes();
 }
 
-bool EpisodePlan::stands(int node) const {
+bool EpisodePlan::is_given(int node) const {
   const Kind kind = design->kind_of(node);
   return design->fixed[node] || kind == Kind::port || kind == Kind::cell;
 }
@@ -69,7 +69,7 @@ void EpisodePlan::plan_macro(int node) {
   macro.halo_y = constraints.halo_up(node, orientation);
   macro.keep_set = constraints.any ? constraints.keep_set[node] : -1;
   if (!constraints.allows(node, orientation)) {
-    throw UnplayableDesign(node, "stands in an orientation that it may not have");
+    throw UnplayableDesign(node, "has an orientation that is not allowed");
   }
   macros.push_back(macro);
   if (!design->off_grid) span_inside(macros.back());
@@ -93,7 +93,7 @@ void EpisodePlan::plan_nets() {
   std::vector<double> weight_of(macros.size(), 0.0);
   std::vector<std::int32_t> span_of(macros.size(), 0), net_of(macros.size(), -1);  // where a step's span is, in which net
   for (int net = 0; net < design->nets(); ++net) {
-    Box standing;
+    Box given;
     std::vector<std::pair<int, MacroNet>> spans;  // by step
     for (int i = design->net_start[net]; i < design->net_start[net + 1]; ++i) {
       const int pin = design->net_pins[i], node = design->pin_node[pin];
@@ -112,19 +112,19 @@ void EpisodePlan::plan_nets() {
           pins = {0, pins.weight, std::min(pins.left, dx), std::max(pins.right, dx), std::min(pins.bottom, dy),
                   std::max(pins.top, dy)};
         }
-      } else if (stands(node)) {
+      } else if (is_given(node)) {
         const double x = design->initial_x[node] + dx, y = design->initial_y[node] + dy;
-        standing.include(x, x, y, y);
+        given.include(x, x, y, y);
       }
     }
     for (const auto& [step, pins] : spans) weight_of[step] += pins.weight;
-    const bool can_grow = spans.size() + (standing.empty() ? 0 : 1) > 1;  // else it never has two ends that stand
+    const bool can_grow = spans.size() + (given.empty() ? 0 : 1) > 1;  // else it never has two ends that are placed
     if (!can_grow || design->net_weight[net] == 0) continue;
     for (auto& [step, pins] : spans) {
-      pins.net = static_cast<std::int32_t>(standing_boxes.size());
+      pins.net = static_cast<std::int32_t>(given_boxes.size());
       nets_of[step].push_back(pins);
     }
-    standing_boxes.push_back(standing);
+    given_boxes.push_back(given);
   }
   for (int step = 0; step < steps(); ++step) {
     MacroToPlace& macro = macros[step];
@@ -136,9 +136,9 @@ void EpisodePlan::plan_nets() {
   }
 }
 
-void EpisodePlan::plan_standing() {
-  standing_occupancy.assign(canvas.cells(), 0.0);
-  standing_density.assign(canvas.cells(), 0.0);
+void EpisodePlan::plan_given() {
+  given_occupancy.assign(canvas.cells(), 0.0);
+  given_density.assign(canvas.cells(), 0.0);
   for (int node = 0; node < design->nodes(); ++node) {
     const Kind kind = design->kind_of(node);
     if (!design->fixed[node] || (kind != Kind::hard && kind != Kind::soft)) continue;
@@ -147,8 +147,8 @@ void EpisodePlan::plan_standing() {
                          design->height_of(node, orientation), node};
     if (kind == Kind::hard) fixed_macros.push_back(macro);
     for_covered_cells(*this, macro.x, macro.y, macro.width, macro.height, [this, kind](int cell, double covered) {
-      standing_density[cell] += covered;
-      if (kind == Kind::hard) standing_occupancy[cell] += covered;
+      given_density[cell] += covered;
+      if (kind == Kind::hard) given_occupancy[cell] += covered;
     });
   }
 }
@@ -179,12 +179,12 @@ void EpisodePlan::plan_shapes() {
 
 void EpisodePlan::check_off_grid(const std::vector<const MacroToPlace*>& examples) const {
   if (!design->constraints.any) return;
-  OffGrid room(*this);
+  OffGrid off_grid(*this);
   std::vector<std::uint64_t> cells(static_cast<std::size_t>(canvas.rows) * words);
   for (const MacroToPlace* macro : examples) {
-    room.begin(*macro);
-    room.forbid_standing(*macro);
-    room.find(cells.data());
+    off_grid.begin(*macro);
+    off_grid.forbid_given(*macro);
+    off_grid.find(cells.data());
     if (std::all_of(cells.begin(), cells.end(), [](std::uint64_t word) { return word == 0; })) {
       throw UnplayableDesign(macro->node, "constraints and fixed macros leave it no place");
     }

@@ -22,7 +22,7 @@ struct UnplayableDesign : std::invalid_argument {
   int node;        // the node that is the reason, or -1
 };
 
-// Thrown where a macro has room on no gcell's centre; it may have between them.
+// Thrown where a macro fits on no gcell's centre; it may fit between them.
 struct GridTooCoarse : UnplayableDesign {
   using UnplayableDesign::UnplayableDesign;
 };
@@ -61,12 +61,12 @@ struct MacroToPlace {
 };
 
 // How many gcells apart, along each axis, two macros on gcell centres still overlap or are too close; -1 where they
-// never are. On a snapping grid macros stand up to a pitch off the centres, so that may be one gcell too many.
+// never are. On a snapping grid macros are up to a pitch off the centres, so that may be one gcell too many.
 struct CellReach {
   std::int32_t columns = -1, rows = -1;
 };
 
-// A hard macro that stands.
+// A hard macro that is placed.
 struct Obstacle {
   double x, y, width, height;  // µm
   std::int32_t node;
@@ -74,7 +74,7 @@ struct Obstacle {
 
 struct EpisodePlan {
   // Throws UnplayableDesign where there is no macro to place, one lies inside the canvas at no gcell's centre, a port,
-  // cell or fixed node stands nowhere, or constraints leave a macro no gcell or forbid it its orientation.
+  // cell or fixed node has no position, or constraints leave a macro no gcell or forbid it its orientation.
   explicit EpisodePlan(std::shared_ptr<const Design> design);
 
   int steps() const { return static_cast<int>(macros.size()); }
@@ -94,10 +94,10 @@ struct EpisodePlan {
   std::vector<double> column_x, row_y;     // [C], [R] centres of the cells, µm
   std::vector<MacroToPlace> macros;        // [T]
   std::vector<MacroNet> macro_nets;        // [D]
-  std::vector<Box> standing_boxes;         // [A] around ports, cells and fixed nodes
+  std::vector<Box> given_boxes;         // [A] around ports, cells and fixed nodes
   std::vector<Obstacle> fixed_macros;      // fixed hard macros
-  std::vector<double> standing_occupancy;  // [R, C] share of the gcell under fixed hard macros
-  std::vector<double> standing_density;    // [R, C] the same with fixed soft macros
+  std::vector<double> given_occupancy;  // [R, C] share of the gcell under fixed hard macros
+  std::vector<double> given_density;    // [R, C] the same with fixed soft macros
   int shapes = 0;                          // S kinds of macros that fit in different places
   std::vector<double> snapped_x, snapped_y;  // [S, C], [S, R] µm, or empty without a snapping grid
   int words;                               // 64-bit words in a row of a set of gcells
@@ -107,11 +107,11 @@ struct EpisodePlan {
   std::uint64_t fingerprint;               // of the design
 
  private:
-  bool stands(int node) const;
+  bool is_given(int node) const;
   void plan_nets();
   void plan_macro(int node);
   void span_inside(MacroToPlace& macro) const;
-  void plan_standing();
+  void plan_given();
   void plan_shapes();
   void check_off_grid(const std::vector<const MacroToPlace*>& examples) const;
   void plan_reaches(const std::vector<const MacroToPlace*>& examples);

@@ -72,7 +72,7 @@ void OffGrid::forbid(double x, double y, double reach_x, double reach_y) {
   if (reach_x > kLengthTolerance && reach_y > kLengthTolerance) forbidden_.push_back({x, y, reach_x, reach_y});
 }
 
-void OffGrid::forbid_standing(const MacroToPlace& macro) {
+void OffGrid::forbid_given(const MacroToPlace& macro) {
   const Design& design = *plan_->design;
   const Constraints& constraints = design.constraints;
   const double threshold = design.canvas.overlap_threshold;
@@ -203,7 +203,7 @@ std::optional<std::array<double, 2>> OffGrid::place(int row, int column) {
   return best;
 }
 
-// On how many axes a macro there would touch something, 0 to 2; nothing where it would stand in something's way.
+// On how many axes a macro there would touch something, 0 to 2; nothing where it would overlap something.
 std::optional<int> OffGrid::contacts_at(double x, double y) const {
   const double slack_x = columns_.pitch + kLengthTolerance, slack_y = rows_.pitch + kLengthTolerance;
   bool across = x <= columns_.first + slack_x || x >= columns_.last - slack_x;

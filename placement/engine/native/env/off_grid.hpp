@@ -1,5 +1,5 @@
-// Macros anywhere in the cell of their action, not on its centre only: where they touch what stands or the canvas's
-// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no room is lost between macros whose
+// Macros anywhere in the cell of their action, not on its centre only: where they touch placed macros or the canvas's
+// edges on the most axes, else nearest to the centre. So a macro abuts what it can, and no whitespace is lost between macros whose
 // sides are no multiples of a cell's.
 // Axes: R, C grid of actions; lengths in µm.
 #pragma once
@@ -14,18 +14,18 @@
 
 namespace placement {
 
-// Where a macro may stand in the cells of a grid, given what is in its way. Owns scratch: one per thread.
+// Where a macro may be in the cells of a grid, given what is placed. Owns scratch: one per thread.
 class OffGrid {
  public:
   // `plan` must outlive it.
   explicit OffGrid(const EpisodePlan& plan);
 
-  // Begins with a macro of the plan, nothing in its way but the canvas's edges.
+  // Begins with a macro of the plan, nothing placed but the canvas's edges.
   void begin(const MacroToPlace& macro);
   // Its centre may not lie nearer to x, y than `reach_x` and `reach_y` at once.
   void forbid(double x, double y, double reach_x, double reach_y);
-  // All that stands before an episode begins, which `macro` must keep off.
-  void forbid_standing(const MacroToPlace& macro);
+  // All that is placed before an episode begins, of which `macro` must keep clear.
+  void forbid_given(const MacroToPlace& macro);
 
   // Whether any place in the cell is within the canvas.
   bool reaches(int row, int column) const {

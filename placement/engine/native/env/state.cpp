@@ -68,9 +68,9 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
   saved_boxes_.resize(plan_->macro_nets.size());
   hinges_.resize(2 * (std::max(canvas.columns, canvas.rows) + 1));
   if (plan_->design->off_grid) off_grid_.emplace(*plan_);
-  boxes_ = plan_->standing_boxes;
-  occupancy_ = plan_->standing_occupancy;
-  density_ = plan_->standing_density;
+  boxes_ = plan_->given_boxes;
+  occupancy_ = plan_->given_occupancy;
+  density_ = plan_->given_density;
   shown_.resize(2 * occupancy_.size());
   for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
   find_legal();
@@ -78,9 +78,9 @@ PlacementState::PlacementState(std::shared_ptr<const EpisodePlan> plan) : plan_(
 
 void PlacementState::reset() {
   step_ = 0;
-  std::copy(plan_->standing_boxes.begin(), plan_->standing_boxes.end(), boxes_.begin());
-  std::copy(plan_->standing_occupancy.begin(), plan_->standing_occupancy.end(), occupancy_.begin());
-  std::copy(plan_->standing_density.begin(), plan_->standing_density.end(), density_.begin());
+  std::copy(plan_->given_boxes.begin(), plan_->given_boxes.end(), boxes_.begin());
+  std::copy(plan_->given_occupancy.begin(), plan_->given_occupancy.end(), occupancy_.begin());
+  std::copy(plan_->given_density.begin(), plan_->given_density.end(), density_.begin());
   for (std::size_t cell = 0; cell < occupancy_.size(); ++cell) show(cell);
   find_legal();
 }
@@ -146,7 +146,7 @@ void PlacementState::find_legal() {
 void PlacementState::find_legal_off_grid() {
   const MacroToPlace& macro = plan_->macros[step_];
   off_grid_->begin(macro);
-  off_grid_->forbid_standing(macro);
+  off_grid_->forbid_given(macro);
   for (int t = 0; t < step_; ++t) {
     const auto [across, up] = reach_of(macro, plan_->macros[t]);
     off_grid_->forbid(placed_[t].x, placed_[t].y, across, up);
@@ -219,8 +219,8 @@ Verdict PlacementState::why_not(int row, int column, int* obstacle) const {
                                                 : Verdict::near_port;
   });
   if (verdict != Verdict::too_close) return verdict;
-  if (off_grid_) return Verdict::off_lines;  // there is room at the centre, but not on the snapping grid
-  // The mask is careful by a pitch of the snapping grid: whatever it takes to be in the way.
+  if (off_grid_) return Verdict::off_lines;  // it fits at the centre, but not on the snapping grid
+  // The mask is careful by a pitch of the snapping grid: whatever it counts as met.
   const CellReach* reach_of = plan_->reaches.data() + static_cast<std::ptrdiff_t>(macro.shape) * plan_->shapes;
   for (int t = 0; t < step_; ++t) {
     const CellReach& reach = reach_of[plan_->macros[t].shape];

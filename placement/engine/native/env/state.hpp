@@ -26,7 +26,7 @@ class PlacementState {
   // Back to nothing placed.
   void reset();
 
-  // Centres the current macro on the gcell, or off the grid puts it where it has room there; the gcell must be legal
+  // Centres the current macro on the gcell, or off the grid where it fits there; the gcell must be legal
   // (is_legal). No allocation.
   void place(int row, int column);
 
@@ -46,7 +46,7 @@ class PlacementState {
   // Row and column of the n-th legal gcell, row by row; 0 <= n < legal_cells().
   std::pair<int, int> nth_legal(int n) const;
 
-  // Why the current macro may not go there; for overlaps and too_close, `obstacle` becomes the node in the way.
+  // Why the current macro may not go there; for overlaps and too_close, `obstacle` becomes the node that it meets.
   Verdict judge(int row, int column, int* obstacle) const;
 
   // Centre of the t-th macro in placing order, µm; t < step().

@@ -269,7 +269,7 @@ void EnvironmentPool::await(Block* block, double timeout, const std::function<vo
     std::int32_t env = -1;
     if (synchronous() && work_.pop(num_threads_ - 1, &env)) {
       // Looking at the clock takes time: rarely where steps take microseconds and there is no deadline.
-      const bool takes_long = entries_[env].environment.ends_next() || entries_[env].delay > 0;
+      const bool takes_long = entries_[env].environment.ends_next();
       run(env, own_workspace_);
       if (timeout < 0 && !takes_long && turn % 64 != 63) continue;
     } else {
@@ -317,8 +317,6 @@ void EnvironmentPool::run(int env_id, Workspace& workspace) {
   Environment& environment = entry.environment;
   std::string failure;
   try {
-    if (entry.delay > 0) std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(entry.delay, 0)));
-    if (std::exchange(entry.fails, false)) throw std::runtime_error("made to fail by disturb_next");
     if (entry.request == Request::reset) {
       if (entry.seed) environment.seed(*entry.seed);
       environment.reset();
@@ -401,19 +399,6 @@ bool EnvironmentPool::last_placement(int env_id, std::vector<double>* x, std::ve
   *x = environment.last_x();
   *y = environment.last_y();
   return environment.has_finished();
-}
-
-void EnvironmentPool::disturb_next(int env_id, double seconds, bool fails) {
-  const std::lock_guard<std::mutex> lock(callers_);
-  check_usable();
-  Entry& entry = entry_at_rest(env_id);
-  entry.delay = seconds;
-  entry.fails = fails;
-}
-
-bool EnvironmentPool::receiving() const {
-  const std::lock_guard<std::mutex> lock(callers_);
-  return receiving_;
 }
 
 }  // namespace placement

@@ -28,7 +28,7 @@
 
 namespace placement {
 
-// The pool cannot do what was asked for in the state it is in; the message says what would be right.
+// The pool cannot do this in its present state; the message says what would be right.
 struct PoolMisuse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -119,24 +119,17 @@ class EnvironmentPool {
   // Ends the threads. What is being computed is waited for, what is queued is dropped. May be called twice.
   void close();
 
-  // For tests: the next step of the environment takes `seconds` longer, and throws if `fails`.
-  void disturb_next(int env_id, double seconds, bool fails);
-  // Whether a thread is receiving.
-  bool receiving() const;
-
  private:
   enum class Request : std::int8_t { advance, reset };
   struct Entry {
     explicit Entry(Environment environment_) : environment(std::move(environment_)) {}
     Environment environment;
-    // What is asked for, written by the caller before it is queued.
+    // The request, written by the caller before it is queued.
     Request request = Request::reset;
     std::int32_t action = 0;
     std::optional<std::uint64_t> seed;
     Block* block = nullptr;  // synchronous mode: where the result goes
     int slot = 0;
-    double delay = 0;
-    bool fails = false;
     // The caller's: whether the environment is on its way.
     bool busy = false;
     std::uint64_t mark = 0;  // the last call that named it

@@ -1,4 +1,4 @@
-// The designs that a pool plays or a renderer replays, and why an action in one of them is refused.
+// The designs that a pool plays or a renderer replays, and why an action in one of them is rejected.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 #include "search/annealed_soft.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace placement {
@@ -18,14 +20,15 @@ std::shared_ptr<const Design> with_hard_macros_fixed(const Design& design) {
   return held;
 }
 
-PerKind soft_mix() {
-  PerKind mix{};
-  mix[static_cast<int>(MoveKind::soft_shift)] = 4;
-  mix[static_cast<int>(MoveKind::soft_step)] = 2;
-  mix[static_cast<int>(MoveKind::soft_median)] = 2;
-  mix[static_cast<int>(MoveKind::soft_pull)] = 2;
-  mix[static_cast<int>(MoveKind::soft_swap)] = 1;
-  mix[static_cast<int>(MoveKind::soft_hot)] = 1;
+// The weight of each move, by name.
+PerMove soft_mix() {
+  static const std::map<std::string, double> weights = {{"soft_shift", 4}, {"soft_step", 2}, {"soft_median", 2},
+                                                        {"soft_pull", 2},  {"soft_swap", 1}, {"soft_hot", 1}};
+  PerMove mix;
+  for (const Move& move : all_moves()) {
+    const auto found = weights.find(move.name);
+    mix.push_back(found == weights.end() ? 0.0 : found->second);
+  }
   return mix;
 }
 
@@ -45,13 +48,13 @@ void AnnealedSoft::place(double* x, double* y, const std::int8_t* orientation) {
   if (moves_ == 0) return;
   if (annealer_ == nullptr) {
     annealer_ = std::make_unique<Annealer>(held_, x, y, orientation, weights_, MoveOptions{}, kSeed);
-    annealer_->set_mix(soft_mix(), true);
+    annealer_->set_mix(soft_mix());
     initial_ = annealer_->state();
   } else {
     annealer_->begin_anew(x, y, orientation);
     annealer_->set_state(initial_);
   }
-  annealer_->run(moves_, 0, 0);
+  annealer_->run(moves_, 0);
   for (int node = 0; node < held_->nodes(); ++node) {
     if (held_->kind_of(node) != Kind::soft || held_->fixed[node]) continue;
     x[node] = annealer_->best_x()[node];

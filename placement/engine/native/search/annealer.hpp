@@ -1,32 +1,30 @@
-// Simulated annealing on the exact proxy cost.
+// Simulated annealing on the exact cost.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "cost/incremental.hpp"
-#include "search/search_moves.hpp"
+#include "search/moves.hpp"
 #include "soft/soft_placer.hpp"
 
 namespace placement {
 
-using PerKind = std::array<double, kMoveKinds>;
-
-// Counts of each kind of move.
+// What became of the proposals of each move.
 struct MoveTally {
-  std::array<std::int64_t, kMoveKinds> drawn{}, evaluated{}, accepted{};
-  PerKind saved{};  // proxy cost, summed over the accepted moves that lowered it
+  explicit MoveTally(std::size_t moves) : drawn(moves), evaluated(moves), accepted(moves), saved(moves) {}
+  std::vector<std::int64_t> drawn, evaluated, accepted;
+  PerMove saved;  // cost, summed over the accepted proposals that lowered it
 };
 
 // The next move depends on this state and the placement alone: restored from both, a search repeats itself exactly.
 struct AnnealerState {
   std::uint64_t random = 0;
   std::int64_t moves = 0;      // proposed so far
-  PerKind reach{};             // in gcell sides
-  PerKind share{};             // fraction of all proposals
-  PerKind recent_drawn{}, recent_accepted{}, recent_worth{};
+  PerMove reach;               // in gcell sides
+  PerMove share;               // of all proposals, not normalised
+  PerMove recent_drawn, recent_accepted, recent_saved;
 };
 
 // Not thread-safe: one per thread. Equal start, options, seed and calls give equal moves.
@@ -38,13 +36,12 @@ class Annealer {
   Annealer(std::shared_ptr<const Design> design, const double* x, const double* y, const std::int8_t* orientation,
            const Weights& weights, const MoveOptions& options, std::uint64_t seed);
 
-  // Sets the relative probability of each kind; kinds of weight 0 are never proposed. `adaptive`: kinds that lower the
-  // cost more are proposed more often, within bounds.
-  void set_mix(const PerKind& weights, bool adaptive);
+  // How often each move is proposed, relative to the others, instead of as the table of moves has it; those of weight 0
+  // never are. Moves that lower the cost more are then proposed more often, within bounds.
+  void set_mix(const PerMove& weights);
 
-  // Proposes so many moves. The temperature, in units of proxy cost, falls geometrically from `hot` to `cold`; at 0
-  // only moves that do not raise the cost are accepted.
-  void run(std::int64_t moves, double hot, double cold);
+  // Proposes so many moves at a temperature in units of the cost; at 0 only moves that do not raise the cost are accepted.
+  void run(std::int64_t moves, double temperature);
 
   // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);
@@ -53,7 +50,7 @@ class Annealer {
   // Places the soft macros anew; keeps the result only if it is better. Returns whether it is.
   bool replace_soft(SoftPlacer& placer);
 
-  const IncrementalCost& cost() const { return cost_; }
+  const IncrementalCost& cost() const { return *cost_; }
   double best_cost() const { return best_cost_; }
   const std::vector<double>& best_x() const { return best_x_; }
   const std::vector<double>& best_y() const { return best_y_; }
@@ -67,18 +64,18 @@ class Annealer {
   void require_legal() const;
   void keep_if_best();
   void mark(int node);
-  MoveKind pick();
+  int pick();
   void adapt();
+  void refresh(bool whole);
   void set_cumulative();
 
   std::shared_ptr<const Design> design_;
-  IncrementalCost cost_;
-  MoveDrawer drawer_;
+  std::unique_ptr<IncrementalCost> cost_;
+  MoveProposer proposer_;
   Random random_;
   std::int64_t moves_ = 0;
-  PerKind base_{}, share_{}, cumulative_{};
-  bool adaptive_ = false;
-  PerKind recent_drawn_{}, recent_accepted_{}, recent_worth_{};
+  PerMove base_, share_, cumulative_;
+  PerMove recent_drawn_, recent_accepted_, recent_saved_;
   MoveTally tally_;
 
   double best_cost_;

@@ -13,10 +13,11 @@ constexpr double kFinest = -2, kCoarsest = 1;  // log₂ of gcells from point to
 
 }  // namespace
 
-ChipTargets::ChipTargets(const IncrementalCost& cost, std::vector<std::int32_t> soft) : TargetDrawer(cost, std::move(soft)) {}
+ChipTargets::ChipTargets(const ChipIncrementalCost& cost, std::vector<std::int32_t> soft)
+    : TargetDrawer(cost, std::move(soft)), chip_(cost.chip()) {}
 
-// Points `step` apart with a chance offset, as many on either side as the canvas has room for; the own place instead of the
-// one nearest to it. Beyond the last point is the own place, to fill whole lanes.
+// Points `step` apart with a random offset, as many on either side as fit on the canvas; the own position instead of the
+// one nearest to it. Beyond the last point is the own position, to fill whole lanes.
 void ChipTargets::lay(double here, double size, double canvas, double step, Random& random, Axis& axis) {
   const double margin = std::min(size, canvas) / 2, offset = random.fraction() - 0.5;
   const auto fitting = [&](double length) { return static_cast<int>(std::clamp(length / step, 0.0, kPoints - 1.0)); };
@@ -50,13 +51,12 @@ bool ChipTargets::draw(int soft, double temperature, Random& random, double* x, 
   lay(here.x, design_.width_of(here.node, here.orientation), canvas.width, gcells * canvas.cell_width(), random, across_);
   lay(here.y, design_.height_of(here.node, here.orientation), canvas.height, gcells * canvas.cell_height(), random, up_);
   price_wires(soft);
-  const ChipCost& chip = *cost_.chip();
-  chip.price_room(design_, here.node, here.x, here.y, across_.at, across_.count, up_.at, up_.count, total_[0]);
-  const Lanes per_way = Lanes::all(static_cast<float>(cost_.weights().density * chip.density_per_way()));
+  chip_.price_overflow(design_, here.node, here.x, here.y, across_.at, across_.count, up_.at, up_.count, total_[0]);
+  const Lanes per_displacement = Lanes::all(static_cast<float>(cost_.weights().density * chip_.density_per_displacement()));
   for (int r = 0; r < up_.count; ++r) {
     const Lanes of_row = Lanes::all(up_.prices[r]);
     for (int c = 0; c < across_.count; c += Lanes::kCount) {
-      (Lanes::load(total_[r] + c) * per_way + Lanes::load(across_.prices + c) + of_row).store(total_[r] + c);
+      (Lanes::load(total_[r] + c) * per_displacement + Lanes::load(across_.prices + c) + of_row).store(total_[r] + c);
     }
   }
   const auto [column, row] = draw_column_and_row(total_[0], kPoints, across_.count, up_.count, temperature, random);

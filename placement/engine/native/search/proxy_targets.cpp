@@ -9,8 +9,9 @@ constexpr Softness kSoftness = {0.016F, 0.031F, 1.0F, 1.0F};
 
 }  // namespace
 
-ProxyTargets::ProxyTargets(const IncrementalCost& cost, std::vector<std::int32_t> soft)
+ProxyTargets::ProxyTargets(const ProxyIncrementalCost& cost, std::vector<std::int32_t> soft)
     : TargetDrawer(cost, std::move(soft)),
+      proxy_(cost),
       boxes_(design_.nodes()),
       maps_(design_, cost.weights()),
       window_(cost.shared_design()) {}
@@ -32,7 +33,7 @@ void ProxyTargets::reset() {
 }
 
 void ProxyTargets::refresh() {
-  maps_.load(cost_.density_map(), cost_.vertical_map(), cost_.horizontal_map());
+  maps_.load(proxy_.density_map(), cost_.vertical_map(), cost_.horizontal_map());
   maps_.set_thresholds();
   maps_.set_prices(kSoftness);
 }

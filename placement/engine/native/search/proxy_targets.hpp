@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/incremental_proxy.hpp"
 #include "search/target_drawer.hpp"
 #include "soft/analytic_maps.hpp"
 #include "soft/analytic_window.hpp"
@@ -12,7 +13,7 @@ namespace placement {
 
 class ProxyTargets : public TargetDrawer {
  public:
-  ProxyTargets(const IncrementalCost& cost, std::vector<std::int32_t> soft);
+  ProxyTargets(const ProxyIncrementalCost& cost, std::vector<std::int32_t> soft);
 
   void reset() override;
   // Between two calls, density follows moves and routes do not.
@@ -24,6 +25,7 @@ class ProxyTargets : public TargetDrawer {
  private:
   SoftBox box_of(const NodeMove& at) const;
 
+  const ProxyIncrementalCost& proxy_;
   std::vector<SoftBox> boxes_;  // [N] of macros
   PriceMaps maps_;
   PricedWindow window_;

@@ -95,7 +95,7 @@ std::optional<Centres> pack(const PackingProblem& problem, const std::vector<dou
   random.seed(seed);
   const double enough = kLengthTolerance / 2;
   if (count < 2) return pair.excess() <= enough ? std::optional(pair.centres()) : std::nullopt;
-  double mean = 0;  // how far apart two boxes are to be
+  double mean = 0;  // distance that two boxes have to keep
   std::int64_t held = 0;
   for (const std::vector<double>* apart : {&problem.apart_x, &problem.apart_y}) {
     for (const double one : *apart) {
@@ -105,9 +105,9 @@ std::optional<Centres> pack(const PackingProblem& problem, const std::vector<dou
     }
   }
   mean /= static_cast<double>(std::max<std::int64_t>(held, 1));
-  constexpr int kRounds = 4;  // each hotter at first than the one before, so that the order is kept if it can be
+  constexpr int kRounds = 4;  // each at a higher initial temperature than the one before, so that the order is kept if it can be
   for (int round = 0; round < kRounds; ++round) {
-    const double hot = mean * 0.05 * std::pow(2.0, round), cold = mean * 1e-3;
+    const double initial = mean * 0.05 * std::pow(2.0, round), final = mean * 1e-3;
     const std::int64_t begun = pair.comparisons(), budget = comparisons / kRounds;
     while (pair.excess() > enough) {
       const double progress = static_cast<double>(pair.comparisons() - begun) / static_cast<double>(budget);
@@ -116,7 +116,7 @@ std::optional<Centres> pack(const PackingProblem& problem, const std::vector<dou
       if (a == b) continue;
       const auto kind = random.below(3);
       const bool in_first = kind != 1, in_second = kind != 0;
-      const double before = pair.excess(), temperature = hot * std::pow(cold / hot, progress);
+      const double before = pair.excess(), temperature = initial * std::pow(final / initial, progress);
       pair.swap(a, b, in_first, in_second);
       pair.renew(a, b);
       const double worse = pair.excess() - before;

@@ -1,4 +1,4 @@
-// An order of boxes in which all of them find room: sequence pairs, annealed (Murata, Fujiyoshi, Nakatake, Kajitani 1996).
+// An order of boxes in which all of them fit: sequence pairs, annealed (Murata, Fujiyoshi, Nakatake, Kajitani 1996).
 // Axes: B boxes.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace placement {
 
-// What boxes are to keep, µm. A box that stands has low = high.
+// What boxes have to keep, µm. A box that does not move has low = high.
 struct PackingProblem {
   std::vector<double> low_x, high_x, low_y, high_y;  // [B] limits of the centres
   std::vector<double> apart_x, apart_y;              // [B, B] least distance of centres on one of the axes; -inf: none

@@ -9,7 +9,7 @@
 namespace placement {
 namespace {
 
-constexpr float kUnlikely = 12;  // temperatures above the cheapest; not worth a weight beyond
+constexpr float kUnlikely = 12;  // temperatures above the cheapest; the weight of what costs more is negligible
 
 }  // namespace
 
@@ -23,17 +23,17 @@ TargetDrawer::TargetDrawer(const IncrementalCost& cost, std::vector<std::int32_t
 }
 
 void TargetDrawer::reset() {
-  nets_.set_standing(cost_.x().data(), cost_.y().data(), cost_.orientation().data());
+  nets_.set_fixed(cost_.x().data(), cost_.y().data(), cost_.orientation().data());
   for (std::size_t i = 0; i < soft_.size(); ++i) {
     const NodeMove at = cost_.at(soft_[i]);
-    nets_.stand(static_cast<int>(i), static_cast<float>(at.x), static_cast<float>(at.y));
+    nets_.place(static_cast<int>(i), static_cast<float>(at.x), static_cast<float>(at.y));
   }
 }
 
 void TargetDrawer::moved(const NodeMove& to) {
   const std::int32_t number = number_of_[to.node];
-  if (number >= 0) nets_.stand(number, static_cast<float>(to.x), static_cast<float>(to.y));
-  else nets_.stand_node(to.node, to.x, to.y, to.orientation);
+  if (number >= 0) nets_.place(number, static_cast<float>(to.x), static_cast<float>(to.y));
+  else nets_.place_node(to.node, to.x, to.y, to.orientation);
 }
 
 std::pair<int, int> TargetDrawer::draw_column_and_row(const float* prices, int stride, int columns, int rows,
@@ -61,8 +61,10 @@ std::pair<int, int> TargetDrawer::draw_column_and_row(const float* prices, int s
 }
 
 std::unique_ptr<TargetDrawer> make_target_drawer(const IncrementalCost& cost, std::vector<std::int32_t> soft) {
-  if (cost.chip() != nullptr) return std::make_unique<ChipTargets>(cost, std::move(soft));
-  return std::make_unique<ProxyTargets>(cost, std::move(soft));
+  if (const auto* chip = dynamic_cast<const ChipIncrementalCost*>(&cost)) {
+    return std::make_unique<ChipTargets>(*chip, std::move(soft));
+  }
+  return std::make_unique<ProxyTargets>(dynamic_cast<const ProxyIncrementalCost&>(cost), std::move(soft));
 }
 
 }  // namespace placement

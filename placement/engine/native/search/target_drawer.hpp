@@ -1,5 +1,5 @@
 // Draws where a soft macro goes: places all over a window around it are priced at once, and one is drawn with its
-// Boltzmann weight at the annealing temperature. Prices leave parts of the cost out, so that a target is to be confirmed
+// Boltzmann weight at the annealing temperature. Prices leave some of the cost out, so that a target has to be confirmed
 // by the exact cost.
 #pragma once
 
@@ -22,13 +22,13 @@ class TargetDrawer {
 
   // Takes in the whole placement.
   virtual void reset();
-  // Takes in what gcells cost as they stand; call it every some hundred moves.
+  // Takes in what gcells cost now; call it every some hundred moves.
   virtual void refresh() {}
   // A macro has moved.
   virtual void moved(const NodeMove& to);
 
   // Draws a place in µm for soft macro number `soft` at a temperature in units of the cost; returns whether it is another
-  // than where the macro stands.
+  // than where the macro is.
   virtual bool draw(int soft, double temperature, Random& random, double* x, double* y) = 0;
 
  protected:

@@ -7,7 +7,7 @@
 namespace placement {
 namespace {
 
-constexpr float kLeastGain = 1e-6F;  // proxy cost; not worth a move below
+constexpr float kLeastGain = 1e-6F;  // proxy cost; no move for less
 constexpr int kPlaces = 16;          // that a macro tries across its gcell, and up
 
 float between(float first, float last, float share) { return first * std::pow(last / first, share); }
@@ -31,7 +31,7 @@ AnalyticOptions fast_analytic_options() {
   options.pulls = 1;
   options.wide_sweeps = 3;
   options.hold = 0.2F;
-  options.settling_sweeps = 1;
+  options.refining_sweeps = 1;
   options.first = {4.0F, 0.21F, 4.0F, 1.1F};
   options.last = {0.036F, 0.031F, 0.34F, 1.0F};
   return options;
@@ -50,8 +50,8 @@ Analytic::Analytic(std::shared_ptr<const Design> design, AnalyticOptions options
 
 void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
   if (boxes_.empty()) return;
-  start_.set_standing(x, y, orientation);
-  nets_.set_standing(x, y, orientation);
+  start_.set_fixed(x, y, orientation);
+  nets_.set_fixed(x, y, orientation);
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
     const int node = start_.nodes()[i];
     boxes_[i] = {design_->canvas, design_->width_of(node, orientation[node]), design_->height_of(node, orientation[node])};
@@ -65,9 +65,9 @@ void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
     hold = number == 0 ? options_.hold : hold * options_.hold_growth;
     sweep();
   }
-  for (int number = 0; number < options_.settling_sweeps; ++number) {
+  for (int number = 0; number < options_.refining_sweeps; ++number) {
     maps_.set_thresholds();
-    for (std::size_t i = 0; i < boxes_.size(); ++i) settle(static_cast<int>(i));
+    for (std::size_t i = 0; i < boxes_.size(); ++i) refine(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < boxes_.size(); ++i) {
     x[start_.nodes()[i]] = boxes_[i].x;
@@ -75,7 +75,7 @@ void Analytic::place(double* x, double* y, const std::int8_t* orientation) {
   }
 }
 
-// Lets the springs pull the macros from where they stand, if they are held there, and puts each in the middle of the
+// Lets the springs pull the macros from where they are, if they are held there, and puts each in the middle of the
 // gcell that it comes to. Takes in the exact maps.
 void Analytic::gather(double* x, double* y, const std::int8_t* orientation, float hold) {
   const Canvas& canvas = design_->canvas;
@@ -88,7 +88,7 @@ void Analytic::gather(double* x, double* y, const std::int8_t* orientation, floa
     const int row = std::clamp(canvas.row_of(half_height + pulled[i].y), box.first_row, box.last_row);
     box.x = box.clamp_x(static_cast<float>((column + 0.5) * canvas.cell_width()));
     box.y = box.clamp_y(static_cast<float>((row + 0.5) * canvas.cell_height()));
-    nets_.stand(static_cast<int>(i), box.x, box.y);
+    nets_.place(static_cast<int>(i), box.x, box.y);
     x[start_.nodes()[i]] = box.x;
     y[start_.nodes()[i]] = box.y;
   }
@@ -111,7 +111,7 @@ void Analytic::sweep() {
   }
 }
 
-// Moves the soft macro to the best gcell of its window; returns whether that is worth it.
+// Moves the soft macro to the best gcell of its window; returns whether that lowers the cost.
 bool Analytic::improve(int soft) {
   const Canvas& canvas = design_->canvas;
   SoftBox& box = boxes_[soft];
@@ -129,14 +129,14 @@ bool Analytic::improve(int soft) {
 
 // Moves the soft macro within its gcell, which leaves its routes as they are, to where wirelength and density cost
 // least.
-void Analytic::settle(int soft) {
+void Analytic::refine(int soft) {
   boxes_[soft].add_density(design_->canvas, maps_, -1);
-  settle_on_axis(soft, true);
-  settle_on_axis(soft, false);
+  refine_on_axis(soft, true);
+  refine_on_axis(soft, false);
   boxes_[soft].add_density(design_->canvas, maps_, 1);
 }
 
-void Analytic::settle_on_axis(int soft, bool across) {
+void Analytic::refine_on_axis(int soft, bool across) {
   const Canvas& canvas = design_->canvas;
   SoftBox& box = boxes_[soft];
   const int index = across ? canvas.column_of(box.x) : canvas.row_of(box.y);
@@ -178,7 +178,7 @@ void Analytic::settle_on_axis(int soft, bool across) {
   }
   const float place = at[std::min_element(total, total + kPlaces) - total];
   (across ? box.x : box.y) = place;
-  nets_.stand(soft, box.x, box.y);
+  nets_.place(soft, box.x, box.y);
 }
 
 }  // namespace placement

@@ -1,6 +1,6 @@
 // Soft macros by coordinate descent on the proxy cost itself, from the quadratic wirelength optimum.
 //
-// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stand. Its cost in every
+// Sweep after sweep, each soft macro goes to the gcell of least cost for it while all others stay. Its cost in every
 // gcell comes at once (PricedWindow): wirelength is a sum of a function of the column and one of the row; routes run
 // straight, so that with priced gcells (PriceMaps) their cost is a difference of running sums; density is a look-up.
 // Early sweeps price softly, which spreads the macros as a smooth density penalty does; late ones price nearly exactly.
@@ -28,7 +28,7 @@ struct AnalyticOptions {
   int pulls = 7;               // between the first sweeps
   float hold = 0.066F, hold_growth = 2;  // stiffness of the ties, relative to the springs, of the first pull; from pull to pull
   int wide_sweeps = 14;        // the first that look as far as PricedWindow can; the others look half as far
-  int settling_sweeps = 2;     // within the gcells
+  int refining_sweeps = 2;     // within the gcells
   Softness first = {6.0F, 0.25F, 2.6F, 0.47F}, last = {0.016F, 0.031F, 0.5F, 1.4F};  // geometric between
   // After so many moves prices, thresholds are brought up to date; but not before one macro in so many has moved, for
   // both look at every gcell, and designs with more macros have more gcells.
@@ -48,8 +48,8 @@ class Analytic : public SoftPlacer {
   void gather(double* x, double* y, const std::int8_t* orientation, float hold);
   void sweep();
   bool improve(int soft);
-  void settle(int soft);
-  void settle_on_axis(int soft, bool across);
+  void refine(int soft);
+  void refine_on_axis(int soft, bool across);
 
   std::shared_ptr<const Design> design_;
   AnalyticOptions options_;

@@ -46,7 +46,7 @@ PriceMaps::PriceMaps(const Design& design, const Weights& weights)
   }
 }
 
-// Takes note of what a blockage leaves no room in.
+// Takes note of gcells that a blockage fills.
 void PriceMaps::block(const Canvas& canvas, const KeepOut& off) {
   blocked_.resize(static_cast<std::size_t>(rows_) * columns_, 0.0F);
   const auto covered = [](double centre, double length, double cell, int index) {

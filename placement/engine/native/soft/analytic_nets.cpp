@@ -16,11 +16,11 @@ SoftNets::SoftNets(std::shared_ptr<const Design> design, std::vector<std::int32_
   std::vector<std::int32_t> soft_of(design_->nodes(), -1);
   for (int i = 0; i < count(); ++i) soft_of[soft_[i]] = i;
   for (int node = 0; node < design_->nodes(); ++node) {
-    if (soft_of[node] < 0) standing_.push_back(node);
+    if (soft_of[node] < 0) fixed_.push_back(node);
   }
   std::vector<std::vector<std::int32_t>> nets_of(soft_.size());
   for (int net = 0; net < nets_->nets(); ++net) {
-    if (nets_->net_start[net + 1] - nets_->net_start[net] > kMostPriced) continue;
+    if (nets_->size(net) > kMostPriced) continue;
     for (int i = nets_->net_start[net]; i < nets_->net_start[net + 1]; ++i) {
       const int here = soft_of[nets_->point_node[nets_->net_points[i]]];
       if (here >= 0 && (nets_of[here].empty() || nets_of[here].back() != net)) nets_of[here].push_back(net);
@@ -65,11 +65,11 @@ SoftNets::Spot SoftNets::spot_at(double x, double y) const {
           static_cast<std::int16_t>(row), row * design_->canvas.columns + column};
 }
 
-void SoftNets::set_standing(const double* x, const double* y, const std::int8_t* orientation) {
-  for (const int node : standing_) stand_node(node, x[node], y[node], orientation[node]);
+void SoftNets::set_fixed(const double* x, const double* y, const std::int8_t* orientation) {
+  for (const int node : fixed_) place_node(node, x[node], y[node], orientation[node]);
 }
 
-void SoftNets::stand_node(int node, double x, double y, std::int8_t orientation) {
+void SoftNets::place_node(int node, double x, double y, std::int8_t orientation) {
   const auto& turn = kTurn[design_->kind_of(node) == Kind::hard ? orientation : 0];
   for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
     const double dx = nets_->point_dx[point], dy = nets_->point_dy[point];
@@ -77,7 +77,7 @@ void SoftNets::stand_node(int node, double x, double y, std::int8_t orientation)
   }
 }
 
-void SoftNets::stand(int soft, float x, float y) {
+void SoftNets::place(int soft, float x, float y) {
   const int node = soft_[soft];
   for (int point = nets_->point_start[node]; point < nets_->point_start[node + 1]; ++point) {
     spots_[point] = spot_at(x + nets_->point_dx[point], y + nets_->point_dy[point]);
@@ -87,7 +87,7 @@ void SoftNets::stand(int soft, float x, float y) {
 void SoftNets::move(int soft, float x, float y, PriceMaps& maps) {
   const int first = nets_->point_start[soft_[soft]], last = nets_->point_start[soft_[soft] + 1];
   before_.assign(spots_.begin() + first, spots_.begin() + last);
-  stand(soft, x, y);
+  place(soft, x, y);
   for (const Incidence* net = begin(soft); net != end(soft); ++net) {
     reroute(*net, before_[net->own - first], spots_[net->own], maps);
   }

@@ -1,4 +1,4 @@
-// The nets as the soft macros see them, and where their points stand now.
+// The nets as the soft macros see them, and where their points are now.
 // Axis legend: N nodes, S movable soft macros, Q points (see CompactNets).
 #pragma once
 
@@ -43,13 +43,13 @@ class SoftNets {
   const Incidence* end(int soft) const { return incidences_.data() + start_[soft + 1]; }
   const Spot& other(int k) const { return spots_[others_[k]]; }
 
-  // Takes in where the nodes that stand are: x, y [N] µm.
-  void set_standing(const double* x, const double* y, const std::int8_t* orientation);
+  // Takes in where the other nodes are: x, y [N] µm.
+  void set_fixed(const double* x, const double* y, const std::int8_t* orientation);
   // Puts a soft macro's centre at (x, y) µm.
-  void stand(int soft, float x, float y);
+  void place(int soft, float x, float y);
   // Puts a node that is none of the movable soft macros there.
-  void stand_node(int node, double x, double y, std::int8_t orientation);
-  // As stand(), and moves its routes in `maps`. A net is routed as a star from its driver.
+  void place_node(int node, double x, double y, std::int8_t orientation);
+  // As place(), and moves its routes in `maps`. A net is routed as a star from its driver.
   void move(int soft, float x, float y, PriceMaps& maps);
   // The box around a net's other points.
   Extent extent(const Incidence& net) const;
@@ -70,7 +70,7 @@ class SoftNets {
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
   std::vector<std::int32_t> soft_;         // [S]
-  std::vector<std::int32_t> standing_;     // the other nodes
+  std::vector<std::int32_t> fixed_;     // the other nodes
   std::vector<std::int32_t> start_;        // [S+1]
   std::vector<Incidence> incidences_;
   std::vector<std::int32_t> others_;       // points

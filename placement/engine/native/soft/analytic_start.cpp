@@ -5,7 +5,7 @@
 namespace placement {
 namespace {
 
-constexpr float kAnchor = 1e-5F;  // of the mean stiffness: for what hangs on no standing pin
+constexpr float kAnchor = 1e-5F;  // of the mean stiffness: for what hangs on no fixed pin
 constexpr double kConverged = 1e-10;
 
 struct Sums {
@@ -28,14 +28,14 @@ QuadraticStart::QuadraticStart(std::shared_ptr<const Design> design, int iterati
   for (auto* values : {&pull_, &solution_, &residual_, &direction_, &product_}) values->resize(count);
 }
 
-void QuadraticStart::set_standing(const double* x, const double* y, const std::int8_t* orientation) {
+void QuadraticStart::set_fixed(const double* x, const double* y, const std::int8_t* orientation) {
   const double centre_x = design_->canvas.width / 2, centre_y = design_->canvas.height / 2;
   for (int i = 0; i < springs_->count(); ++i) {
     Sums pull{springs_->pull_x[i], springs_->pull_y[i]};
-    for (int k = springs_->standing_start[i]; k < springs_->standing_start[i + 1]; ++k) {
-      const Point pin = pin_position(*design_, springs_->standing_pin[k], x, y, orientation);
-      pull.x += springs_->standing_weight[k] * (pin.x - centre_x);
-      pull.y += springs_->standing_weight[k] * (pin.y - centre_y);
+    for (int k = springs_->fixed_start[i]; k < springs_->fixed_start[i + 1]; ++k) {
+      const Point pin = pin_position(*design_, springs_->fixed_pin[k], x, y, orientation);
+      pull.x += springs_->fixed_weight[k] * (pin.x - centre_x);
+      pull.y += springs_->fixed_weight[k] * (pin.y - centre_y);
     }
     pull_[i] = {static_cast<float>(pull.x), static_cast<float>(pull.y)};
   }

@@ -9,7 +9,7 @@
 
 namespace placement {
 
-// Solves (Laplacian of the springs) · position = (pull of the standing pins) on both axes by conjugate gradients with
+// Solves (Laplacian of the springs) · position = (pull of the fixed pins) on both axes by conjugate gradients with
 // Jacobi preconditioning. The matrix depends on the design alone; the hard macros only change the right-hand side.
 class QuadraticStart {
  public:
@@ -20,8 +20,8 @@ class QuadraticStart {
 
   QuadraticStart(std::shared_ptr<const Design> design, int iterations);
 
-  // Takes in where the hard macros, ports and fixed nodes stand: x, y [N] µm.
-  void set_standing(const double* x, const double* y, const std::int8_t* orientation);
+  // Takes in where the hard macros, ports and fixed nodes are: x, y [N] µm.
+  void set_fixed(const double* x, const double* y, const std::int8_t* orientation);
 
   // The positions [S] that the springs pull to; with `hold` above 0, when each soft macro is also tied to `from` [S] by a
   // spring of `hold` times the weight of all its others. Valid until the next call.

@@ -97,7 +97,7 @@ void PricedWindow::lay(const SoftBox& box) {
   for (int i = 0; i < row_lanes_; ++i) y_[i] = box.clamp_y((static_cast<float>(row_ + i) + 0.5F) * cell_height);
 }
 
-// Wirelength, and those parts of the routes' prices that depend on the column or the row alone. Collects the columns
+// Wirelength, and those terms of the routes' prices that depend on the column or the row alone. Collects the columns
 // of the sinks it drives and the rows of its drivers for the rest. The sums stay in registers: so many of them.
 template <int kColumns, int kRows>
 void PricedWindow::price_nets_in(int soft, SoftNets& nets, const PriceMaps& maps) {

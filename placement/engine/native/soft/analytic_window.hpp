@@ -71,7 +71,7 @@ class PricedWindow {
   alignas(32) float x_[kMost] = {}, y_[kMost] = {};    // µm, the centre in each column and row
   alignas(32) float by_column_[kMost] = {}, by_row_[kMost] = {};  // proxy cost
   alignas(32) float total_[kMost][kMost] = {};         // proxy cost, [row][column]
-  alignas(32) float turned_[kMost][kMost] = {};        // part of it, [column][row]
+  alignas(32) float turned_[kMost][kMost] = {};        // some of it, [column][row]
 };
 
 }  // namespace placement

@@ -42,11 +42,11 @@ ForceDirected::ForceDirected(std::shared_ptr<const Design> design, ForceSchedule
     : design_(std::move(design)),
       schedule_(std::move(schedule)),
       springs_(shared_soft_springs(*design_, SpringModel::star, schedule_.io_factor)),
-      way_out_(design_->canvas) {
+      nearest_free_(design_->canvas) {
   const Design& d = *design_;
   for (int node = 0; node < d.nodes(); ++node) {
     const Kind kind = d.kind_of(node);
-    if (kind == Kind::hard || (kind == Kind::soft && d.fixed[node])) standing_nodes_.push_back(node);
+    if (kind == Kind::hard || (kind == Kind::soft && d.fixed[node])) fixed_nodes_.push_back(node);
   }
   const std::size_t count = springs_->count();
   soft_.resize(count);
@@ -83,10 +83,10 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
     soft_.x[i] = std::clamp(width / 2 + across, low_x_[i], high_x_[i]);
     soft_.y[i] = std::clamp(height / 2 + up, low_y_[i], high_y_[i]);
     double pull_x = springs_->pull_x[i], pull_y = springs_->pull_y[i];
-    for (int k = springs_->standing_start[i]; k < springs_->standing_start[i + 1]; ++k) {
-      const Point pin = pin_position(d, springs_->standing_pin[k], x, y, orientation);
-      pull_x += springs_->standing_weight[k] * pin.x;
-      pull_y += springs_->standing_weight[k] * pin.y;
+    for (int k = springs_->fixed_start[i]; k < springs_->fixed_start[i + 1]; ++k) {
+      const Point pin = pin_position(d, springs_->fixed_pin[k], x, y, orientation);
+      pull_x += springs_->fixed_weight[k] * pin.x;
+      pull_y += springs_->fixed_weight[k] * pin.y;
     }
     pull_x_[i] = static_cast<float>(pull_x);
     pull_y_[i] = static_cast<float>(pull_y);
@@ -100,21 +100,21 @@ void ForceDirected::prepare(const double* x, const double* y, const std::int8_t*
   bin_next_.resize(bin_columns_ * bin_rows_);
 
   const auto margin = static_cast<float>(std::sqrt(area / springs_->count()) / 2);
-  standing_.clear();
-  for (const int node : standing_nodes_) {
+  fixed_.clear();
+  for (const int node : fixed_nodes_) {
     const auto half_width = static_cast<float>(d.width_of(node, orientation[node]) / 2) + margin;
     const auto half_height = static_cast<float>(d.height_of(node, orientation[node]) / 2) + margin;
     const auto at_x = static_cast<float>(x[node]), at_y = static_cast<float>(y[node]);
-    standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
+    fixed_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
   }
   for (const KeepOut& off : d.constraints.keep_outs) {
     if (off.kind != KeepOutKind::blockage) continue;
     const auto half_width = static_cast<float>(off.width / 2) + margin;
     const auto half_height = static_cast<float>(off.height / 2) + margin;
     const auto at_x = static_cast<float>(off.x), at_y = static_cast<float>(off.y);
-    standing_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
+    fixed_.push_back({at_x - half_width, at_x + half_width, at_y - half_height, at_y + half_height});
   }
-  way_out_.build(standing_);
+  nearest_free_.build(fixed_);
 }
 
 // Sorts the soft macros by bin, row by row, so that neighbouring bins of a row are one range.
@@ -180,7 +180,7 @@ inline void ForceDirected::push_soft(const Place& place, int first, int last, Pu
 // Bin by bin: what is near on the canvas is near in memory.
 void ForceDirected::repel(float factor) {
   bin_soft();
-  const auto strength = static_cast<float>(schedule_.standing_strength);
+  const auto strength = static_cast<float>(schedule_.fixed_strength);
   for (int row = 0; row < bin_rows_; ++row) {
     const int low = std::max(row - 1, 0), high = std::min(row + 1, bin_rows_ - 1);
     for (int column = 0; column < bin_columns_; ++column) {
@@ -194,7 +194,7 @@ void ForceDirected::repel(float factor) {
         for (int r = low; r <= high; ++r) {
           push_soft(place, bin_start_[r * bin_columns_ + left], bin_start_[r * bin_columns_ + right + 1], push);
         }
-        const WayOut::Direction out = way_out_.at(soft_.x[i], soft_.y[i]);
+        const NearestFree::Direction out = nearest_free_.at(soft_.x[i], soft_.y[i]);
         force_x_[i] += factor * (sum(push.x) + strength * out.x);
         force_y_[i] += factor * (sum(push.y) + strength * out.y);
       }

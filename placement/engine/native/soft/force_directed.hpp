@@ -8,7 +8,7 @@
 // - attraction is 1e2 in all stages instead of 1e2, 1e-3, 1e-5: springs still count while nodes repel each other;
 // - the move distance factors are 1, 2, 2 instead of 1, 1, 1;
 // - three times the mean force on an axis, not the largest, makes a step's full distance; nodes are capped one by one;
-// - standing macros push by the shortest way off all of them (WayOut), not away from the centre of each;
+// - fixed macros push towards the nearest free point (NearestFree), not away from the centre of each;
 // - a push's length is measured as |dx| + |dy|, which needs no square root.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "common/lanes.hpp"
 #include "soft/soft_placer.hpp"
 #include "soft/soft_springs.hpp"
-#include "soft/way_out.hpp"
+#include "soft/nearest_free.hpp"
 
 namespace placement {
 
@@ -33,7 +33,7 @@ struct ForceStage {
 
 struct ForceSchedule {
   double io_factor = 1;          // of springs that end in a port
-  double standing_strength = 1;  // of the standing macros' push, of which a soft macro's is 1
+  double fixed_strength = 1;  // of the fixed macros' push; a soft macro's is 1
   double typical_force = 3;      // times the mean force on an axis moves a node by the whole distance
   std::vector<ForceStage> stages = {{100, 1e2, 0, 1}, {100, 1e2, 1e6, 2}, {100, 1e2, 1e7, 2}};
 };
@@ -65,9 +65,9 @@ class ForceDirected : public SoftPlacer {
   std::shared_ptr<const Design> design_;
   ForceSchedule schedule_;
   std::shared_ptr<const SoftSprings> springs_;
-  WayOut way_out_;
-  std::vector<std::int32_t> standing_nodes_;      // hard macros and fixed soft macros
-  std::vector<WayOut::Rectangle> standing_;       // with a margin of about half a soft macro around
+  NearestFree nearest_free_;
+  std::vector<std::int32_t> fixed_nodes_;      // hard macros and fixed soft macros
+  std::vector<NearestFree::Rectangle> fixed_;       // with a margin of about half a soft macro around
 
   int bin_columns_ = 1, bin_rows_ = 1;
   float bin_width_ = 1, bin_height_ = 1;

@@ -53,9 +53,9 @@ class OffBlockages final : public SoftPlacer {
     const double from_x = *x, from_y = *y;
     double nearest = -1;
     for (const auto& [to_x, to_y] : edges) {
-      const double way = std::abs(to_x - from_x) + std::abs(to_y - from_y);
-      if ((nearest >= 0 && way >= nearest) || !free(to_x, to_y, width, height)) continue;
-      nearest = way;
+      const double distance = std::abs(to_x - from_x) + std::abs(to_y - from_y);
+      if ((nearest >= 0 && distance >= nearest) || !free(to_x, to_y, width, height)) continue;
+      nearest = distance;
       *x = to_x;
       *y = to_y;
     }

@@ -1,4 +1,4 @@
-// What places the soft macros (clusters of standard cells) once the hard macros stand.
+// What places the soft macros (clusters of standard cells) once the hard macros are placed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace placement {
 
 // Owns its workspace: one instance per thread. The result is a pure function of the hard macros, ports and fixed nodes;
-// where the soft macros stood before has no influence.
+// where the soft macros were before has no influence.
 class SoftPlacer {
  public:
   virtual ~SoftPlacer() = default;

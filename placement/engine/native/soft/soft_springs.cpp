@@ -45,7 +45,7 @@ void merge(std::vector<Spring>& springs, int count) {
 }
 
 struct Collected {
-  std::vector<Spring> between, standing;
+  std::vector<Spring> between, fixed;
 };
 
 // movable [N]: which of the `count` movable soft macros a node is, or −1.
@@ -57,7 +57,7 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
     if (own < 0 || own == far || weight == 0) return;
     if (design.kind_of(far_node) == Kind::port) weight *= io_factor;
     const double far_dx = far < 0 ? 0 : design.pin_dx[far_pin], far_dy = far < 0 ? 0 : design.pin_dy[far_pin];
-    (far < 0 ? springs.standing : springs.between)
+    (far < 0 ? springs.fixed : springs.between)
         .push_back({own, far < 0 ? far_pin : far, weight, weight * (far_dx - design.pin_dx[own_pin]),
                     weight * (far_dy - design.pin_dy[own_pin])});
   };
@@ -73,7 +73,7 @@ Collected collect(const Design& design, const std::vector<std::int32_t>& movable
     }
   }
   merge(springs.between, count);
-  merge(springs.standing, count);
+  merge(springs.fixed, count);
   return springs;
 }
 
@@ -97,15 +97,15 @@ SoftSprings make_soft_springs(const Design& design, SpringModel model, double io
     pull_x[spring.from] += spring.offset_x;
     pull_y[spring.from] += spring.offset_y;
   }
-  for (const Spring& spring : springs.standing) {
-    result.standing_pin.push_back(spring.to);
-    result.standing_weight.push_back(static_cast<float>(spring.weight));
+  for (const Spring& spring : springs.fixed) {
+    result.fixed_pin.push_back(spring.to);
+    result.fixed_weight.push_back(static_cast<float>(spring.weight));
     total[spring.from] += spring.weight;
     own_dx[spring.from] += spring.offset_x;
     own_dy[spring.from] += spring.offset_y;
   }
   result.start = starts(springs.between, count);
-  result.standing_start = starts(springs.standing, count);
+  result.fixed_start = starts(springs.fixed, count);
   result.total_weight.assign(total.begin(), total.end());
   for (int i = 0; i < count; ++i) {
     result.pull_x.push_back(static_cast<float>(pull_x[i] + own_dx[i]));

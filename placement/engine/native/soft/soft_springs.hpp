@@ -1,6 +1,6 @@
 // The design seen from its movable soft macros: driver-sink connections merged into springs between soft macros and
-// springs to pins that stand still. Depends on the design alone, so it is built once and shared by every placement.
-// Axis legend: S movable soft macros, K springs between them (both directions), F springs to standing pins.
+// springs to fixed pins. Depends on the design alone, so it is built once and shared by every placement.
+// Axis legend: S movable soft macros, K springs between them (both directions), F springs to fixed pins.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct SoftSprings {
   std::vector<std::int32_t> other;            // [K] movable soft macro at the far end
   std::vector<float> weight;                  // [K] summed net weights
   std::vector<float> pull_x, pull_y;          // [S] µm·weight, what pin offsets of soft macros add
-  std::vector<std::int32_t> standing_start;   // [S+1]
-  std::vector<std::int32_t> standing_pin;     // [F] design pin
-  std::vector<float> standing_weight;         // [F]
+  std::vector<std::int32_t> fixed_start;   // [S+1]
+  std::vector<std::int32_t> fixed_pin;     // [F] design pin
+  std::vector<float> fixed_weight;         // [F]
   std::vector<float> total_weight;            // [S] of all its springs
 
   int count() const { return static_cast<int>(node.size()); }
@@ -34,7 +34,7 @@ SoftSprings make_soft_springs(const Design& design, SpringModel model, double io
 // The same of the design's own where the factor is 1, made at the first call. The design must be complete by then.
 std::shared_ptr<const SoftSprings> shared_soft_springs(const Design& design, SpringModel model, double io_factor = 1);
 
-// Where pin `pin` stands when its node does at (x, y). Hard macros turn their pins; soft macros do not.
+// Where pin `pin` is when its node is at (x, y). Hard macros turn their pins; soft macros do not.
 struct Point {
   double x = 0, y = 0;
 };

@@ -21,7 +21,7 @@ PathFinder::PathFinder(const Gcells& gcells)
   seen_.assign(states, 0);
 }
 
-// The cost of the straight way between two gcells of one row or column; appends its edges to `path` if there is one.
+// The cost of the straight path between two gcells of one row or column; appends its edges to `path` if there is one.
 double PathFinder::walk(Gcell from, Gcell to, Path* path) const {
   double sum = 0;
   const GridSize& size = gcells_.size();
@@ -57,9 +57,9 @@ void PathFinder::zed(Gcell from, Gcell to, Path& path) const {
   Gcell first{}, second{};
   const auto consider = [&](Gcell a, Gcell b) {
     const bool bends_twice = (a.i != from.i || a.j != from.j) && (b.i != to.i || b.j != to.j);
-    const double way = walk(from, a, nullptr) + walk(a, b, nullptr) + walk(b, to, nullptr) + (bends_twice ? 2 : 1) * bend_;
-    if (way < best) {
-      best = way;
+    const double price = walk(from, a, nullptr) + walk(a, b, nullptr) + walk(b, to, nullptr) + (bends_twice ? 2 : 1) * bend_;
+    if (price < best) {
+      best = price;
       first = a;
       second = b;
     }

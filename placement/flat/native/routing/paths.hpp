@@ -1,4 +1,4 @@
-// Ways of one two-point connection over the gcells: L and Z shapes, and the cheapest way of any shape in a window.
+// Paths of one two-point connection over the gcells: L and Z shapes, and the cheapest path of any shape in a window.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ class PathFinder {
   void ell(Gcell from, Gcell to, Path& path) const;
   // The cheapest of all L and Z shapes within the box of the two ends.
   void zed(Gcell from, Gcell to, Path& path) const;
-  // The cheapest way within the box of the ends widened by `margin` gcells (A*).
+  // The cheapest path within the box of the ends widened by `margin` gcells (A*).
   void maze(Gcell from, Gcell to, std::int32_t margin, Path& path);
   double cost(const Path& path) const;
 

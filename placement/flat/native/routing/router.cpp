@@ -81,7 +81,6 @@ Estimate Router::route(std::int32_t rounds) {
     found.excess[direction] = gcells_.excess(direction);
     found.demand[direction] = gcells_.total(direction);
   }
-  found.connections = static_cast<std::int64_t>(connections_.size());
   return found;
 }
 

@@ -17,7 +17,6 @@ struct Estimate {
   double excess[2] = {0, 0};   // µm of wire above capacity, horizontal and vertical
   double demand[2] = {0, 0};   // µm of wire
   std::int32_t rounds = 0;     // of rip-up and reroute
-  std::int64_t connections = 0;  // that leave their gcell
 };
 
 class Router {

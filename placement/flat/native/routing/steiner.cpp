@@ -85,9 +85,9 @@ void TreeBuilder::spanning_tree() {
     std::int32_t next = -1;
     for (std::int32_t node = 0; node < count; ++node) {
       if (distance_[node] < 0) continue;
-      const float way = span(tree_.nodes[last], tree_.nodes[node]);
-      if (way < distance_[node]) {
-        distance_[node] = way;
+      const float apart = span(tree_.nodes[last], tree_.nodes[node]);
+      if (apart < distance_[node]) {
+        distance_[node] = apart;
         parent_[node] = last;
       }
       if (next < 0 || distance_[node] < distance_[next]) next = node;
@@ -114,7 +114,7 @@ void TreeBuilder::add_steiner_points() {
   }
 }
 
-// Joins the two edges of `node` that share the longest way at a new node; false where none share any.
+// Joins the two edges of `node` that share the longest stretch at a new node; false where none share any.
 bool TreeBuilder::improve(std::int32_t node) {
   const Point at = tree_.nodes[node];
   const auto& list = neighbours_[node];

@@ -1,4 +1,4 @@
-// Rectilinear trees for one net: a spanning tree, then Steiner points where two of a node's edges share a way.
+// Rectilinear trees for one net: a spanning tree, then Steiner points where two of a node's edges share a stretch.
 #pragma once
 #include <cstdint>
 #include <utility>

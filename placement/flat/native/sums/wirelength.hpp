@@ -5,7 +5,7 @@
 
 namespace placement::flat {
 
-// The nets as arrays. A fixed pin sits on node N, which stands at the origin: its offset is its position.
+// The nets as arrays. A fixed pin belongs to node N at the origin: its offset is its position.
 struct Nets {
   std::int64_t nodes;             // N, without the one at the origin
   std::int64_t nets;              // E

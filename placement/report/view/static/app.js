@@ -71,7 +71,7 @@ export class App {
 
   broke() {
     if (this.model.drag) this.model.endDrag({ back: true });
-    this.tell("The server does not answer; looking for it. What was done is kept there as long as it runs.", true);
+    this.tell("The server does not answer; reconnecting. Changes are kept there as long as it runs.", true);
     this.changed();
   }
 
@@ -94,7 +94,7 @@ export class App {
 
   edit(what, how = "") {
     const nodes = this.model.macros();
-    if (!nodes.length) this.tell("choose a macro first", true);
+    if (!nodes.length) this.tell("select a macro first", true);
     else this.ask("edit", { what, how, nodes });
   }
 
@@ -108,7 +108,7 @@ export class App {
 
   redo() { return this.ask("redo"); }
 
-  // Saves as a file; over one that is there only when told to.
+  // Saves to a file; replaces one only if the person agrees.
   async save(form = "plc", name = "") {
     const base = this.model.session.state.name.replace(/\.(plc|def)(\.gz)?$/i, "");
     const suggestion = name || base + (ENDINGS[form] ?? ".tcl");
@@ -172,7 +172,7 @@ export class App {
         button("Undo", "Ctrl-z", this.undo, { disabled: !open || !state.steps.length }), button("Redo", "Ctrl-Shift-z", this.redo, { disabled: !open || !state.undone.length }),
         button("Save…", "Ctrl-s", () => this.save(), { disabled: !open, className: "main" }), button("Save steps…", "as a file that can be replayed", () => this.save("steps"), { disabled: !open || !state.steps.length })] : []),
       button("PNG", "the view as a picture", () => this.picture()), button("SVG", "the view as a drawing", () => this.drawing()), button("Measure", "m", () => this.measure(), { ariaPressed: String(this.pointers[0].tool === "measure") }),
-      button("Fit", "show everything, or what is chosen (f)", () => this.frame()), button("Dark / light", "d", () => this.toggleTheme()), button("?", "pointer and keys", showKeys));
+      button("Fit", "show everything, or the selection (f)", () => this.frame()), button("Dark / light", "d", () => this.toggleTheme()), button("?", "pointer and keys", showKeys));
     this.redraw();
   }
 

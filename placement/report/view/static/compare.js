@@ -25,7 +25,7 @@ export class Compare {
     fill(this.parent, element("h2", {}, "Compare"),
       element("div", { className: "row" }, element("span", {}, "with"), element("select", { ariaLabel: "compare with", id: "compare-with", onchange: (event) => this.with(event.target.value) },
         element("option", { value: "" }, "nothing"), ...names.flatMap((name, at) => (at === model.active ? [] : [element("option", { value: at, selected: at === model.other }, name)]))),
-        chosen ? button("change places", "compare the other way round", () => this.turn()) : null),
+        chosen ? button("exchange", "compare in the other direction", () => this.turn()) : null),
       chosen ? element("select", { ariaLabel: "how", id: "compare-how", onchange: (event) => this.how(event.target.value) },
         ...MODES.map(([value, text]) => element("option", { value, selected: value === model.mode }, text))) : null,
       chosen && model.mode === "fade" ? element("input", { type: "range", min: 0, max: 1, step: 0.01, value: model.fade, id: "fade", ariaLabel: "how much of the other", oninput: (event) => {
@@ -36,7 +36,7 @@ export class Compare {
 
   counted() {
     const nodes = this.model.movedNodes(), hard = nodes.filter((node) => this.model.design.kind[node] === 0).length;
-    return `${hard} hard and ${nodes.length - hard} soft macros stand otherwise there`;
+    return `${hard} hard and ${nodes.length - hard} soft macros are placed differently there`;
   }
 
   with(value) {

@@ -1,12 +1,12 @@
-// What macros must keep to: blockages, regions and halos are drawn, listed, taken away and saved.
+// Constraints: blockages, regions and halos are drawn, listed, removed and saved.
 
 import { HARD } from "./data.js";
 import { askText } from "./dialogs.js";
 import { button, element, fill } from "./dom.js";
 
-const KINDS = [["blockage", "Blockage", "no macro may stand there: draw its rectangle"],
-  ["region", "Region", "the chosen macros, or those inside, must stand in it: draw its rectangle"],
-  ["halo", "Halo", "kept free around the chosen macros: draw a rectangle around one of them"]];
+const KINDS = [["blockage", "Blockage", "keeps macros out: draw its rectangle"],
+  ["region", "Region", "keeps the selected macros, or those inside, in it: draw its rectangle"],
+  ["halo", "Halo", "kept free around the selected macros: draw a rectangle around one of them"]];
 
 const corners = (rectangle) => rectangle.map((one) => one.toFixed(1)).join(", ");
 
@@ -28,11 +28,11 @@ export class Constrain {
         ...blockages.map((one, index) => this.row(`blockage ${corners(one)} µm`, "remove_blockage", index)),
         ...regions.map((one, index) => this.row(`${one.name}${one.exclusive ? " (exclusive)" : ""}: ${one.nodes.length} ${one.nodes.length === 1 ? "macro" : "macros"}`, "remove_region", index))),
       model.session.state.has_drawn ? element("div", { className: "row" }, button("Save constraints…", "as the file that the commands read", () => app.save("constraints", model.constraintsPath), { id: "save-constraints" }),
-        element("span", { className: "muted" }, "the commands above know them once saved")) : null);
+        element("span", { className: "muted" }, "the commands above use them once saved")) : null);
   }
 
   row(text, what, index) {
-    return element("li", { className: "listed" }, element("span", {}, text), button("✕", "take it away", () => this.app.ask("constrain", { what, index })));
+    return element("li", { className: "listed" }, element("span", {}, text), button("✕", "remove it", () => this.app.ask("constrain", { what, index })));
   }
 
   blockage(rectangle) { this.app.ask("constrain", { what: "blockage", rectangle }); }
@@ -40,7 +40,7 @@ export class Constrain {
   async region(rectangle) {
     const { model, app } = this, hard = (nodes) => nodes.filter((node) => model.design.kind[node] === HARD);
     const chosen = hard(model.macros()), nodes = chosen.length ? chosen : hard(model.inside(...rectangle));
-    if (!nodes.length) return app.tell("choose the macros of the region first, or draw it around them", true);
+    if (!nodes.length) return app.tell("select the macros of the region first, or draw it around them", true);
     const name = await askText("A region", `Name, of the region of ${nodes.length} ${nodes.length === 1 ? "macro" : "macros"}:`, `region ${model.design.regions.length + 1}`, "Add");
     if (name) app.ask("constrain", { what: "region", rectangle, nodes, name, exclusive: this.exclusive });
   }
@@ -49,7 +49,7 @@ export class Constrain {
   async halo([left, low, right, high]) {
     const { model, app } = this, { design, placement } = model, nodes = model.macros().filter((node) => design.kind[node] === HARD);
     const [node] = nodes.length ? nodes.sort((one, other) => away(one) - away(other)) : [model.at((left + right) / 2, (low + high) / 2, 0)];
-    if (node === undefined || node < 0 || design.kind[node] !== HARD) return app.tell("choose a macro first, or draw around one", true);
+    if (node === undefined || node < 0 || design.kind[node] !== HARD) return app.tell("select a macro first, or draw around one", true);
     const [width, height] = placement.sides(design, node), x = placement.x[node], y = placement.y[node];
     const drawn = [Math.max(x - width / 2 - left, right - x - width / 2, 0), Math.max(y - height / 2 - low, high - y - height / 2, 0)];
     const text = await askText("A halo", `Across and up in orientation N (µm), of ${nodes.length || 1} ${nodes.length > 1 ? "macros" : "macro"}:`,

@@ -34,7 +34,7 @@ export class Design {
   // Takes over what macros must keep to.
   constrain(constraints) { Object.assign(this, constraints); }
 
-  // A hard macro's name without the end that all have.
+  // A hard macro's name without the ending that all have in common.
   label(node) {
     const name = this.names[node];
     return name.slice(0, name.length - this.ending);
@@ -84,7 +84,7 @@ function incidencesOf(nets, count) {
   return { start, item, net };
 }
 
-// What macros must keep to: {halo: Float32Array [N, 2] or null, blockages, regions, grid, port_keepout}.
+// What macros must keep to: {halo: Float64Array [N, 2] or null, blockages, regions, grid, port_keepout}.
 export function constraintsOf({ halo, blockages, regions, grid, port_keepout }) {
   return { halo: halo && unpacked(halo), blockages, regions, grid, port_keepout };
 }
@@ -109,7 +109,7 @@ export class Placement {
   }
 }
 
-// The half-perimeter of a net, µm, its nodes standing as `at(node)` says: [x, y].
+// The half-perimeter of a net, µm; `at(node)` returns the position [x, y] of a node.
 export function halfPerimeter(design, placement, net, at) {
   const { start, node, dx, dy } = design.nets;
   let left = Infinity, right = -Infinity, low = Infinity, high = -Infinity;

@@ -1,4 +1,4 @@
-// Paints one placement onto a canvas. `shown` says what: see `Painter.paint`.
+// Paints one placement onto a canvas.
 
 import { CELL, HARD, PORT, SOFT, TURN } from "./data.js";
 import { paintCells, pixelsOf } from "./cells.js";
@@ -17,7 +17,7 @@ export class Painter {
   }
 
   // shown: {placement, layers, chosen: Set, faults: Map, lines, changes, map, hover, band, ruler, ghost, links, drag}
-  // While macros are dragged, all that stands still is painted once and kept.
+  // While macros are dragged, everything that rests is painted once and kept.
   paint(shown) {
     const { context, viewport, colours } = this;
     this.shown = shown;
@@ -41,7 +41,7 @@ export class Painter {
     this.scaleBar();
   }
 
-  // Everything up to the macros and ports that stand still.
+  // Everything below the macros that are dragged.
   below() {
     const { context, viewport, colours, shown } = this;
     context.fillStyle = colours.paper;
@@ -60,7 +60,7 @@ export class Painter {
     if (shown.layers.ports) this.ports();
   }
 
-  // A picture of what stands still in a drag, made anew when the view changes.
+  // A picture of what rests during a drag, made anew when the view changes.
   resting() {
     const { context, viewport, shown } = this, { width, height } = context.canvas, { scale, left, top } = viewport;
     const key = JSON.stringify([scale, left, top, width, height, shown.layers, shown.map?.name, this.colours.paper, Boolean(shown.cells)]);
@@ -158,7 +158,7 @@ export class Painter {
     }
   }
 
-  // What is chosen, and what is not legal.
+  // The selection, and what is not legal.
   outlines() {
     const { shown, design, placement } = this, layer = { [HARD]: shown.layers.hard, [SOFT]: shown.layers.soft };
     for (const node of new Set([...shown.faults.keys(), ...shown.chosen])) {

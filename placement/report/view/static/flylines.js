@@ -1,10 +1,10 @@
-// How strongly the chosen macros are joined to others, and which nets a move made longer.
+// How strongly the selected macros are connected to others, and which nets a move made longer.
 
 import { halfPerimeter } from "./data.js";
 
 const MOST_LINES = 150, MOST_PINS = 200, MOST_NETS = 60, LEAST_CHANGE = 1e-3;
 
-// Lines from each chosen node to others: [{from, to, weight}], the heaviest first. A net of k pins joins each pair of its
+// Lines from each selected node to others: [{from, to, weight}], the heaviest first. A net of k pins joins each pair of its
 // nodes by its weight / (k - 1); nets of many pins join everything, and are left out.
 export function flylines(design, chosen) {
   if (!design.nets) return [];
@@ -25,7 +25,7 @@ export function flylines(design, chosen) {
   return lines.sort((one, other) => other.weight - one.weight).slice(0, MOST_LINES);
 }
 
-// The lengths of the nets on some nodes as they stand, µm: a map from net to length.
+// The present lengths of the nets on some nodes, µm: a map from net to length.
 export function netLengths(design, placement, nodes, at) {
   const lengths = new Map();
   if (!design.nets) return lengths;

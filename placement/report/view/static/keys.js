@@ -4,11 +4,11 @@ import { element } from "./dom.js";
 
 export const KEYS = [
   ["drag", "moves macros; on empty ground: moves the view"], ["wheel", "zooms; Shift-wheel moves the view sideways"],
-  ["Shift click, Shift drag", "adds to what is chosen"], ["right or Alt drag", "moves the view"], ["arrows", "move the view; with Shift: nudge what is chosen by 1 µm"],
-  ["+ − f", "zoom in, zoom out, show everything or what is chosen"], ["Ctrl-z, Ctrl-Shift-z", "undo, redo"], ["Ctrl-s", "save"],
+  ["Shift click, Shift drag", "adds to the selection"], ["right or Alt drag", "moves the view"], ["arrows", "move the view; with Shift: nudge the selection by 1 µm"],
+  ["+ − f", "zoom in, zoom out, show everything or the selection"], ["Ctrl-z, Ctrl-Shift-z", "undo, redo"], ["Ctrl-s", "save"],
   ["r R x y", "turn right, turn left, mirror left to right, mirror upside down"], ["s l u", "swap two, fix, release"],
   ["Alt-arrows, Alt-c C", "align left, right, upper or lower edges; middles on a vertical or horizontal line"], ["h v", "equal gaps across, up"],
-  ["m", "measure: drag from one point to another"], ["/", "find by name"], ["d", "dark or light"], ["Esc", "takes a drag back; chooses nothing"], ["?", "this list"],
+  ["m", "measure: drag from one point to another"], ["/", "find by name"], ["d", "dark or light"], ["Esc", "cancels a drag; clears the selection"], ["?", "this list"],
 ];
 
 const STEP = 60; // pixels
@@ -43,7 +43,7 @@ export function listenToKeys(app) {
 export function showKeys() {
   const dialog = document.getElementById("dialog");
   dialog.replaceChildren(element("h2", {}, "Pointer and keys"),
-    element("table", {}, ...KEYS.map(([keys, what]) => element("tr", {}, element("td", {}, element("kbd", {}, keys)), element("td", {}, what)))),
+    element("table", { className: "keys" }, ...KEYS.map(([keys, what]) => element("tr", {}, element("td", {}, element("kbd", {}, keys)), element("td", {}, what)))),
     element("form", { method: "dialog" }, element("button", {}, "Close")));
   dialog.showModal();
 }

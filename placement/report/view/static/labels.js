@@ -6,7 +6,7 @@ export const LABEL = 11, FONT = `${LABEL}px system-ui, 'DejaVu Sans', sans-serif
 const LEAST_WIDTH = 46, MARGIN = 4, LINE = 1.15 * LABEL;
 const SHORTENED = new Map(), MOST_SHORTENED = 20000;
 
-// Where macros overlap, the one that is chosen keeps its label, then the larger one.
+// Where macros overlap, the selected one keeps its label, then the larger one.
 export function paintLabels(painter) {
   const { context, colours } = painter, taken = new Taken();
   context.font = FONT;

@@ -1,4 +1,4 @@
-// What the page knows: the design, the open placements, what is chosen and shown. Views listen for "change".
+// What the page knows: the design, the open placements, what is selected and shown. Views listen for "change".
 
 import { constraintsOf, Design, HARD, Placement, PORT, SOFT } from "./data.js";
 import { changedNets, flylines, netLengths } from "./flylines.js";
@@ -31,7 +31,7 @@ export class Model extends EventTarget {
     this.renew(values);
   }
 
-  // Takes over how all placements stand, as the server has them.
+  // Takes over all placements from the server.
   renew(values) {
     this.run = values.run ?? null;
     this.sessions = values.sessions.map(session);
@@ -77,7 +77,7 @@ export class Model extends EventTarget {
     this.refresh();
   }
 
-  // The chosen nodes that can be moved.
+  // The selected nodes that can be moved.
   movable() {
     return [...this.chosen].filter((node) => this.canMove(node));
   }
@@ -91,7 +91,7 @@ export class Model extends EventTarget {
     return (kind === HARD || kind === SOFT) && !this.placement.fixed[node];
   }
 
-  // What stands at a place, µm: hard macros before soft ones before ports, the smallest first.
+  // The node at a position, µm: hard macros before soft ones before ports, the smallest first.
   at(x, y, near) {
     const { design, placement } = this;
     const found = (kind, reach) => {
@@ -168,7 +168,7 @@ export class Model extends EventTarget {
     this.refresh();
   }
 
-  // Macros that stand elsewhere, or otherwise, in the placement that is compared with.
+  // Macros at another position, or in another orientation, in the placement that is compared with.
   movedNodes() {
     const other = this.sessions[this.other]?.placement, { placement, design } = this;
     if (!other) return [];

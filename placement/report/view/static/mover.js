@@ -1,4 +1,4 @@
-// Dragging: the macro follows the pointer at once, its exact cost comes from the server, one question at a time.
+// Dragging: the macro follows the pointer at once; its exact cost comes from the server, one request at a time.
 
 import { snapped } from "./snap.js";
 
@@ -6,9 +6,9 @@ export class Mover {
   constructor(model, link, tell) {
     Object.assign(this, { model, link, tell });
     this.snap = { grid: true, neighbours: true, tracks: null }; // tracks: the grid of the routing tracks
-    this.waiting = null; // places that the server has not been asked for yet
+    this.waiting = null; // positions that the server has not been sent yet
     this.asking = null;
-    this.priced = []; // when the pointer came to the places whose costs the next picture shows
+    this.priced = []; // when the pointer reached the positions whose costs the next picture shows
     this.delays = []; // ms from the pointer to the cost on the page, for those who measure
   }
 
@@ -22,11 +22,11 @@ export class Mover {
     for (const since of this.priced.splice(0)) this.delays.push(performance.now() - since);
   }
 
-  // `way`: µm that the pointer went since the drag began; `near`: µm within which edges attract; `free`: no snapping.
-  to(way, near, free) {
+  // `offset`: µm that the pointer has moved since the drag began; `near`: µm within which edges attract; `free`: no snapping.
+  to(offset, near, free) {
     const { model } = this, { drag, design, placement } = model;
     const [first] = drag.nodes, start = drag.start.get(first);
-    const goal = [start[0] + way[0], start[1] + way[1]];
+    const goal = [start[0] + offset[0], start[1] + offset[1]];
     const place = free ? goal : snapped(design, placement, first, goal, drag.nodes.length > 1 ? { ...this.snap, neighbours: false } : this.snap, near);
     const dx = place[0] - start[0], dy = place[1] - start[1];
     model.dragTo(drag.nodes.map((node) => [drag.start.get(node)[0] + dx, drag.start.get(node)[1] + dy]));
@@ -34,7 +34,7 @@ export class Mover {
     this.asking ??= this.pump();
   }
 
-  // Asks for the newest place until there is none that is newer.
+  // Sends the newest position until there is no newer one.
   async pump() {
     try {
       while (this.waiting && this.model.drag) {

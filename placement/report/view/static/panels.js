@@ -1,4 +1,4 @@
-// The panels beside the canvas: layers, search, what is chosen, costs, tools, steps.
+// The panels beside the canvas: layers, search, the selection, costs, tools, steps.
 
 import { HARD, PORT, SOFT } from "./data.js";
 import { Compare } from "./compare.js";
@@ -10,7 +10,7 @@ import { MAPS } from "./maps.js";
 import { Run } from "./run.js";
 
 const LAYERS = [["hard", "hard macros", "hard"], ["labels", "names and sizes"], ["halos", "halos", "halo"], ["soft", "soft macros", "soft"],
-  ["ports", "ports", "port"], ["cells", "standard cells", "cell"], ["lines", "flylines of what is chosen", "fly-macro"],
+  ["ports", "ports", "port"], ["cells", "standard cells", "cell"], ["lines", "flylines of the selection", "fly-macro"],
   ["gcells", "grid of gcells", "line"], ["blockages", "blockages", "blockage"], ["regions", "regions", "region"]];
 const MOST_FOUND = 200, MOST_LISTED = 12;
 
@@ -34,7 +34,7 @@ export class Panels {
     this.compare = element("div", { id: "compare" });
     this.running = element("div", { id: "run" });
     fill(left, element("h2", {}, "Find"), this.query, this.found, element("h2", {}, "Layers"), this.layers, this.map(),
-      element("h2", {}, "Chosen"), this.chosen);
+      element("h2", {}, "Selected"), this.chosen);
     fill(right, element("h2", {}, "Cost"), this.costs, this.faults, this.running, this.compare, this.tools, this.doing, this.rules, ...(app.editable ? [element("h2", {}, "Steps"), this.steps] : []));
     if (app.editable) {
       this.drawTools();
@@ -78,7 +78,7 @@ export class Panels {
     fill(this.found, ...shown.map((node) => element("li", {}, button(model.design.names[node], model.design.kinds[model.design.kind[node]],
       () => { model.choose([node]); this.app.frame(); }))),
     text && !nodes.length ? element("li", { className: "muted" }, "nothing of that name") : null,
-    nodes.length > 1 ? element("li", {}, button(`choose all ${nodes.length}`, "Enter does so, too", () => this.chooseFound())) : null);
+    nodes.length > 1 ? element("li", {}, button(`select all ${nodes.length}`, "so does Enter", () => this.chooseFound())) : null);
   }
 
   chooseFound() {
@@ -90,7 +90,7 @@ export class Panels {
 
   drawTools() {
     const { app } = this, edit = (text, title, what, how) => button(text, title, () => app.edit(what, how));
-    fill(this.tools, element("h2", {}, "Move what is chosen"),
+    fill(this.tools, element("h2", {}, "Move the selection"),
       element("div", { className: "row" }, edit("⟲", "turn left (R)", "turn", "left"), edit("⟳", "turn right (r)", "turn", "right"),
         edit("⇋", "mirror left to right (x)", "turn", "mirror_x"), edit("⥮", "mirror upside down (y)", "turn", "mirror_y"),
         edit("swap", "two change places (s)", "swap"), edit("fix", "cannot be moved then (l)", "fix"), edit("release", "can be moved again (u)", "release")),
@@ -106,7 +106,7 @@ export class Panels {
     return element("label", {}, element("input", { type: "checkbox", checked: snap[name], onchange: (event) => { snap[name] = event.target.checked; } }), text);
   }
 
-  // The tracks are asked for when they are first wanted.
+  // The tracks are requested when they are first needed.
   trackBox() {
     const { app } = this, { snap } = app.mover;
     return element("label", {}, element("input", { type: "checkbox", id: "snap-tracks", onchange: async ({ target }) => {
@@ -139,7 +139,7 @@ export class Panels {
     const { faults } = this.model;
     const text = faults.size ? `${faults.size} ${faults.size === 1 ? "macro is" : "macros are"} not legal` : "legal: no macro breaks a rule";
     const line = element("div", { className: faults.size ? "bad" : "muted" }, text);
-    if (faults.size) line.append(" ", button("choose them", "choose the macros that are not legal", () => this.model.choose([...faults.keys()])));
+    if (faults.size) line.append(" ", button("select them", "select the macros that are not legal", () => this.model.choose([...faults.keys()])));
     fill(this.faults, line);
   }
 

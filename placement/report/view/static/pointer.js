@@ -1,6 +1,6 @@
-// Pointer and wheel on the canvases: choose, drag, pan, zoom, measure.
+// Pointer and wheel on the canvases: select, drag, pan, zoom, measure.
 
-import { HARD, SOFT } from "./data.js";
+import { HARD, PORT, SOFT } from "./data.js";
 import { micrometres } from "./viewport.js";
 
 const NEAR = 6, ATTRACTS = 7, BEGIN = 3; // pixels
@@ -74,10 +74,10 @@ export class Pointer {
       const nodes = [gesture.node, ...model.movable().filter((node) => node !== gesture.node)];
       mover.begin(nodes);
     }
-    if (!model.drag) return; // it was taken back
-    const way = [world[0] - gesture.world[0], world[1] - gesture.world[1]];
-    mover.to(way, ATTRACTS / this.viewport.scale, event.ctrlKey || event.metaKey);
-    const [dx, dy] = way;
+    if (!model.drag) return; // it was cancelled
+    const offset = [world[0] - gesture.world[0], world[1] - gesture.world[1]];
+    mover.to(offset, ATTRACTS / this.viewport.scale, event.ctrlKey || event.metaKey);
+    const [dx, dy] = offset;
     this.status.tell(`moved by Δx ${micrometres(dx)}, Δy ${micrometres(dy)}; Ctrl: without snapping, Esc: back`);
   }
 
@@ -111,10 +111,10 @@ export class Pointer {
     this.redraw();
   }
 
-  // Shows what is chosen, or everything.
+  // Shows what is selected, or everything: the canvas, and macros and ports outside of it.
   frame() {
     const { model, viewport } = this, { canvas, of } = model.design;
-    const chosen = model.chosen.size > 0, nodes = chosen ? model.chosen : [...of[HARD], ...of[SOFT]];
+    const chosen = model.chosen.size > 0, nodes = chosen ? model.chosen : [HARD, SOFT, PORT].flatMap((kind) => [...of[kind]]);
     let [left, low, right, high] = chosen ? [Infinity, Infinity, -Infinity, -Infinity] : [0, 0, canvas.width, canvas.height];
     for (const node of nodes) {
       const [width, height] = model.placement.sides(model.design, node), x = model.placement.x[node], y = model.placement.y[node];

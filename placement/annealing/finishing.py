@@ -1,0 +1,147 @@
+"""Improving a placement without moving its hard macros: they are mirrored in place, or its soft macros are annealed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import NamedTuple
+
+from placement.annealing.config import AnnealConfig
+from placement.annealing.search import search
+from placement.annealing.starts import Start
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost, compute_costs
+from placement.engine.soft import place_soft_macros
+from placement.flat.clusters import spread_clusters
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+
+MOST_SWEEPS = 50
+"""Every sweep over the macros but the last one lowers the cost; this only bounds how many there can be."""
+LEAST_GAIN = 1e-12
+"""Of the cost, below which no macro is flipped."""
+_MIRRORS = (1, 2, 3)
+
+MOVES = 100_000
+"""The longer soft macros are annealed, the better a cost ranks placements of synthetic designs; beyond these moves it
+gains little for the time, on CT-Ariane something (docs/experiments/2026-11-where-cells-begin.md)."""
+INITIAL_TEMPERATURE = 0.1
+"""In multiples of the cost per movable macro."""
+_FULL_MOVES_EACH, _FULL_TEMPERATURE = 1_000, 1.0  # moves for each soft macro, for a full evaluation
+_ROUNDS = 50
+
+
+class Flipped(NamedTuple):
+    """What flipping changed.
+
+    Attributes:
+        placement: with the orientations found; the one given, itself, where none was better.
+        costs: of it, by an evaluation from nothing.
+        flipped: macros with another orientation than before.
+        sweeps: over all macros, the last one without a gain included.
+    """
+
+    placement: Placement
+    costs: Costs
+    flipped: int
+    sweeps: int
+
+
+def flip_macros(design: Design, placement: Placement, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Flipped:
+    """Gives every movable hard macro in turn its cheapest orientation, until no macro has a cheaper one.
+
+    This is coordinate descent on the exact cost, Circuit Training's last step. Only the three orientations with the
+    same sides as a macro's own are tried (two mirrorings and the half turn), if the macro may have them, so nothing
+    moves and what was legal stays legal. The result never costs more than `placement`.
+
+    Args:
+        design: whose macros.
+        placement: of all nodes; soft macros stay where they are.
+        weights: of the cost that is lowered.
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`.
+    """
+    cost = IncrementalCost(design, placement, weights=weights)
+    macros = [int(node) for node in design.placing_order if not placement.fixed[node]]
+    sweeps, improved = 0, True
+    while improved and sweeps < MOST_SWEEPS:
+        improved = sum(_flip(design, cost, node) for node in macros) > 0
+        sweeps += 1
+    found = cost.placement
+    flipped = int((found.orientation != placement.orientation).sum())
+    result = found if flipped else placement
+    return Flipped(result, compute_costs(design, result, weights=weights), flipped, sweeps)
+
+
+def _flip(design: Design, cost: IncrementalCost, node: int) -> bool:
+    """Gives a macro its cheapest orientation of the same sides; returns whether that is another than before."""
+    before = cost.orientation(node)
+    best, lowest = before, cost.costs.total - LEAST_GAIN
+    for mirror in _MIRRORS:
+        other = before ^ mirror  # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7
+        if not design.constraints.allows(node, other):
+            continue
+        found = cost.orient(node, other).total
+        if found < lowest:
+            best, lowest = other, found
+        cost.undo()
+    if best == before:
+        return False
+    cost.orient(node, best)
+    cost.commit()
+    return True
+
+
+def anneal_soft_macros(
+    design: Design,
+    placement: Placement,
+    *,
+    weights: CostWeights = DEFAULT_WEIGHTS,
+    moves: int = MOVES,
+    initial_temperature: float = INITIAL_TEMPERATURE,
+    seed: int = 0,
+) -> Placement:
+    """`placement` with its soft macros placed and then annealed; hard macros stay.
+
+    The search has two starts: soft macros as `analytic` places them, and spread around the macros as charges.
+
+    Args:
+        design: whose macros.
+        placement: of all nodes.
+        weights: of the cost that is lowered.
+        moves: of soft macros.
+        initial_temperature: on Ariane 1.0, with a thousand moves and more for each soft macro, ends some percent
+            cheaper than the default, on synthetic designs no cheaper.
+        seed: of the moves.
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
+    """
+    fixed = placement.fixed.copy()
+    fixed[design.netlist.hard] = True
+    if fixed[design.netlist.soft].all():
+        return placement
+    held = dataclasses.replace(place_soft_macros(design, placement, "analytic"), fixed=fixed)
+    starts = [Start("analytic", held)]
+    with contextlib.suppress(DesignError):  # no space clear of the macros
+        starts.append(Start("spread", spread_clusters(design, held)))
+    found = search(
+        dataclasses.replace(design, initial=held),
+        starts,
+        config=AnnealConfig(initial_temperature=initial_temperature),
+        moves=moves,
+        round_moves=max(1, moves // _ROUNDS),
+        weights=weights,
+        seed=seed,
+    )
+    return dataclasses.replace(found.placement, fixed=placement.fixed)
+
+
+def anneal_for_full_evaluation(design: Design, placement: Placement) -> Placement:
+    """`anneal_soft_macros` by the chip cost, as the cells of a full evaluation begin (`FlatEvaluator`'s `anneal`).
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`, or its hard macros are not legal.
+    """
+    moves = max(MOVES, _FULL_MOVES_EACH * len(design.netlist.soft))
+    return anneal_soft_macros(design, placement, moves=moves, initial_temperature=_FULL_TEMPERATURE)

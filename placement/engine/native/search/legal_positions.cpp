@@ -1,0 +1,240 @@
+#include "search/legal_positions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cost/legality.hpp"
+
+namespace placement {
+
+LegalPositions::LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages)
+    : design_(design),
+      slack_((spacing > 0 ? -spacing : design.canvas.overlap_threshold) + kLengthTolerance),
+      index_of_(design.nodes(), -1),
+      spacing_(spacing),
+      halos_(design.constraints.halos) {
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) != Kind::hard) continue;
+    index_of_[node] = static_cast<std::int32_t>(x_.size());
+    for (auto* values : {&x_, &y_, &width_, &height_}) values->push_back(0);
+    for (auto* values : {&halo_x_, &halo_y_}) values->push_back(0);
+    movable_.push_back(!design.fixed[node]);
+    orientation_.push_back(0);
+    node_.push_back(node);
+  }
+  macros_ = x_.size();
+  for (const Blockage& blockage : blockages) {
+    x_.push_back((blockage.left + blockage.right) / 2);
+    y_.push_back((blockage.low + blockage.high) / 2);
+    width_.push_back(blockage.right - blockage.left);
+    height_.push_back(blockage.high - blockage.low);
+    movable_.push_back(0);
+  }
+  make_bins();
+}
+
+void LegalPositions::make_bins() {
+  constexpr double kMostBins = 256;  // along a side
+  const double sides = std::clamp(std::sqrt(static_cast<double>(macros_)), 1.0, kMostBins);
+  columns_ = rows_ = static_cast<int>(sides);
+  per_width_ = columns_ / design_.canvas.width;
+  per_height_ = rows_ / design_.canvas.height;
+  double longest = 0, halo = 0;
+  for (const std::int32_t node : node_) {
+    longest = std::max({longest, design_.node_width[node], design_.node_height[node]});
+    if (halos_) halo = std::max({halo, design_.constraints.halo_x[node], design_.constraints.halo_y[node]});
+  }
+  reach_ = longest / 2 + std::max({spacing_, 2 * halo, 0.0}) + 2 * kLengthTolerance;
+  first_in_.assign(static_cast<std::size_t>(columns_) * rows_, -1);
+  next_.assign(macros_, -1);
+  previous_.assign(macros_, -1);
+  bin_.assign(macros_, -1);
+  for (std::size_t i = 0; i < macros_; ++i) file(static_cast<std::int32_t>(i));
+}
+
+// Puts a macro into the bin of its centre.
+void LegalPositions::file(std::int32_t macro) {
+  const int column = static_cast<int>(std::clamp(x_[macro] * per_width_, 0.0, columns_ - 1.0));
+  const int row = static_cast<int>(std::clamp(y_[macro] * per_height_, 0.0, rows_ - 1.0));
+  const std::int32_t bin = row * columns_ + column;
+  if (bin == bin_[macro]) return;
+  const std::int32_t before = previous_[macro], after = next_[macro];
+  if (after >= 0) previous_[after] = before;
+  if (before >= 0) next_[before] = after;
+  else if (bin_[macro] >= 0) first_in_[bin_[macro]] = after;
+  bin_[macro] = bin;
+  previous_[macro] = -1;
+  next_[macro] = first_in_[bin];
+  if (next_[macro] >= 0) previous_[next_[macro]] = macro;
+  first_in_[bin] = macro;
+}
+
+void LegalPositions::place(const double* x, const double* y, const std::int8_t* orientation) {
+  for (int node = 0; node < design_.nodes(); ++node) place({node, x[node], y[node], orientation[node]});
+}
+
+void LegalPositions::place(const NodeMove& move) {
+  const int i = index_of_[move.node];
+  if (i < 0) return;
+  const Box box = box_of(move);
+  x_[i] = box.x;
+  y_[i] = box.y;
+  width_[i] = box.width;
+  height_[i] = box.height;
+  orientation_[i] = move.orientation;
+  file(i);
+  if (!halos_) return;
+  halo_x_[i] = design_.constraints.halo_across(move.node, move.orientation);
+  halo_y_[i] = design_.constraints.halo_up(move.node, move.orientation);
+}
+
+// Whether a position violates the constraints of a macro.
+bool LegalPositions::off_limits(const NodeMove& move) const {
+  const HardBox box = hard_box_of(move);
+  bool found = false;
+  design_.constraints.for_keep_outs(move.node, [&](const KeepOut& off) { found |= stands_on(box, off, spacing_); });
+  return found;
+}
+
+double LegalPositions::gap(const NodeMove& a, const NodeMove& b, bool across) const {
+  const Constraints& kept = design_.constraints;
+  const double halos = across ? kept.halo_across(a.node, a.orientation) + kept.halo_across(b.node, b.orientation)
+                              : kept.halo_up(a.node, a.orientation) + kept.halo_up(b.node, b.orientation);
+  return std::max(spacing_, halos);
+}
+
+bool LegalPositions::on_blockage(double x, double y) const {
+  const auto on = [&](double at_x, double at_y, double width, double height) {
+    return std::abs(x - at_x) < width / 2 && std::abs(y - at_y) < height / 2;
+  };
+  for (const KeepOut& off : design_.constraints.keep_outs) {
+    if (off.kind == KeepOutKind::blockage && on(off.x, off.y, off.width, off.height)) return true;
+  }
+  return false;
+}
+
+// As `fits`, with a gap for each pair: a moved macro conflicts with no macro that stays, no blockage and no macro
+// before it in the move.
+bool LegalPositions::fits_with_halos(const NodeMove* moves, int count) const {
+  for (int i = 0; i < count; ++i) {
+    if (index_of_[moves[i].node] >= 0 && !fits_with_halos(moves[i], moves, count, i)) return false;
+  }
+  return true;
+}
+
+bool LegalPositions::fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const {
+  if (!inside(box_of(move))) return false;
+  const HardBox box = hard_box_of(move);
+  const double threshold = design_.canvas.overlap_threshold;
+  int allowed = 0, found = 0;  // conflicts with the present positions of the moved macros, its own included; with all
+  for (int j = 0; j < count; ++j) {
+    const int other = index_of_[moves[j].node];
+    if (other >= 0) allowed += too_close(box, placed(other), spacing_, threshold);
+  }
+  const Box plain = box_of(move);
+  bool blocked = false;
+  for_near(plain.x, plain.width / 2, plain.y, plain.height / 2, [&](std::size_t i) {
+    if (i < macros_) found += too_close(box, placed(i), spacing_, threshold);
+    else blocked |= conflict(plain, i);
+  });
+  if (blocked || found != allowed) return false;
+  for (int j = 0; j < before; ++j) {
+    if (index_of_[moves[j].node] >= 0 && too_close(box, hard_box_of(moves[j]), spacing_, threshold)) return false;
+  }
+  return true;
+}
+
+bool LegalPositions::inside(const Box& box) const {
+  return !reaches_beyond(box.x, box.width, design_.canvas.width) &&
+         !reaches_beyond(box.y, box.height, design_.canvas.height);
+}
+
+// The rule of legality.hpp, with lengths grown by the spacing.
+bool LegalPositions::conflict(const Box& box, std::size_t other) const {
+  const auto shared = [](double a, double length_a, double b, double length_b) {
+    return std::min({(length_a + length_b) / 2 - std::abs(a - b), length_a, length_b});
+  };
+  return (shared(box.x, box.width, x_[other], width_[other]) > slack_) &
+         (shared(box.y, box.height, y_[other], height_[other]) > slack_);
+}
+
+int LegalPositions::conflicts(const Box& box) const {
+  int found = 0;
+  for_near(box.x, box.width / 2, box.y, box.height / 2, [&](std::size_t i) { found += conflict(box, i); });
+  return found;
+}
+
+bool LegalPositions::fits(const NodeMove* moves, int count) const {
+  if (design_.constraints.any) {
+    for (int i = 0; i < count; ++i) {
+      if (index_of_[moves[i].node] >= 0 && off_limits(moves[i])) return false;
+    }
+    if (halos_) return fits_with_halos(moves, count);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (index_of_[moves[i].node] < 0) continue;
+    const Box box = box_of(moves[i]);
+    if (!inside(box)) return false;
+    int allowed = 0;  // conflicts with the present positions of the moved macros, its own included
+    for (int j = 0; j < count; ++j) {
+      const int other = index_of_[moves[j].node];
+      if (other >= 0) allowed += conflict(box, other);
+    }
+    if (conflicts(box) != allowed) return false;
+    for (int j = 0; j < i; ++j) {
+      if (index_of_[moves[j].node] < 0) continue;
+      const Box there = box_of(moves[j]);
+      const double across = std::min({(box.width + there.width) / 2 - std::abs(box.x - there.x), box.width, there.width});
+      const double up = std::min({(box.height + there.height) / 2 - std::abs(box.y - there.y), box.height, there.height});
+      if (across > slack_ && up > slack_) return false;
+    }
+  }
+  return true;
+}
+
+bool LegalPositions::all_fit() const {
+  const Constraints& kept = design_.constraints;
+  for (std::size_t i = 0; i < macros_; ++i) {
+    if (!movable_[i]) continue;
+    const NodeMove here{node_[i], x_[i], y_[i], orientation_[i]};
+    if (!kept.allows(node_[i], orientation_[i]) || !on_grid(placed(i), kept.grid)) return false;
+    if (!fits(&here, 1)) return false;
+  }
+  return true;
+}
+
+double LegalPositions::clearance(const NodeMove& at, bool across, bool forward) const {
+  const Box box = box_of(at);
+  const double here = across ? box.x : box.y, length = across ? box.width : box.height;
+  const double extent = across ? design_.canvas.width : design_.canvas.height;
+  double free = forward ? extent - length / 2 - here : here - length / 2;
+  // An obstacle at (x, y): `gap` is the least distance along the axis, `slack` the overlap allowed on the other axis.
+  const auto meet = [&](double x, double y, double width, double height, double gap, double slack) {
+    const double side = across ? std::abs(y - box.y) : std::abs(x - box.x);
+    const double sides = across ? (height + box.height) / 2 : (width + box.width) / 2;
+    const double ahead = (across ? x : y) - here;
+    if (sides - side <= slack || (forward ? ahead <= 0 : ahead >= 0)) return;
+    const double reach = (length + (across ? width : height)) / 2 + gap;
+    free = std::min(free, std::abs(ahead) - reach);
+  };
+  const double spacing = std::max(0.0, kLengthTolerance - slack_);
+  const HardBox own = hard_box_of(at);
+  const double far = std::max(design_.canvas.width, design_.canvas.height);  // along the axis
+  for_near(box.x, across ? far : box.width / 2, box.y, across ? box.height / 2 : far, [&](std::size_t i) {
+    if (!halos_ || i >= macros_) {
+      meet(x_[i], y_[i], width_[i], height_[i], spacing, slack_);
+      return;
+    }
+    const double ahead = across ? own.halo_x + halo_x_[i] : own.halo_y + halo_y_[i];
+    const double aside = across ? own.halo_y + halo_y_[i] : own.halo_x + halo_x_[i];
+    const double share = allowed_share(std::max(spacing_, aside), design_.canvas.overlap_threshold) + kLengthTolerance;
+    meet(x_[i], y_[i], width_[i], height_[i], std::max(spacing, ahead), share);
+  });
+  design_.constraints.for_keep_outs(at.node, [&](const KeepOut& off) {
+    const double gap = off.kind == KeepOutKind::blockage ? spacing : 0;
+    meet(off.x, off.y, off.width, off.height, gap, kLengthTolerance - gap);
+  });
+  return std::max(0.0, free);
+}
+
+}  // namespace placement

@@ -1,0 +1,103 @@
+// Legal positions of hard macros for the search: inside the canvas, without overlaps, within their constraints.
+// Positions are continuous, not gcells.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "common/design.hpp"
+#include "cost/incremental.hpp"
+#include "cost/legality.hpp"
+
+namespace placement {
+
+struct Blockage {
+  double left, low, right, high;  // µm
+};
+
+// The spacing holds for macros of zero size, too. Not thread-safe: one per thread.
+class LegalPositions {
+ public:
+  // `spacing`: least distance in µm between hard macros and from blockages where halos need less; 0: they may touch.
+  // `blockages`: in addition to those of the design's constraints.
+  LegalPositions(const Design& design, double spacing, const std::vector<Blockage>& blockages);
+
+  // Sets the positions of all hard macros: x, y [N] µm, orientation [N].
+  void place(const double* x, const double* y, const std::int8_t* orientation);
+  // Updates the position of one hard macro.
+  void place(const NodeMove& move);
+
+  // Whether `moves`, made all at once, keep the placement legal. Ignores moves of soft macros. The caller checks
+  // orientations and the snapping grid.
+  bool fits(const NodeMove* moves, int count) const;
+  // Whether every movable hard macro is at a legal position in an allowed orientation.
+  bool all_fit() const;
+  // Least distance in µm of two hard macros on an axis.
+  double gap(const NodeMove& a, const NodeMove& b, bool across) const;
+  // Whether a point lies on a blockage: centres of soft macros stay off them.
+  bool on_blockage(double x, double y) const;
+  // Distance in µm (≥ 0) that a macro at `at` can slide along an axis before it meets another or the edge.
+  double clearance(const NodeMove& at, bool across, bool forward) const;
+
+ private:
+  struct Box {
+    double x, y, width, height;  // µm
+  };
+  Box box_of(const NodeMove& move) const {
+    return {move.x, move.y, design_.width_of(move.node, move.orientation),
+            design_.height_of(move.node, move.orientation)};
+  }
+  bool inside(const Box& box) const;
+  // Visits, among others, all macros whose boxes are nearer than the spacing or their halos to a box about (x, y), and
+  // all blockages: visit(i).
+  template <typename Visit>
+  void for_near(double x, double half_width, double y, double half_height, Visit visit) const {
+    const auto bin = [](double at, double per, int bins) {
+      return static_cast<int>(std::clamp(at * per, 0.0, bins - 1.0));
+    };
+    const double reach_x = half_width + reach_, reach_y = half_height + reach_;
+    const int first = bin(x - reach_x, per_width_, columns_), last = bin(x + reach_x, per_width_, columns_);
+    const int top = bin(y + reach_y, per_height_, rows_);
+    for (int row = bin(y - reach_y, per_height_, rows_); row <= top; ++row) {
+      for (int column = first; column <= last; ++column) {
+        for (std::int32_t i = first_in_[row * columns_ + column]; i >= 0; i = next_[i]) visit(static_cast<std::size_t>(i));
+      }
+    }
+    for (std::size_t i = macros_; i < x_.size(); ++i) visit(i);
+  }
+  void make_bins();
+  void file(std::int32_t macro);
+  int conflicts(const Box& box) const;
+  bool conflict(const Box& box, std::size_t other) const;
+  // As `fits`, for macros with halos.
+  HardBox hard_box_of(const NodeMove& move) const {
+    return hard_box(design_, move.node, move.x, move.y, move.orientation);
+  }
+  HardBox placed(std::size_t i) const { return {x_[i], y_[i], width_[i], height_[i], halo_x_[i], halo_y_[i]}; }
+  bool off_limits(const NodeMove& move) const;
+  bool fits_with_halos(const NodeMove* moves, int count) const;
+  bool fits_with_halos(const NodeMove& move, const NodeMove* moves, int count, int before) const;
+
+  const Design& design_;
+  double slack_;                       // µm by which intervals, grown by the spacing, may overlap
+  std::vector<std::int32_t> index_of_; // [N] -1: not a hard macro
+  // Hard macros, then blockages.
+  std::vector<double> x_, y_, width_, height_;
+  std::vector<std::uint8_t> movable_;
+  // Of hard macros only: halos in their present orientation, orientations, nodes.
+  double spacing_;
+  bool halos_;
+  std::size_t macros_ = 0;
+  // Bins of macros by their centres, so that a look around does not cost what all macros cost.
+  int columns_ = 1, rows_ = 1;
+  double per_width_ = 0, per_height_ = 0;  // bins per µm
+  double reach_ = 0;                       // µm: half of the longest side, and the widest gap
+  std::vector<std::int32_t> first_in_;     // [bins] a macro there, or -1
+  std::vector<std::int32_t> next_, previous_, bin_;  // of each macro: the others of its bin, -1 at the ends; its bin
+  std::vector<double> halo_x_, halo_y_;
+  std::vector<std::int8_t> orientation_;
+  std::vector<std::int32_t> node_;
+};
+
+}  // namespace placement

@@ -1,0 +1,332 @@
+"""The full evaluation: all standard cells placed around a placement's macros, and their routing estimated.
+
+Axis legend: M standard cells, X gcells across, Y gcells up, K macros that arrays consist of. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from placement.annealing.finishing import anneal_for_full_evaluation
+from placement.flat.electrostatic import PlacerSettings, Progress
+from placement.flat.flat_evaluator import MOST_STARTS, FlatEvaluator
+from placement.flat.global_placement import CellPlacement
+from placement.flat.problem import MOST_PINS
+from placement.flat.routing import RoutingEstimate
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.files import write_whole
+from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_flat
+from placement.netlist.load import clusters_or_none, find
+from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
+from placement.report.metrics import FullMetrics
+from placement.report.progress_bar import progress_bars
+
+SETTINGS = PlacerSettings()
+METRICS_NAME, DRAWN_NAME = "full.json", "cells.npz"
+_UNUSABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+"""Raised by reading those files if they are missing or damaged."""
+
+
+class PlacedCells(NamedTuple):
+    """A placement with all its standard cells.
+
+    Attributes:
+        flat: the design before clustering.
+        cluster: int32 [nodes of the flat netlist], each cell's cluster, -1: none.
+        result: of placing the cells; its placement is of the flat netlist, µm from the user's origin.
+    """
+
+    flat: FlatDesign
+    cluster: np.ndarray
+    result: CellPlacement
+
+    @property
+    def placement(self) -> Placement:
+        """Of the flat netlist, cells included."""
+        return self.result.placement
+
+    @property
+    def drawn_cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the standard cells: x and y, µm from the canvas's lower left corner, and cluster, [M] each."""
+        core, cells = self.flat.floorplan.core, self.flat.cells
+        return self.placement.x[cells] - core.x_low, self.placement.y[cells] - core.y_low, self.cluster[cells]
+
+    @property
+    def drawn_members(self) -> np.ndarray:
+        """float64 [K, 4, 2]: the corners of the macros in arrays, from the canvas's lower left corner."""
+        core, there = self.flat.floorplan.core, self.placement
+        corners = [
+            array.corners_at(float(there.x[array.node]), float(there.y[array.node]), int(there.orientation[array.node]))
+            for array in self.flat.arrays
+        ]
+        return np.concatenate((np.zeros((0, 4, 2)), *corners)) - [core.x_low, core.y_low]
+
+
+class FullEvaluation(NamedTuple):
+    """What the full evaluation of a placement found.
+
+    Attributes:
+        metrics: its figures.
+        placed: the cells as near to each other as they may be, whose half perimeters are the flat wirelength.
+        route: the routing estimate, with the cells spread as a flow leaves them.
+    """
+
+    metrics: FullMetrics
+    placed: PlacedCells
+    route: RoutingEstimate
+
+
+def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
+    """The flat netlist in a design's folder, and each node's cluster.
+
+    Args:
+        design: the name or path of the clustered design.
+
+    Raises:
+        DesignError: the folder has no flat netlist, or it cannot be read.
+    """
+    folder = find(design).parent
+    flat = read_flat(folder)
+    return flat, clusters_or_none(folder, flat.netlist.num_nodes)
+
+
+class FullEvaluator:
+    """Places all cells of a design around its macros, and estimates their routing; for several placements.
+
+    Attributes:
+        uncounted_nets: nets of the flat netlist that have too many pins to count.
+
+    Raises:
+        DesignError: the design has no flat netlist, it cannot be read, or it is of other macros.
+    """
+
+    def __init__(self, name: str, design: Design) -> None:
+        self._design = design
+        flat, cluster = read_flat_of(name)
+        self._evaluator = FlatEvaluator(flat, cluster, design, anneal=anneal_for_full_evaluation, settings=SETTINGS)
+        self.uncounted_nets = int((np.diff(flat.netlist.net_start) > MOST_PINS).sum())
+
+    def place(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
+        """All cells around the macros, without what their routing needs.
+
+        Args:
+            placement: of the clustered design; its hard macros are read.
+            stopped: is called meanwhile; once it returns True, the result is what was reached.
+
+        Raises:
+            DesignError: the flat netlist does not fit the placement, the cells do not fit, or they flew apart.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        return self._placed(self._evaluator.dense(placement, stopped=stopped))
+
+    def spread(self, placement: Placement, *, stopped: Callable[[], bool] | None = None) -> PlacedCells:
+        """As `place`, with the whitespace that cells need to be routed: at `DENSITY`, PDN channels aside."""
+        return self._placed(self._evaluator.spread(placement, stopped=stopped))
+
+    def evaluate(
+        self,
+        placement: Placement,
+        *,
+        middle: bool = True,
+        report: Callable[[float, float], None] | None = None,
+        stopped: Callable[[], bool] | None = None,
+    ) -> FullEvaluation:
+        """Evaluates a placement of the clustered design.
+
+        Args:
+            placement: its hard macros are read.
+            middle: as of `FlatEvaluator.evaluate`.
+            report: is called with the cells' density overflow, and the completed share of the evaluation, in [0, 1].
+            stopped: is called as often; once it returns True, the result is what was reached.
+
+        Raises:
+            DesignError: as `place`.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        found = self._evaluator.evaluate(
+            placement, middle=middle, report=_shares(report) if report else None, stopped=stopped
+        )
+        dense, spread, route = found.dense, found.spread, found.route
+        metrics = FullMetrics(
+            flat_wirelength=dense.wirelength,
+            density_overflow=max(dense.density_overflow, spread.density_overflow),
+            routed_wirelength=route.routed_wirelength,
+            overflow=route.overflow,
+            hot_spots=int(((route.horizontal > 1) | (route.vertical > 1)).sum()),
+            flat_seconds=dense.seconds + spread.seconds + route.seconds,
+            flat_converged=dense.converged and spread.converged,
+            cell_utilization=found.cell_utilization,
+        )
+        return FullEvaluation(metrics, self._placed(dense), route)
+
+    def _placed(self, result: CellPlacement) -> PlacedCells:
+        return PlacedCells(self._evaluator.flat, self._evaluator.cluster, result)
+
+
+def evaluate_fully(name: str, design: Design, placement: Placement, console: Console) -> FullEvaluation:
+    """As `FullEvaluator`, for one placement, with a bar on a terminal."""
+    evaluator = FullEvaluator(name, design)
+    if evaluator.uncounted_nets:
+        console.print(
+            f"note: {evaluator.uncounted_nets} of the flat netlist's nets have more than {MOST_PINS:,} pins (as clocks "
+            "and resets have) and count neither in wirelength nor in routing",
+            soft_wrap=True,
+        )
+    with progress_bars(console, "placing cells") as (bar,):
+        found = evaluator.evaluate(placement, report=lambda overflow, share: bar(share, f"overflow {overflow:.0%}"))
+    warn_unless_spread(found.metrics, console)
+    return found
+
+
+def warn_unless_spread(flat: FullMetrics, console: Console, whose: str = "") -> None:
+    """Prints a note if the cells, those around the macros of the placement `whose`, did not spread as they should."""
+    if not flat.flat_converged:
+        console.print(
+            f"note: {whose}{': ' if whose else ''}the cells did not spread: after {SETTINGS.iterations} iterations "
+            f"{flat.density_overflow:.1%} of their area overflow their bins, more than {SETTINGS.overflow:.0%}; the "
+            "figures of the full evaluation are less reliable",
+            soft_wrap=True,
+        )
+
+
+def draw(found: FullEvaluation, design: Design, placement: Placement, folder: Path, title: str) -> None:
+    """Writes `cells.png` and `routing.png` to a folder."""
+    from placement.report import plots, style  # Matplotlib takes a second to import
+
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = plots.DrawnCells(*found.placed.drawn_cells, members=found.placed.drawn_members)
+    figure = plots.plot_cells(design, placement, cells, title=title)
+    style.save_figure(figure, folder / "cells.png")
+    figure = plots.plot_routing(design, placement, found.route.horizontal, found.route.vertical, title=title)
+    style.save_figure(figure, folder / "routing.png")
+
+
+def _shares(report: Callable[[float, float], None]) -> Callable[[int, Progress], None]:
+    """Reports the completed share of the evaluation, in which every initial placement of the cells counts alike."""
+    most = 0.0
+
+    def show(number: int, progress: Progress) -> None:
+        nonlocal most
+        done = min(1.0, (1 - progress.overflow) / (1 - SETTINGS.overflow))
+        most = max(most, (number + done) / MOST_STARTS)
+        report(progress.overflow, most)
+
+    return show
+
+
+class KeptCells(NamedTuple):
+    """What a picture of a full evaluation shows.
+
+    Attributes:
+        x, y: float32 [M], the cells' centres from the canvas's lower left corner.
+        cluster: int32 [M], -1: none.
+        horizontal, vertical: float32 [X, Y], routing demand over capacity.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    cluster: np.ndarray
+    horizontal: np.ndarray
+    vertical: np.ndarray
+
+
+class KeptEvaluations:
+    """Evaluates placements of a design, or reads the result that an earlier evaluation of the same placement has left.
+
+    Args:
+        name: of the design, as `load` takes it.
+        design: the same, loaded.
+
+    Raises:
+        DesignError: as `FullEvaluator`.
+    """
+
+    def __init__(self, name: str, design: Design) -> None:
+        self._evaluator, self._design = FullEvaluator(name, design), design
+        rules = design.constraints
+        about = (repr((design.canvas, SETTINGS, DENSITY, PDN_CHANNEL)).encode(), rules.halo, rules.blockages)
+        self._about = hashlib.sha256((find(name).parent / FLAT_NAME).read_bytes() + b"".join(map(bytes, about)))
+
+    def evaluate(
+        self,
+        placement: Placement,
+        folder: Path,
+        *,
+        whose: str,
+        report: Callable[[float, float], None],
+        stopped: Callable[[], bool],
+    ) -> FullMetrics | None:
+        """The figures of a placement; None if the evaluation was stopped.
+
+        Args:
+            placement: its hard macros are read.
+            folder: where the result is kept.
+            whose: the placement's name, for messages.
+            report: as of `FullEvaluator.evaluate`.
+            stopped: as of `FullEvaluator.evaluate`.
+
+        Raises:
+            DesignError: the cells cannot be placed around the macros.
+            OSError: a file cannot be written.
+        """
+        about = self._identity(placement)
+        known = _read(folder, about)
+        if known is not None or stopped():
+            return known
+        try:
+            found = self._evaluator.evaluate(placement, report=report, stopped=stopped)
+        except DesignError as error:
+            raise DesignError(f"{whose}: {error}") from None
+        if stopped() and not found.metrics.flat_converged:
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        x, y, cluster = found.placed.drawn_cells
+        maps = found.route.horizontal.astype(np.float32), found.route.vertical.astype(np.float32)
+        drawn = KeptCells(x.astype(np.float32), y.astype(np.float32), cluster.astype(np.int32), *maps)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **drawn._asdict())
+        write_whole(folder / DRAWN_NAME, buffer.getvalue())
+        described = {"about": about, "full": found.metrics._asdict()}
+        write_whole(folder / METRICS_NAME, json.dumps(described, indent=1) + "\n")
+        return found.metrics
+
+    def _identity(self, placement: Placement) -> str:
+        """A hash that tells this evaluation from others."""
+        hard = self._design.netlist.hard
+        text = self._about.copy()
+        for values in (placement.x, placement.y, placement.orientation):
+            text.update(values[hard].tobytes())
+        return text.hexdigest()[:16]
+
+
+def _read(folder: Path, about: str) -> FullMetrics | None:
+    """The result that was kept; None if there is none of this placement, or it is damaged."""
+    try:
+        kept = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
+        if kept["about"] != about:
+            return None
+        read_drawn(folder)
+        return FullMetrics(**kept["full"])
+    except _UNUSABLE:  # evaluate anew
+        return None
+
+
+def read_drawn(folder: Path) -> KeptCells:
+    """What a picture of the evaluation kept in a folder shows.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError, KeyError, EOFError, BadZipFile: it is damaged.
+    """
+    with io.BytesIO((folder / DRAWN_NAME).read_bytes()) as file, np.load(file, allow_pickle=False) as arrays:
+        return KeptCells(**{name: arrays[name] for name in KeptCells._fields})

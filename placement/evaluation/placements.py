@@ -1,0 +1,243 @@
+"""`macro-placement evaluate`: placements that are given, their metrics, and the files that all these commands write."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from placement.annealing.finishing import flip_macros
+from placement.engine.costs import compute_costs
+from placement.engine.soft import place_soft_macros
+from placement.evaluation.settings import EvaluateConfig, EvaluationSettings, PlacementSettings
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.files import check_output_folder, write_whole
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.load import check_placement_file, find, load
+from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
+from placement.report.metrics import Metrics, json_object, measure, metrics_table, write_macros
+
+SOFT_PLACER = "analytic"
+"""Places soft macros that no file places."""
+
+
+class Found(NamedTuple):
+    """A placement that was evaluated.
+
+    Attributes:
+        design: whose it is.
+        placement: of all nodes.
+        metrics: of `placement`.
+        title: its name in tables and pictures.
+        origin: where it comes from, for `metrics.json`.
+    """
+
+    design: Design
+    placement: Placement
+    metrics: Metrics
+    title: str
+    origin: Mapping[str, Any]
+
+
+def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
+    """Prints the metrics of a placement, and writes the files that are requested.
+
+    Raises:
+        DesignError: the design or the placement cannot be found or read.
+        OSError: a file cannot be written.
+    """
+    writes = config.out is not None or config.draws_plots or config.draws_animation or config.flips
+    if writes:
+        check_out(config)
+    design, placement, name, soft = load_placement(config)
+    if config.soft_placer is not None:
+        placement, soft = place_soft_macros(design, placement, config.soft_placer), f"placed by {config.soft_placer}"
+    title = f"{design.name}: {name}"
+    if config.flips:
+        cost = compute_costs(design, placement, weights=config.weights).total
+        found = flip_macros(design, placement, weights=config.weights)
+        placement, title = found.placement, f"{title}, {found.flipped} macros flipped"
+        console.print(
+            f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
+            f"{config.weights.name} cost {cost:.6f} → {found.costs.total:.6f}"
+        )
+    metrics = measure(design, placement, weights=config.weights)
+    folder = config.folder(design, Path(name).stem)
+    if config.full:
+        from placement.evaluation import full_evaluation  # JAX takes seconds to import
+
+        assert config.design is not None
+        checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
+        if config.draws_plots:
+            full_evaluation.draw(checked, design, placement, folder, title)
+        metrics = dataclasses.replace(metrics, full=checked.metrics)
+    console.print(metrics_table(metrics, title))
+    if len(design.netlist.soft):
+        console.print(f"soft macros: {soft}", soft_wrap=True, markup=False, highlight=False)
+    if writes:
+        write_results(folder, Found(design, placement, metrics, title, {"placement": name}), config, console)
+    return metrics
+
+
+def check_out(config: EvaluationSettings) -> None:
+    """Raises DesignError if no file can be written in `out`, or below `runs`, where files go by default."""
+    check_output_folder("out", config.out if config.out is not None else "runs")
+
+
+def write_results(folder: Path, found: Found, config: EvaluationSettings, console: Console) -> None:
+    """Writes `placement.plc`, `macros.csv`, `metrics.json` and the pictures; prints where they are."""
+    design, placement, metrics = found.design, found.placement, found.metrics
+    folder.mkdir(parents=True, exist_ok=True)
+    write_placement(folder / "placement.plc", design, placement, comments=[found.title])
+    write_macros(folder / "macros.csv", design, placement)
+    described = {"design": design.name, **found.origin, "weights": metrics.weights._asdict(), **json_object(metrics)}
+    write_whole(folder / "metrics.json", json.dumps(described, indent=2) + "\n")
+    # Matplotlib takes a second to import, and a table should not wait for it.
+    if config.draws_plots:
+        from placement.report import plots, style
+
+        figure = plots.plot_placement(design, placement, weights=metrics.weights, title=found.title)
+        style.save_figure(figure, folder / "placement.png")
+        style.save_figure(plots.plot_maps(design, placement, title=found.title), folder / "maps.png")
+    if config.draws_animation:
+        from placement.report import animation
+
+        animation.save_episode(folder / "episode.gif", design, placement, weights=metrics.weights)
+    console.print(f"written to {folder}", soft_wrap=True)
+
+
+class Given(NamedTuple):
+    """A placement that a command is given: a `.plc` file, a DEF file of an imported design, or the design's own.
+
+    Attributes:
+        design: on the canvas that the settings name.
+        placement: of all nodes.
+        name: of the placement.
+        soft: where the soft macros come from, in words.
+    """
+
+    design: Design
+    placement: Placement
+    name: str
+    soft: str
+
+
+def load_placement(config: PlacementSettings, design: Design | None = None) -> Given:
+    """The design and the placement that the settings name.
+
+    Args:
+        config: names them.
+        design: if it was loaded already with `config.initial` and no placement is named; None: it is loaded.
+
+    Raises:
+        DesignError: the design or the placement cannot be found or read.
+    """
+    assert config.design is not None
+    for key, path in (("placement", config.placement), ("initial", config.initial)):
+        if path is not None:
+            check_placement_file(key, path)
+    if config.placement is not None and is_def(config.placement):
+        design = load(config.design, config.initial)
+        placement, soft = read_file(config.placement, config.design, design)
+        return Given(design, placement, Path(config.placement).name, soft)
+    canvas_file = config.initial if config.initial is not None else config.placement
+    if design is None or config.placement is not None:
+        design = load(config.design, canvas_file)
+    if config.placement is None:
+        name = Path(canvas_file).name if canvas_file else "initial.plc"
+        return Given(design, *_own(design, name))
+    name = Path(config.placement).name
+    if config.initial is None:
+        return Given(design, design.initial, name, f"as in {name}")
+    placement, soft = read_file(config.placement, config.design, design)
+    return Given(design, placement, name, soft)
+
+
+def load_placements(paths: Sequence[str], name: str, design: Design) -> dict[str, Placement]:
+    """Several placements of one design, by their files' names; by what differs in their paths if names are alike.
+
+    Args:
+        paths: `.plc` and DEF files.
+        name: of the design, as `load` takes it.
+        design: the same, loaded; its canvas counts.
+
+    Raises:
+        DesignError: a file is named twice, cannot be found or read, or is of another design.
+    """
+    real = [Path(path).resolve() for path in paths]
+    for path, file in zip(paths, real, strict=True):
+        check_placement_file("placement", path)
+        if real.count(file) > 1:
+            raise DesignError(f"placement={path}: is given {real.count(file)} times; once is enough")
+    return {label: read_file(path, name, design)[0] for label, path in zip(_labels(real), paths, strict=True)}
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """A short name for each file, no two alike."""
+    if len({file.name for file in files}) == len(files):
+        return [file.name for file in files]
+    paths = [file.parts for file in files]
+    while len({own[0] for own in paths}) == 1:
+        paths = [own[1:] for own in paths]
+    while len({own[-1] for own in paths}) == 1 and min(map(len, paths)) > 1:
+        paths = [own[:-1] for own in paths]
+    return ["/".join(own) for own in paths]
+
+
+def read_file(path: str, name: str, design: Design) -> tuple[Placement, str]:
+    """The placement in a `.plc` or DEF file, on the canvas of `design`, and where its soft macros come from.
+
+    Soft macros of a DEF file without placed cells are placed, with a note. A `.plc` file for another canvas gets one.
+
+    Args:
+        path: the file.
+        name: of the design, as `load` takes it.
+        design: the same, loaded.
+
+    Raises:
+        DesignError: as `read_placement` and `read_clustered_def`.
+    """
+    if is_def(path):
+        placement, has_cells = read_clustered_def(path, find(name).parent, design)
+        if has_cells:
+            return placement, f"at the centres of their cells in {Path(path).name}"
+        return _with_soft(design, placement, f"{path} places no standard cells"), f"placed by {SOFT_PLACER}"
+    canvas, placement = read_placement(path, design.netlist, located=design.initial)
+    if note := canvas_note(path, canvas, design.canvas, done="evaluated"):
+        print(note, file=sys.stderr)
+    return placement, f"as in {Path(path).name}"
+
+
+def has_macro_places(design: Design) -> bool:
+    """Whether the design came with locations for its movable macros: an import puts those without one in one point."""
+    macros = design.placing_order
+    if len(macros) < 2:
+        return True
+    points = np.stack((design.initial.x[macros], design.initial.y[macros]), axis=1)
+    _, member, count = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    return 2 * int((count[member.reshape(-1)] > 1).sum()) <= len(macros)
+
+
+def _own(design: Design, name: str) -> tuple[Placement, str, str]:
+    """The design's own placement, its name and its soft macros; these are placed if all are in one point."""
+    if not has_macro_places(design):
+        print(f"note: the macros of {design.name} have no locations yet: all are in one point", file=sys.stderr)
+    soft = design.netlist.soft
+    if len(soft) < 2 or np.ptp(design.initial.x[soft]) > 0 or np.ptp(design.initial.y[soft]) > 0:
+        return design.initial, name, f"as in {name}"
+    why = f"the standard cells of {design.name} have no locations"
+    return _with_soft(design, design.initial, why), name, f"placed by {SOFT_PLACER}"
+
+
+def _with_soft(design: Design, placement: Placement, why: str) -> Placement:
+    if not len(design.netlist.soft):
+        return placement
+    print(f"note: {why}: soft macros are placed by {SOFT_PLACER}", file=sys.stderr)
+    return place_soft_macros(design, placement, SOFT_PLACER)

@@ -1,0 +1,257 @@
+"""`macro-placement sample`: a trained policy places a design: greedy, best of many samples, flips."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from placement.annealing.finishing import anneal_soft_macros, flip_macros
+from placement.config import ConfigError, EnvConfig, TrainConfig
+from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs, costs_object
+from placement.evaluation.placements import Found, check_out, write_results
+from placement.evaluation.settings import PolicySettings, SampleConfig, TrainedCost
+from placement.netlist.design import Design, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.feasibility import ready
+from placement.netlist.files import csv_text, write_whole
+from placement.netlist.formats.plc import write_placement
+from placement.netlist.load import load
+from placement.policy.agent import Agent
+from placement.report import curves, style
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
+from placement.report.run_folder import METRICS_NAME, read_metrics
+from placement.training.rollout import Evaluation, Evaluator
+from placement.training.run_folder import read_settings
+from placement.training.trained_policy import policy_folder, read_newest
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedPolicy:
+    """The policy of a run folder, ready to place a design.
+
+    Attributes:
+        run: its folder.
+        design: the design that it places.
+        iteration: of the run, at which its parameters were saved.
+        env: the environment's settings.
+        evaluator: plays its episodes.
+        parameters: of the network.
+    """
+
+    run: Path
+    design: Design
+    iteration: int
+    env: EnvConfig
+    evaluator: Evaluator
+    parameters: Any
+
+    def evaluate(self, seed: int, *, stopped: Callable[[], bool] = lambda: False) -> list[Evaluation]:
+        """The greedy placement and as many drawn ones as the settings say; nothing once `stopped()` is true."""
+        return self.evaluator.evaluate(self.parameters, jax.random.key(seed), stopped=stopped)
+
+
+def load_policy(config: PolicySettings, design: Design | None = None) -> TrainedPolicy:
+    """The policy with a run's newest parameters.
+
+    Args:
+        config: `checkpoint` is the run folder; `design` may be another than the run's.
+        design: to be placed, its fixed macros staying; None: loaded as `config` says.
+
+    Raises:
+        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
+        DesignError: the design cannot be used.
+    """
+    assert config.checkpoint is not None
+    logging.getLogger("absl").setLevel(logging.ERROR)  # Orbax comments on how it is called
+    run = policy_folder(config.checkpoint, key="checkpoint")
+    trained = read_settings(run, key="checkpoint")
+    given = load(config.design or _only_design(run, trained), config.initial) if design is None else design
+    design = ready(given).with_actions(trained.env.action_scale, off_grid=trained.env.off_grid)
+    agent = Agent(trained.policy, [design])
+    parameters, iteration, _ = read_newest(run, trained.policy, key="checkpoint")
+    cost = config.cost.of(trained.env.cost) if isinstance(config.cost, TrainedCost) else config.cost
+    env = dataclasses.replace(trained.env, cost=cost, soft_placer=config.soft_placer or trained.env.soft_placer)
+    evaluator = Evaluator(agent, [design], env=env, samples=config.samples)
+    return TrainedPolicy(run, design, iteration, env, evaluator, parameters)
+
+
+def _only_design(run: Path, trained: TrainConfig) -> str:
+    if len(trained.design) > 1:
+        raise ConfigError(f"design: is required, for {run} was trained on several: {', '.join(trained.design)}")
+    return trained.design[0]
+
+
+def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
+    """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
+
+    Args:
+        config: `checkpoint` is the run folder; `design` may be another than the run's.
+        console: shows the tables.
+
+    Raises:
+        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
+        DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
+        OSError: a file cannot be written.
+    """
+    check_out(config)
+    policy = load_policy(config)
+    run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
+    evaluations = policy.evaluate(config.seed)
+    source = f"{run.name}, iteration {iteration}"
+    results = policy_results(evaluations)
+    if annealed := finished(evaluations)[: config.settled]:
+        results.append(_settled(annealed, design, weights))
+    best = cheapest(results, design)
+    if config.flips:
+        results.append(_flipped(results, design, weights))
+        best = cheapest(results, design)
+    console.print(results_table(results, f"{design.name}: policy of {source}", weights.name))
+    assert best.placement is not None
+    metrics = measure(design, best.placement, weights=weights)
+    title = f"{design.name}: {best.name}, {source}"
+    console.print(metrics_table(metrics, title))
+    folder = config.folder(design, run.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_results_of(folder, results, evaluations, design, weights)
+    if config.draws_plots and (run / METRICS_NAME).is_file():
+        _draw_training(run, folder / "training.png", design.name, metrics)
+    origin = {"run": str(run), "iteration": iteration, "found_by": best.name, "seed": config.seed}
+    write_results(folder, Found(design, best.placement, metrics, title, origin), config, console)
+    return metrics
+
+
+class PolicyResult(NamedTuple):
+    """What one method of using the policy found.
+
+    Attributes:
+        name: for people.
+        key: of its placement's file.
+        costs: of the placement, or means over several; None if all episodes were dead ends.
+        dead_ends: episodes that came to one; None if that has no meaning.
+        placement: None if there is none, or if the costs are means.
+        deviation: standard deviation of the costs that a mean is over, else None.
+        flipped: macros that were mirrored.
+    """
+
+    name: str
+    key: str
+    costs: Costs | None
+    dead_ends: int | None = None
+    placement: Placement | None = None
+    deviation: float | None = None
+    flipped: int = 0
+
+
+def policy_results(evaluations: Sequence[Evaluation]) -> list[PolicyResult]:
+    """The greedy placement, and the best and the mean of the samples."""
+    greedy = [evaluation for evaluation in evaluations if evaluation.greedy]
+    samples = [evaluation for evaluation in evaluations if not evaluation.greedy]
+    costs = [evaluation.costs for evaluation in samples if evaluation.costs is not None]
+    mean = Costs(*np.mean(costs, axis=0).tolist()) if costs else None
+    deviation = float(np.std([one.total for one in costs])) if costs else None
+    return [
+        _best("greedy", "greedy", greedy),
+        _best(f"best of {len(samples)}", "sampled", samples),
+        PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation),
+    ]
+
+
+def _best(name: str, key: str, evaluations: Sequence[Evaluation]) -> PolicyResult:
+    found = finished(evaluations)
+    costs, placement = (found[0].costs, found[0].placement) if found else (None, None)
+    return PolicyResult(name, key, costs, len(evaluations) - len(found), placement)
+
+
+def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Those that placed every macro, the cheapest first."""
+    found = [(one.costs.total, number) for number, one in enumerate(evaluations) if one.costs is not None]
+    return [evaluations[number] for _, number in sorted(found)]
+
+
+def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
+    """The cheapest of these placements once their soft macros are annealed."""
+    found = []
+    for evaluation in evaluations:
+        assert evaluation.placement is not None
+        placement = anneal_soft_macros(design, evaluation.placement, weights=weights)
+        found.append((compute_costs(design, placement, weights=weights), placement))
+    costs, placement = min(found, key=lambda one: one[0].total)
+    return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
+
+
+def _flipped(results: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:
+    """Mirrors the macros of every result's placement; the cheapest."""
+    whole = [(result.key, result.placement) for result in results if result.placement is not None]
+    found = [(key, flip_macros(design, placement, weights=weights)) for key, placement in whole]
+    key, best = min(found, key=lambda one: one[1].costs.total)
+    return PolicyResult(f"flipped {key}", "flipped", best.costs, placement=best.placement, flipped=best.flipped)
+
+
+def cheapest(results: Sequence[PolicyResult], design: Design) -> PolicyResult:
+    """The result with the cheapest placement; raises DesignError if there is none."""
+    found = [(one.costs.total, index) for index, one in enumerate(results) if one.costs and one.placement]
+    if not found:
+        raise no_placement(design, sum(one.dead_ends or 0 for one in results))
+    return results[min(found)[1]]
+
+
+def no_placement(design: Design, episodes: int) -> DesignError:
+    """The error if every episode was a dead end."""
+    return DesignError(
+        f"{design.name}: none of the {episodes} episodes placed every macro, for each came to a macro "
+        "without a legal cell; draw more with samples=N, or train the policy on this design"
+    )
+
+
+def results_table(results: Sequence[PolicyResult], title: str, cost: str = DEFAULT_WEIGHTS.name) -> Table:
+    """The results, with the dead ends of each; `cost` is the name of the cost."""
+    rows = []
+    for one in results:
+        values = [None] * 4 if one.costs is None else [one.costs.total, *one.costs[1:4]]
+        cells = ["–" if value is None else f"{value:.6f}" for value in values]
+        rows.append([one.name, *cells, "" if one.dead_ends is None else str(one.dead_ends)])
+    spreads = [one.deviation for one in results if one.deviation is not None]
+    notes = [f"standard deviation of the samples' {cost} cost {spread:.6f}" for spread in spreads]
+    notes += [f"macros flipped: {one.flipped}" for one in results if one.key == "flipped"]
+    columns = ("placements", cost, "wirelength", "density", "congestion", "dead ends")
+    return make_table(columns, rows, title=title, caption="\n".join(notes) or None)
+
+
+def _write_results_of(
+    folder: Path,
+    results: Sequence[PolicyResult],
+    evaluations: Sequence[Evaluation],
+    design: Design,
+    weights: CostWeights,
+) -> None:
+    """Writes the results to `lines.json`, each placement to a file of its key, the episodes to `samples.csv`."""
+    described = []
+    for one in results:
+        file = None
+        if one.placement is not None:
+            file = f"{one.key}.plc"
+            write_placement(folder / file, design, one.placement, comments=[f"{design.name}: {one.name}"])
+        costs = None if one.costs is None else costs_object(one.costs, weights)
+        about = {"name": one.name, "key": one.key, "dead_ends": one.dead_ends, "macros_flipped": one.flipped}
+        described.append({**about, "file": file, "costs": costs})
+    write_whole(folder / "lines.json", json.dumps(described, indent=2) + "\n")
+    nothing = [""] * len(Costs._fields)  # the costs of a dead end
+    rows = [[int(one.greedy), int(one.dead_end), *(one.costs or nothing)] for one in evaluations]
+    write_whole(folder / "samples.csv", csv_text([["greedy", "dead_end", *Costs._fields[:-1], "cost"], *rows]))
+
+
+def _draw_training(run: Path, path: Path, design: str, metrics: Metrics) -> None:
+    """The run's training curves, with the cost of the placement found as a line."""
+    columns = read_metrics(run / METRICS_NAME)
+    found = {f"found on {design}": metrics.costs.total}
+    title, cost = f"training of {run.name}", metrics.weights.name
+    style.save_figure(curves.plot_training(columns, title=title, baselines=found, cost=cost), path)

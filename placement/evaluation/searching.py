@@ -1,0 +1,440 @@
+"""`macro-placement search` and `legalise`: a placement, or a policy's best samples, improved or made legal.
+
+A cost that takes microseconds cannot see what the full evaluation sees, and searches of different seeds differ more in
+the full evaluation than in the cost. So with `candidates=N` all cells are placed around the results of N searches, and
+the best is kept.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from placement.annealing.config import AnnealConfig
+from placement.annealing.legaliser import legalise
+from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
+from placement.annealing.starts import Start, legal, refinement_starts
+from placement.engine.costs import compute_costs
+from placement.evaluation.placements import Found, check_out, has_macro_places, load_placement, write_results
+from placement.evaluation.settings import LegaliseConfig, SearchConfig
+from placement.netlist.design import Design, Placement
+from placement.netlist.feasibility import check_constraints
+from placement.netlist.files import write_whole
+from placement.netlist.formats.plc import read_placement, write_placement
+from placement.netlist.load import load
+from placement.report.metrics import Metrics, make_table, measure, metrics_table
+from placement.report.progress_bar import progress_bars
+from placement.utils.interruption import Interruption
+
+if TYPE_CHECKING:  # JAX takes seconds to import
+    from placement.evaluation.full_evaluation import FullEvaluator, PlacedCells
+
+STOPPED = "stopped before its time was spent; the same command resumes from here"
+MOST_SAMPLES = 4
+"""The best samples of a policy enter the successive halving of starts; the search refines the winner."""
+RECORD_NAME = "candidates.json"
+DETOUR = 60.0
+"""A µm of wire that finds no track counts as so many. So weighed, Kendall's τ with the routed wirelength that a flow
+measured on six published placements of Ariane is 0.47 (docs/experiments/2026-11-chip-cost.md)."""
+SEARCH_SHARE = 0.8
+"""The search's share of a candidate's progress bar; the rest is its evaluation."""
+DEADLINE_SECONDS = 7 * 24 * 3600.0
+"""Wall-clock seconds that all candidates together may take before they count as hung."""
+
+
+def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
+    """Searches; prints, writes and returns the metrics of the best placement.
+
+    Ctrl-C ends the search with the best so far; the same command resumes from there.
+
+    Raises:
+        ConfigError: the checkpoint cannot be used.
+        DesignError: the design or the placement cannot be used.
+        OSError: a file cannot be written.
+        KeyboardInterrupt: on Ctrl-C before the first candidate was found.
+    """
+    check_out(config)
+    design, starts, name = _starts(config, console)
+    folder = config.folder(design, f"{name}-{config.chosen_method}")
+    title = f"{design.name}: {name}, {config.chosen_method}"
+    described: dict[str, Any] = {"search": config.chosen_method}
+    if config.candidates > 1 or config.chosen_method == "mixed_size":
+        with Interruption() as interruption:
+            stopped = interruption.requested
+            found = find_best(design, starts, config, folder=folder, stopped=stopped, console=console)
+        if len(found) < config.candidates or stopped.is_set():
+            console.print(f"{len(found)} of {config.candidates} candidates: {STOPPED}", soft_wrap=True)
+        if not found:
+            raise KeyboardInterrupt
+        best, table = found[0], candidates_table(found)
+        described |= {"candidate": best.number, "candidates": len(found)}
+        metrics = measure(design, best.placement, weights=config.weights)
+        if not stopped.is_set():
+            from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
+
+            assert config.design is not None
+            full = evaluate_fully(config.design, design, best.placement, console).metrics
+            metrics = dataclasses.replace(metrics, full=full)
+    else:
+        with Interruption() as interruption, progress_bars(console, "") as (bar,):
+            best = search(
+                design,
+                starts,
+                config=config.anneal,
+                seconds=config.time,
+                moves=config.moves,
+                weights=config.weights,
+                threads=config.threads,
+                seed=config.seed,
+                watch=Watch(
+                    folder, interruption.requested.is_set, lambda share, point: bar(share, f"best {point.cost:.6f}")
+                ),
+            )
+        metrics, table = measure(design, best.placement, weights=config.weights), moves_table(best)
+        if not best.finished:
+            console.print(STOPPED)
+    console.print(metrics_table(metrics, title))
+    console.print(table)
+    described |= {"start": best.start, "seconds": best.seconds, "moves": best.moves}
+    write_results(folder, Found(design, best.placement, metrics, title, described), config, console)
+    return metrics
+
+
+def evaluate_legalised(config: LegaliseConfig, console: Console) -> Metrics:
+    """Makes a placement legal; prints, writes and returns its metrics.
+
+    Raises:
+        DesignError: the design or the placement cannot be used, or no legal placement was found.
+        OSError: a file cannot be written.
+    """
+    check_out(config)
+    design, given, file, _ = load_placement(config)
+    _note_constraints(design, console)
+    rules, name = config.rules, Path(file).stem
+    clear = placement = _cleared(design, given, file, rules, console)
+    if config.grid > 0:
+        placement = legalise(design, clear, spacing=config.spacing, blockages=rules.blockages, grid=config.grid)
+        console.print(f"onto a grid of {config.grid:g} µm: {displaced(clear, placement)}", soft_wrap=True)
+    metrics = measure(design, placement, weights=config.weights)
+    title = f"{design.name}: {name}, made legal"
+    console.print(metrics_table(metrics, title))
+    found = Found(design, placement, metrics, title, {"search": "legalise", "placement": name})
+    write_results(config.folder(design, f"{name}-legalise"), found, config, console)
+    return metrics
+
+
+def _starts(config: SearchConfig, console: Console) -> tuple[Design, list[Start], str]:
+    """The starts of the search (none: it makes its own), and a name for them."""
+    if config.checkpoint is not None:
+        # late: JAX takes seconds to import
+        from placement.evaluation.policies import finished, load_policy, no_placement
+
+        policy = load_policy(config)
+        episodes = policy.evaluate(config.seed)
+        found = [one.placement for one in finished(episodes) if one.placement is not None]
+        if not found:
+            raise no_placement(policy.design, len(episodes))
+        samples = [Start(f"sample {number}", placement) for number, placement in enumerate(found[:MOST_SAMPLES])]
+        _note_constraints(policy.design, console)
+        return policy.design, refinement_starts(policy.design, samples, config.anneal), policy.run.name
+    assert config.design is not None
+    loaded = load(config.design, config.initial) if config.placement is None else None
+    if loaded is not None:
+        note = None
+        if config.chosen_method == "refine" and not has_macro_places(loaded):
+            note = f"the macros of {loaded.name} have no locations: the search begins with its own starts"
+        elif config.method is None and has_macro_places(loaded):
+            note = "the search begins with its own starts; method=refine improves the placement of the design"
+        if note is not None:
+            console.print(f"note: {note}", soft_wrap=True)
+        if config.chosen_method != "refine" or not has_macro_places(loaded):
+            _note_constraints(loaded, console)
+            return loaded, [], "own"
+    design, placement, name, _ = load_placement(config, loaded)
+    _note_constraints(design, console)
+    return design, [Start(name, _cleared(design, placement, name, config.anneal, console))], Path(name).stem
+
+
+def _note_constraints(design: Design, console: Console) -> None:
+    """Prints what fixed macros break, and if none can move; raises DesignError if constraints cannot be met."""
+    for notice in check_constraints(design):
+        console.print(f"note: {notice}", soft_wrap=True)
+    if len(design.netlist.hard) and not len(design.placing_order):
+        console.print(
+            f"note: all {len(design.netlist.hard)} macros of {design.name} are fixed: only clusters of cells can move; "
+            "macro-placement import --free-macros frees the macros that the files fix",
+            soft_wrap=True,
+        )
+
+
+def _cleared(design: Design, placement: Placement, name: str, rules: AnnealConfig, console: Console) -> Placement:
+    """The placement made legal; prints how far macros were moved."""
+    clear = legal(design, placement, rules)
+    if clear is not placement:
+        console.print(f"{name} is not legal: {displaced(placement, clear)}", soft_wrap=True)
+    return clear
+
+
+def displaced(before: Placement, after: Placement) -> str:
+    """A phrase: how far macros were moved from one placement to the other."""
+    moved = np.abs(after.x - before.x) + np.abs(after.y - before.y)
+    return f"{int((moved > 0).sum())} macros were moved, by {moved.sum():,.1f} µm in all, {moved.max():,.1f} µm at most"
+
+
+def moves_table(result: SearchResult) -> Table:
+    """How many moves of each kind were drawn, legal and accepted, and what they saved."""
+    rate = result.moves / result.seconds if result.seconds > 0 else 0.0
+    drawn = sum(tally.drawn for tally in result.tallies.values())
+    rows = [
+        [
+            kind,
+            f"{tally.drawn / drawn:.1%}",
+            f"{tally.evaluated / tally.drawn:.1%}",
+            f"{tally.accepted / max(1, tally.evaluated):.1%}",
+            f"{1e6 * tally.saved / tally.drawn:.3f}",
+        ]
+        for kind, tally in result.tallies.items()
+        if tally.drawn
+    ]
+    return make_table(
+        ("kind", "share", "legal", "accepted", "saved per million"),
+        rows,
+        title=f"moves, from start {result.start}",
+        caption=f"{result.moves:,} moves and {result.seconds:.1f} CPU seconds per thread: {rate:,.0f} a second",
+    )
+
+
+class Candidate(NamedTuple):
+    """A search's result and its score.
+
+    Attributes:
+        number: of the candidate, from 0.
+        start: what the search began with.
+        cost: the search's.
+        seconds, moves: of its one thread.
+        flat_wirelength: µm, half perimeters with all cells placed as `FullEvaluator.spread` does.
+        spread: whether the cells spread as they should.
+        beyond_tracks: µm of wire that the tracks do not hold, by the nets' boxes on gcells of 10 µm.
+        placement: of the clustered design.
+    """
+
+    number: int
+    start: str
+    cost: float
+    seconds: float
+    moves: int
+    flat_wirelength: float
+    spread: bool
+    beyond_tracks: float
+    placement: Placement
+
+    @property
+    def score(self) -> float:
+        """µm, lower is better: the wirelength with all cells placed, and `DETOUR` for each µm beyond the tracks."""
+        return self.flat_wirelength + DETOUR * self.beyond_tracks
+
+
+def find_best(
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    folder: Path,
+    stopped: threading.Event,
+    console: Console,
+) -> list[Candidate]:
+    """Searches `config.candidates` times, `config.threads` at once; the results, the best first.
+
+    Stopped before the end, it returns those that were found; the same call resumes from there.
+
+    Args:
+        design: what is placed; its flat netlist is in its folder.
+        starts: of each search; none: it makes its own.
+        config: of the command.
+        folder: keeps the candidates.
+        stopped: ends the searches and the evaluations.
+        console: shows a bar on a terminal.
+
+    Raises:
+        DesignError: there is no flat netlist, or a search or an evaluation is impossible.
+        OSError: a file cannot be written.
+    """
+    from placement.evaluation.full_evaluation import FullEvaluator  # JAX takes seconds to import
+
+    assert config.design is not None
+    evaluator = FullEvaluator(config.design, design)
+    seeds = np.random.SeedSequence(config.seed).generate_state(config.candidates, np.uint64).tolist()
+    record = _Record(folder, design, search_identity(design, [], **_identity(config)))
+    waiting = [number for number in range(config.candidates) if number not in record.found]
+    with progress_bars(console, *(f"candidate {number}" for number in waiting)) as shown:
+        bars = dict(zip(waiting, shown, strict=True))
+
+        def work(number: int) -> None:
+            def show(share: float, point: Point | None = None) -> None:
+                bars[number](share * SEARCH_SHARE, "")
+
+            watch = Watch(folder / f"candidate{number}", stopped.is_set, show)
+            find = _find_mixed_size if config.chosen_method == "mixed_size" else _find
+            try:
+                found = find(number, design, starts, config, evaluator=evaluator, watch=watch, seed=seeds[number])
+            except KeyboardInterrupt:
+                return  # stopped meanwhile
+            if not stopped.is_set():
+                record.add(ranked(found)[0])
+                bars[number](1.0, "")
+
+        with concurrent.futures.ThreadPoolExecutor(config.threads, thread_name_prefix="candidate") as pool:
+            futures = [pool.submit(work, number) for number in waiting]
+            try:
+                for future in concurrent.futures.as_completed(futures, timeout=DEADLINE_SECONDS):
+                    future.result()
+            except BaseException:
+                stopped.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    return ranked(record.found.values())
+
+
+def ranked(found: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates, the best first: those whose cells spread as they should, then by their score."""
+    return sorted(found, key=lambda one: (not one.spread, one.score, one.number))
+
+
+def candidates_table(found: Sequence[Candidate]) -> Table:
+    """The candidates, the best first."""
+    rows = []
+    for one in found:
+        wires = f"{one.flat_wirelength:,.0f}{'' if one.spread else ', not spread'}"
+        figures = f"{one.cost:.5f}", wires, f"{one.beyond_tracks:,.0f}", f"{one.seconds:,.0f}"
+        rows.append([str(one.number), one.start, *figures])
+    columns = ("no.", "start", "cost", "flat, µm", "beyond tracks, µm", "CPU-s")
+    return make_table(columns, rows, title="candidates, the best first")
+
+
+def _find(
+    number: int,
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    evaluator: FullEvaluator,
+    watch: Watch,
+    seed: int,
+) -> list[Candidate]:
+    """The result of a search. Raises KeyboardInterrupt if it was stopped; its folder keeps how far it came."""
+    result = search(
+        design,
+        starts,
+        config=config.anneal,
+        seconds=config.time,
+        moves=config.moves,
+        weights=config.weights,
+        seed=seed,
+        watch=watch,
+    )
+    if not result.finished:
+        raise KeyboardInterrupt
+    placed = evaluator.spread(result.placement, stopped=watch.stopped)
+    return [_candidate(number, design, config, result.start, result.placement, placed, result)]
+
+
+def _find_mixed_size(
+    number: int,
+    design: Design,
+    starts: Sequence[Start],
+    config: SearchConfig,
+    *,
+    evaluator: FullEvaluator,
+    watch: Watch,
+    seed: int,
+) -> list[Candidate]:
+    """A mixed-size start, and what annealing it among the placed cells gave. Raises KeyboardInterrupt if stopped."""
+    from placement.evaluation.mixed_size_start import mixed_size_start, refine_among_cells
+
+    assert config.design is not None
+    weights, stopped = config.weights, watch.stopped
+    start = mixed_size_start(config.design, design, config.anneal, weights=weights, seed=seed, stopped=stopped)
+    begun = evaluator.spread(start.placement, stopped=stopped)
+    if stopped():  # its cells are not where they would end
+        raise KeyboardInterrupt
+    placement, result = refine_among_cells(
+        design, start.placement, begun, config.anneal, seconds=config.time, moves=config.moves, seed=seed, watch=watch
+    )
+    if not result.finished:
+        raise KeyboardInterrupt
+    refined = evaluator.spread(placement, stopped=stopped)
+    return [
+        _candidate(number, design, config, f"{start.name}, not refined", start.placement, begun, None),
+        _candidate(number, design, config, start.name, placement, refined, result),
+    ]
+
+
+def _candidate(
+    number: int,
+    design: Design,
+    config: SearchConfig,
+    start: str,
+    placement: Placement,
+    placed: PlacedCells,
+    found: SearchResult | None,
+) -> Candidate:
+    from placement.evaluation.mixed_size_start import wire_beyond_tracks
+
+    seconds, moves = (found.seconds, found.moves) if found is not None else (0.0, 0)
+    cost, beyond = compute_costs(design, placement, weights=config.weights).total, wire_beyond_tracks(design, placed)
+    wirelength, spread = placed.result.wirelength, placed.result.converged
+    return Candidate(number, start, cost, seconds, moves, wirelength, spread, beyond, placement)
+
+
+def _identity(config: SearchConfig) -> dict[str, Any]:
+    """The settings that tell candidates from others."""
+    begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
+    budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
+    return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
+
+
+class _Record:
+    """The candidates found so far, on disk; none if they are of other settings."""
+
+    def __init__(self, folder: Path, design: Design, about: dict[str, Any]) -> None:
+        self._folder, self._design, self._about, self._lock = folder, design, about, threading.Lock()
+        self.found: dict[int, Candidate] = {}
+        path = folder / RECORD_NAME
+        if not path.is_file():
+            return
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+            if known["about"] != about:
+                return
+            for line in known["candidates"]:
+                self.found[line["number"]] = Candidate(**line, placement=self._read(line["number"]))
+        except (OSError, ValueError, KeyError, TypeError):  # a damaged record: begin anew
+            self.found = {}
+
+    def add(self, candidate: Candidate) -> None:
+        """Keeps a candidate."""
+        with self._lock:
+            comments = [f"candidate {candidate.number}"]
+            write_placement(self._placement(candidate.number), self._design, candidate.placement, comments=comments)
+            self.found[candidate.number] = candidate._replace(placement=self._read(candidate.number))
+            lines = [one._asdict() for one in self.found.values()]
+            for line in lines:
+                del line["placement"]
+            described = {"about": self._about, "candidates": lines}
+            write_whole(self._folder / RECORD_NAME, json.dumps(described, indent=1) + "\n")
+
+    def _read(self, number: int) -> Placement:
+        """As the file has it, which rounds: a resumed search gives what one that was not stopped would."""
+        return read_placement(self._placement(number), self._design.netlist, located=self._design.initial)[1]
+
+    def _placement(self, number: int) -> Path:
+        return self._folder / f"candidate{number}" / "placement.plc"

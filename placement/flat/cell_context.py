@@ -1,0 +1,98 @@
+"""Macros in the context of their cells: a placement of the flat netlist as a design whose cells are fixed soft macros.
+
+A search on its chip cost sees every net and pin, on gcells as fine as a router's, where the clustered netlist has
+clusters on gcells many times as large.
+
+Axis legend: N nodes of the flat netlist. Lengths in µm; the design counts from the core's lower left corner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from placement.flat.correspondence import clustered_nodes
+from placement.flat.problem import counted_nets
+from placement.netlist.constraints import Constraints
+from placement.netlist.design import Canvas, Design, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.pdn_channel import CELL_SHARE
+
+GCELL = 10.0
+"""Side of a gcell, µm, at most: as `RoutingResources.gcell`."""
+MOST_LINES = 256
+"""Rows or columns, at most: on larger chips gcells are larger."""
+
+
+def cell_context(flat: FlatDesign, design: Design, placed: Placement) -> Design:
+    """The flat netlist's hard macros and ports, as `design` has them, and its cells as fixed soft macros.
+
+    Args:
+        flat: the design before clustering.
+        design: the clustered one, with the canvas, the constraints and which macros are fixed.
+        placed: a placement of the flat netlist with all cells, µm from the user's origin.
+
+    Returns:
+        A design with the flat netlist's nodes; its `initial` is `placed`. Nets of more than `MOST_PINS` pins are
+        left out.
+
+    Raises:
+        DesignError: a hard macro of the flat netlist is not in the clustered one.
+    """
+    hard, there = flat.netlist.hard, clustered_nodes(flat, design.netlist)
+    fixed = np.ones(flat.netlist.num_nodes, dtype=np.bool_)
+    fixed[hard] = design.initial.fixed[there]
+    core, macros = flat.floorplan.core, flat.netlist.kind == NodeKind.HARD
+    initial = Placement(
+        x=placed.x - core.x_low,
+        y=placed.y - core.y_low,
+        orientation=np.where(macros, placed.orientation, Orientation.N),
+        placed=np.ones_like(fixed),
+        fixed=fixed,
+    )
+    constraints = _constraints(design.constraints, flat.netlist.num_nodes, hard, there)
+    # No PDN channels: some of the cells are beside macros.
+    return Design(
+        design.name, _netlist(flat.netlist), _canvas(design.canvas), initial, constraints=constraints, pdn_channel=0.0
+    )
+
+
+def macros_of(flat: FlatDesign, design: Design, placement: Placement, found: Placement) -> Placement:
+    """`placement` of the clustered design with its hard macros as `found`, of `cell_context`, has them."""
+    hard, there = flat.netlist.hard, clustered_nodes(flat, design.netlist)
+    orientation = placement.orientation.copy()
+    orientation[there] = found.orientation[hard]
+    return dataclasses.replace(placement, orientation=orientation).moved(there, found.x[hard], found.y[hard])
+
+
+def _netlist(flat: Netlist) -> Netlist:
+    counted, pins = counted_nets(flat), np.diff(flat.net_start)
+    cells = flat.kind == NodeKind.CELL
+    return dataclasses.replace(
+        flat,
+        kind=np.where(cells, NodeKind.SOFT, flat.kind),
+        width=np.where(cells, flat.width / CELL_SHARE, flat.width),
+        net_weight=flat.net_weight[counted],
+        net_start=np.concatenate([[0], np.cumsum(pins[counted])]),
+        net_pins=flat.net_pins[np.repeat(counted, pins)],
+    )
+
+
+def _canvas(canvas: Canvas) -> Canvas:
+    columns, rows = (min(MOST_LINES, math.ceil(side / GCELL)) for side in (canvas.width, canvas.height))
+    return dataclasses.replace(canvas, columns=max(columns, canvas.columns), rows=max(rows, canvas.rows))
+
+
+def _constraints(constraints: Constraints, nodes: int, hard: np.ndarray, there: np.ndarray) -> Constraints:
+    """The constraints with nodes `there` of the clustered netlist as nodes `hard` of the flat one, int [·] each."""
+    none = Constraints.none(nodes)
+    halo, orientations = none.halo.copy(), none.orientations.copy()
+    halo[hard], orientations[hard] = constraints.halo[there], constraints.orientations[there]
+    number = dict(zip(there.tolist(), hard.tolist(), strict=True))
+    regions = tuple(
+        dataclasses.replace(region, nodes=np.array([number[node] for node in region.nodes.tolist()]))
+        for region in constraints.regions
+    )
+    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions)

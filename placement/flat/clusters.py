@@ -1,0 +1,90 @@
+"""Clustered designs placed electrostatically: all macros, as a start of a search, or soft macros around the hard ones.
+
+A soft macro is placed as its cells, which need `CELL_SHARE` of its area and fill `DENSITY` of the whitespace.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.flat.electrostatic import PlacerSettings, place
+from placement.flat.problem import Core, as_turned, flat_problem
+from placement.netlist.design import Design, NodeKind, Orientation, Placement
+from placement.netlist.pdn_channel import CELL_SHARE, DENSITY
+
+SETTINGS = PlacerSettings(overflow=0.05, accepted=0.2, density=DENSITY, iterations=1200, growth=1.08, balance=1e-3)
+"""Of macros. Above the accepted overflow the legaliser would move them far."""
+SPREAD_SETTINGS = dataclasses.replace(SETTINGS, overflow=0.15, accepted=1.0)
+"""Of soft macros alone: they are too coarse to fill corners, and scatter where they are made to."""
+
+
+def place_design(
+    design: Design, *, spacing: float = 0.0, blockages: Sequence[Sequence[float]] = (), seed: int = 0
+) -> Placement:
+    """Places the macros that are not fixed; they may overlap a little, and a legaliser has to follow.
+
+    Args:
+        design: with its halos and blockages; macros keep their initial orientation.
+        spacing: µm between macros, where their halos are narrower.
+        blockages: beside the design's, (x low, y low, x high, y high) in µm.
+        seed: of the first positions and the fillers, at least 0.
+
+    Raises:
+        DesignError: there are no macros to place, they do not fit, or every attempt failed.
+    """
+    halo = np.maximum(_halos(design, design.initial), spacing / 2)
+    return _placed(design, design.initial, halo, dataclasses.replace(SETTINGS, seed=seed), blockages)
+
+
+def spread_clusters(design: Design, placement: Placement) -> Placement:
+    """Places the soft macros that are not fixed around the hard ones, clear of their halos and PDN channels.
+
+    It is a coarse and quick full evaluation: over placements of one design the routed wirelength of its result ranks as
+    that of all cells does.
+
+    Args:
+        design: the clustered one.
+        placement: ports and hard macros are read.
+
+    Raises:
+        DesignError: there are no soft macros to place, they do not fit, or every attempt failed.
+    """
+    netlist, halo = design.netlist, _halos(design, placement)
+    halo[netlist.hard] = np.maximum(halo[netlist.hard], design.own_pdn_channel)
+    held = dataclasses.replace(placement, fixed=placement.fixed | (netlist.kind == NodeKind.HARD))
+    placed = _placed(design, held, halo, SPREAD_SETTINGS)
+    return dataclasses.replace(placed, fixed=placement.fixed)
+
+
+def _halos(design: Design, placement: Placement) -> np.ndarray:
+    """float64 [N, 4]: left, bottom, right and top of each node as it is turned."""
+    return np.stack(design.constraints.sides(placement.orientation) * 2, axis=1)
+
+
+def _placed(
+    design: Design,
+    placement: Placement,
+    halo: np.ndarray,
+    settings: PlacerSettings,
+    blockages: Sequence[Sequence[float]] = (),
+) -> Placement:
+    """`placement` with all that is not fixed placed; `halo` as `_halos`, `blockages` beside the design's."""
+    netlist, canvas = design.netlist, design.canvas
+    rectangles = np.concatenate([design.constraints.blockages, np.reshape(blockages, (-1, 4))])
+    core = Core(canvas.width, canvas.height, blockages=tuple(map(tuple, rectangles.tolist())), halo=halo)
+    soft = netlist.kind == NodeKind.SOFT
+    share = np.where(soft, np.sqrt(CELL_SHARE), 1.0)
+    turned = as_turned(netlist, placement.orientation)
+    turned = dataclasses.replace(
+        turned,
+        kind=np.where(soft, NodeKind.CELL, netlist.kind).astype(netlist.kind.dtype),
+        width=turned.width * share,
+        height=turned.height * share,
+    )
+    north = dataclasses.replace(placement, orientation=np.full_like(placement.orientation, Orientation.N))
+    problem = flat_problem(turned, north, core, mixed_size=True)
+    placed = place(problem, settings, cells=soft[problem.cells])
+    return placement.moved(problem.cells, placed.x, placed.y)

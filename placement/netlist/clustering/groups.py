@@ -1,0 +1,275 @@
+"""Groups of cells and the nets between them: breaking up groups that span too far, merging small ones, moving cells.
+
+The first two are part of Circuit Training's recipe (google-research/circuit_training, `Grouping`). The partitioner
+leaves no cell that should move; breaking up and merging make thousands, so cells are moved one by one at the end.
+
+Axis legend: N nodes, M pairs of a net and a node on it, E nets, G groups, C cells that may move, K moves (pairs of a
+cell and a group that its nets reach).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import scipy.sparse
+
+from placement.netlist.design import Netlist, NodeKind
+
+ROUNDS = 12
+"""The most rounds of moves."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Connectivity:
+    """The nets that are not cut, each node once.
+
+    Attributes:
+        nets: int64 [E], the nets that are kept, in their order.
+        net: int64 [M], the index of each pair's net in `nets`, rising; node: int64 [M], rising within a net.
+        driver: int64 [E], the node that drives each kept net.
+        is_cell: bool [N].
+    """
+
+    nets: np.ndarray
+    net: np.ndarray
+    node: np.ndarray
+    driver: np.ndarray
+    is_cell: np.ndarray
+
+    def counts(self, group: np.ndarray, count: int) -> scipy.sparse.csr_matrix:
+        """int64 kept nets × groups: the nodes of a net in a group; `group` is int [N], -1: in none."""
+        of_pair = group[self.node]
+        inside = of_pair >= 0
+        ones = np.ones(int(inside.sum()), dtype=np.int64)
+        return scipy.sparse.csr_matrix((ones, (self.net[inside], of_pair[inside])), (len(self.nets), count))
+
+
+def connectivity(netlist: Netlist, *, most_sinks: int) -> Connectivity:
+    """The connectivity of a flat netlist without nets of more than `most_sinks` sinks."""
+    degree = np.diff(netlist.net_start)
+    nets = np.flatnonzero((degree <= most_sinks + 1) & (degree >= 2))
+    place = np.full(netlist.num_nets, -1, dtype=np.int64)
+    place[nets] = np.arange(len(nets))
+    of_pin = np.repeat(place, degree)
+    kept = of_pin >= 0
+    nodes = netlist.pin_node[netlist.net_pins].astype(np.int64)
+    pairs = np.unique(of_pin[kept] * netlist.num_nodes + nodes[kept])
+    net, node = np.divmod(pairs, max(netlist.num_nodes, 1))
+    driver = nodes[netlist.net_start[nets]]
+    return Connectivity(nets=nets, net=net, node=node, driver=driver, is_cell=netlist.kind == NodeKind.CELL)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Nodes:
+    """Positions and sizes of the nodes.
+
+    Attributes:
+        x, y: float64 [N], µm; None: distance does not matter.
+        area: float64 [N], µm²; 0 for nodes that do not count for a group's centre.
+        size: int64 [N], as how many nodes each counts.
+    """
+
+    x: np.ndarray | None
+    y: np.ndarray | None
+    area: np.ndarray
+    size: np.ndarray
+
+
+def centroids(
+    group: np.ndarray, count: int, *, x: np.ndarray, y: np.ndarray, area: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """µm, float64 [G] each: the groups' centres of area; 0 for a group without area.
+
+    Args:
+        group: int [N], -1: none.
+        count: G.
+        x: float64 [N], µm.
+        y: float64 [N], µm.
+        area: float64 [N], µm²; 0 for nodes that do not count.
+    """
+    inside = group >= 0
+    weight = np.bincount(group[inside], area[inside], count)
+    safe = np.where(weight > 0, weight, 1.0)
+    centre_x = np.bincount(group[inside], (area * x)[inside], count) / safe
+    centre_y = np.bincount(group[inside], (area * y)[inside], count) / safe
+    return centre_x, centre_y
+
+
+def break_up(
+    group: np.ndarray, count: int, *, x: np.ndarray, y: np.ndarray, area: np.ndarray, reach: float
+) -> tuple[np.ndarray, int]:
+    """Cuts groups that are wider or higher than `reach` µm into squares of that side around their centre of area.
+
+    Arguments as of `centroids`. The square in the middle keeps the group's number; the others get new ones.
+
+    Returns:
+        int32 [N], the new groups, and their number.
+    """
+    inside = np.flatnonzero(group >= 0)
+    mine = group[inside]
+    indices = []
+    for at, centre in zip((x, y), centroids(group, count, x=x, y=y, area=area), strict=True):
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(low, mine, at[inside])
+        np.maximum.at(high, mine, at[inside])
+        distance = at[inside] - centre[mine]
+        # 0 within half of `reach` of the centre, then one more per `reach`, negative below.
+        bucket = (np.sign(distance) * np.floor(0.5 + np.abs(distance) / reach)).astype(np.int64)
+        indices.append(np.where((high - low >= reach)[mine], bucket, 0))
+    column, row = indices
+    moved = (column != 0) | (row != 0)
+    keys = np.stack((mine[moved], column[moved], row[moved]), axis=1)
+    found, member = np.unique(keys, axis=0, return_inverse=True)
+    result = group.astype(np.int32)
+    result[inside[moved]] = count + member.reshape(-1)
+    return result, count + len(found)
+
+
+def merge_small(
+    group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes, most_nodes: int, reach: float
+) -> np.ndarray:
+    """Merges groups of at most `most_nodes` nodes into the group with most common nets, until none is left.
+
+    Args:
+        group: int [N], -1: none.
+        count: G.
+        joined: the nets.
+        nodes: positions and sizes.
+        most_nodes: a group of no more nodes is small.
+        reach: µm, the largest distance (across plus up) between the centres of groups that are merged.
+
+    Returns:
+        int32 [N], the new groups, numbered as before.
+    """
+    result = group.astype(np.int32)
+    # Every round but the last merges at least one group, so there are no more rounds than groups.
+    for _ in range(count):
+        if not _merge(result, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach):
+            break
+    return result
+
+
+def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes, most_nodes: int, reach: float) -> bool:
+    """One round over the small groups, changing `group`; whether another one may find more."""
+    inside = group >= 0
+    sizes = np.bincount(group[inside], nodes.size[inside], count)
+    small = np.flatnonzero((sizes > 0) & (sizes <= most_nodes))
+    if not len(small):
+        return False
+    matrix = joined.counts(group, count)
+    matrix.data[:] = 1
+    adjacency = (matrix[:, small].T @ matrix).tocsr()
+    centre_x = centre_y = np.zeros(count)
+    if nodes.x is not None and nodes.y is not None:
+        centre_x, centre_y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
+    into = np.arange(count)
+    again = False
+    for index, source in enumerate(small.tolist()):
+        begin, end = adjacency.indptr[index], adjacency.indptr[index + 1]
+        others, weights = adjacency.indices[begin:end], adjacency.data[begin:end]
+        distance = np.abs(centre_x[others] - centre_x[source]) + np.abs(centre_y[others] - centre_y[source])
+        # A group that was merged away in this round takes no others.
+        possible = (others != source) & (sizes[others] > 0) & ((nodes.x is None) | (distance <= reach))
+        if not possible.any():
+            continue
+        target = int(others[possible][np.lexsort((others[possible], -weights[possible]))[0]])
+        into[into == source] = target
+        sizes[target] += sizes[source]
+        sizes[source] = 0
+        again = again or bool(sizes[target] <= most_nodes)
+    group[inside] = into[group[inside]]
+    return again
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Moves:
+    """Moves of cells to groups: `cell` int64 [K] (indices in `movable`), `group` int64 [K], `gain` int64 [K]."""
+
+    cell: np.ndarray
+    group: np.ndarray
+    gain: np.ndarray
+
+    def only(self, kept: np.ndarray) -> _Moves:
+        return _Moves(self.cell[kept], self.group[kept], self.gain[kept])
+
+
+def refine(
+    group: np.ndarray, movable: np.ndarray, *, joined: Connectivity, nodes: Nodes, reach: float, seed: int = 0
+) -> np.ndarray:
+    """Moves cells to groups that they share nets with, while that saves nets between groups.
+
+    A move gains the nets that it brings entirely into one group, and one for each net that joins a group fewer. Half of
+    the cells, drawn at random, may move in a round. No group grows beyond the largest one; some may lose all cells.
+
+    Args:
+        group: int [N], -1 for nodes that are no cells (macros, ports) or on no net.
+        movable: int [C], the cells that may move.
+        joined: the nets.
+        nodes: positions; without them distance does not matter.
+        reach: µm, on each axis, from a cell to the centre of a group that it may move to.
+        seed: of the draws.
+
+    Returns:
+        int32 [N], the new groups.
+    """
+    result = group.astype(np.int32)
+    if not len(movable) or result.max(initial=-1) < 1:
+        return result
+    count = int(result.max()) + 1
+    most = int(np.bincount(result[result >= 0], minlength=count).max())
+    shape = (len(result), len(joined.nets))
+    ones = np.ones(len(joined.net), dtype=np.int32)
+    on_nets = scipy.sparse.csr_matrix((ones, (joined.node, joined.net)), shape)[movable]
+    draw = np.random.default_rng(seed)
+    for _ in range(ROUNDS):
+        moves = _moves(result, count, movable, joined=joined, on_nets=on_nets)
+        sizes = np.bincount(result[result >= 0], minlength=count)
+        moves = moves.only((moves.gain > 0) & (sizes[moves.group] < most))
+        moves = _near(moves, movable, result, count, nodes=nodes, reach=reach)
+        if not len(moves.cell):
+            break
+        moves = moves.only((draw.random(len(movable)) < 0.5)[moves.cell])
+        # The best move of each cell, then the best moves to each group, as many as it has space for.
+        moves = moves.only(np.lexsort((moves.group, -moves.gain, moves.cell)))
+        moves = moves.only(np.diff(moves.cell, prepend=-1) != 0)
+        moves = moves.only(np.lexsort((moves.cell, -moves.gain, moves.group)))
+        rank = np.arange(len(moves.group)) - np.searchsorted(moves.group, moves.group)
+        moves = moves.only(sizes[moves.group] + rank < most)
+        result[movable[moves.cell]] = moves.group
+    return result
+
+
+def _moves(
+    group: np.ndarray, count: int, movable: np.ndarray, *, joined: Connectivity, on_nets: scipy.sparse.csr_matrix
+) -> _Moves:
+    """Every move of a cell to another group that one of its nets reaches."""
+    degree = np.bincount(joined.net, minlength=len(joined.nets))
+    nodes_in = joined.counts(group, count).astype(np.int32)
+    reached, all_but_one = nodes_in.copy(), nodes_in.copy()
+    reached.data = np.ones_like(reached.data)
+    all_but_one.data = (nodes_in.data >= np.repeat(degree - 1, np.diff(nodes_in.indptr))).astype(np.int32)
+    cell = np.repeat(np.arange(len(movable)), np.diff(on_nets.indptr))
+    own = np.asarray(nodes_in[on_nets.indices, group[movable][cell]]).ravel()
+    left = np.bincount(cell, own == 1, len(movable)).astype(np.int64)
+    broken = np.bincount(cell, own == degree[on_nets.indices], len(movable)).astype(np.int64)
+    nets = np.diff(on_nets.indptr)
+    joins, closes = (on_nets @ reached).tocsr(), (on_nets @ all_but_one).tocsr()
+    source = np.repeat(np.arange(len(movable)), np.diff(joins.indptr))
+    target = joins.indices.astype(np.int64)
+    gain = left[source] - (nets[source] - joins.data) - broken[source]
+    closed = np.repeat(np.arange(len(movable)), np.diff(closes.indptr)) * count + closes.indices
+    keys = source * count + target
+    order = np.argsort(keys)
+    gain[order[np.searchsorted(keys, closed, sorter=order)]] += closes.data
+    return _Moves(source, target, gain).only(target != group[movable][source])
+
+
+def _near(moves: _Moves, movable: np.ndarray, group: np.ndarray, count: int, *, nodes: Nodes, reach: float) -> _Moves:
+    """The moves to groups whose centre is near."""
+    if nodes.x is None or nodes.y is None:
+        return moves
+    x, y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
+    cell = movable[moves.cell]
+    near = np.abs(x[moves.group] - nodes.x[cell]) <= reach
+    return moves.only(near & (np.abs(y[moves.group] - nodes.y[cell]) <= reach))

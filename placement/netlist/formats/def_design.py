@@ -1,0 +1,352 @@
+"""A flat design from LEF and DEF files: components and design pins as nodes, and the nets between their pins.
+
+Axis legend: N nodes (components, then ports), M components, D design pins, C connections in the file, E nets that are
+kept, L their pins. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.netlist.builder import file_indices
+from placement.netlist.design import TURN, Netlist, NodeKind, Orientation, Placement
+from placement.netlist.errors import SHOWN, DesignError, Finding, reject
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Floorplan, place_missing
+from placement.netlist.formats.def_file import DIRECTIONS, USES, DefFile, PlacementStatus, read_def
+from placement.netlist.formats.def_floorplan import floorplan_of
+from placement.netlist.formats.lef import read_lefs
+from placement.netlist.formats.lint import lint
+from placement.netlist.technology import Master, Technology
+
+_SUPPLY = (USES.index("POWER"), USES.index("GROUND"))
+
+
+def read_lef_def(
+    lefs: Sequence[str | os.PathLike[str]], path: str | os.PathLike[str], *, name: str | None = None
+) -> tuple[FlatDesign, bytes]:
+    """A flat design from LEF files and a DEF file with nets, and the DEF file's unpacked bytes.
+
+    Args:
+        lefs: technology and library files, in any order.
+        path: the DEF file, which an export changes.
+        name: of the design; default: the one in the DEF file.
+
+    Raises:
+        DesignError: as `read_lefs` and `read_def`; masters or masters' pins do not exist, the file has no nets, names
+            are not unique.
+    """
+    technology, sources = read_lefs(lefs)
+    file = read_def(path)
+    design = flat_design_of(file, technology, name=name)
+    return dataclasses.replace(design, sources=(*sources, file.source)), file.data
+
+
+def flat_design_of(file: DefFile, technology: Technology, *, name: str | None = None) -> FlatDesign:
+    """The flat design of a DEF file and its masters; raises DesignError as `read_lef_def`."""
+    if not len(file.nets.names):
+        raise DesignError(
+            f"{file.path}: the file has no nets, as a floorplan alone has none; write it again once the netlist is "
+            "loaded (OpenROAD: write_def after link_design; Innovus: defOut -netlist), or give the netlist as a flat "
+            "protobuf beside it"
+        )
+    masters = _masters(file, technology)
+    ports = np.flatnonzero(~np.isin(file.pins.use, _SUPPLY))
+    floorplan, notices = floorplan_of(file, technology, np.arange(len(file.components.names), dtype=np.int32))
+    components = _components(file, masters, floorplan)
+    names, written_names = _unique_names(file, ports)
+    nets = _nets(file, masters, ports, components.is_point)
+    kind = np.concatenate((components.kind, np.full(len(ports), NodeKind.PORT, dtype=np.int8)))
+    sides = np.zeros(len(ports))
+    netlist = Netlist(
+        names=names,
+        kind=kind,
+        width=np.concatenate((components.width, sides)),
+        height=np.concatenate((components.height, sides)),
+        file_index=file_indices(kind, nets.pin_node),
+        pin_node=nets.pin_node,
+        pin_dx=nets.pin_dx,
+        pin_dy=nets.pin_dy,
+        net_weight=nets.weight,
+        net_start=nets.start,
+        net_pins=np.arange(len(nets.pin_node)),
+    )
+    x, y, placed, port_notices = port_places(file, ports, floorplan)
+    placement = Placement(
+        x=np.concatenate((components.x, x)),
+        y=np.concatenate((components.y, y)),
+        orientation=np.concatenate((file.components.orientation, np.zeros(len(ports), dtype=np.int8))),
+        placed=np.concatenate((components.placed, placed)),
+        fixed=np.concatenate((components.fixed, np.ones(len(ports), dtype=np.bool_))),
+    )
+    design = FlatDesign(
+        name=name or file.design or "design",
+        netlist=netlist,
+        placement=placement,
+        floorplan=floorplan,
+        technology=technology,
+        master=np.concatenate((file.components.master, np.full(len(ports), -1))),
+        master_names=tuple(file.components.masters),
+        written_names=written_names,
+        sources=(file.source,),
+        notices=(*file.notices, *notices, *nets.notices, *components.notices, *port_notices),
+    )
+    return dataclasses.replace(design, notices=(*design.notices, *lint(design)))
+
+
+def _masters(file: DefFile, technology: Technology) -> list[Master]:
+    """The master of each entry of `components.masters`."""
+    components = file.components
+    unknown = [index for index, name in enumerate(components.masters) if name not in technology.masters]
+    if unknown:
+        first = []
+        for index in unknown[:SHOWN]:
+            component = int(np.flatnonzero(components.master == index)[0])
+            first.append((file.line(components.begin[component]), components.masters[index]))
+        reject(file.path, [("masters that no LEF file defines", len(unknown), first)])
+    return [technology.masters[name] for name in components.masters]
+
+
+def _unique_names(file: DefFile, ports: np.ndarray) -> tuple[tuple[str, ...], dict[int, str]]:
+    """The nodes' names, and those that the file writes differently.
+
+    Two names that are equal after unescaping keep their backslashes; a port with the name of a component is called
+    `port:NAME`.
+    """
+    plain = file.components.names + [file.pins.names[port] for port in ports]
+    written = file.components.written_names + [file.pins.written_names[port] for port in ports]
+    components = len(file.components.names)
+    names = list(plain)
+    if len(set(names)) != len(names):
+        seen: dict[str, int] = {}
+        for node, name in enumerate(plain):
+            if seen.setdefault(name, node) != node:
+                names[node] = written[node] if node < components else f"port:{written[node]}"
+                first = seen[name]
+                names[first] = names[first] if first >= components else written[first]
+    if len(set(names)) != len(names):
+        raise DesignError(f"{file.path}: components and pins have names that are not unique")
+    return tuple(names), {node: text for node, text in enumerate(written) if text != names[node]}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Components:
+    """What components are and where they are located.
+
+    Attributes:
+        kind: int8 [M], `NodeKind`: macros, cells, and ports for points.
+        width, height: float64 [M], µm in orientation N; 0 for points.
+        x, y: float64 [M], µm, centres; 0 where not placed.
+        placed, fixed, is_point: bool [M].
+        notices: what was assumed.
+    """
+
+    kind: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    placed: np.ndarray
+    fixed: np.ndarray
+    is_point: np.ndarray
+    notices: tuple[str, ...]
+
+
+def _components(file: DefFile, masters: list[Master], plan: Floorplan) -> _Components:
+    """The components as nodes.
+
+    The pad ring is fixed before macros are placed, and bumps lie above everything: they never move. A pad beside the
+    core is a point at its edge towards the core, a bump one in its middle; without a place they are spread on the die's
+    edges. A pad within the core is a fixed macro.
+    """
+    components, core = file.components, plan.core
+    columns = [(master.width, master.height, master.is_block, master.is_pad, master.is_cover) for master in masters]
+    of_master = np.array(columns, dtype=np.float64).reshape(-1, 5)[components.master]
+    width, height = of_master[:, 0], of_master[:, 1]
+    is_block, is_pad, is_cover = (of_master[:, column] > 0 for column in (2, 3, 4))
+    placed = components.status >= PlacementStatus.PLACED
+    turned = components.orientation >= Orientation.E
+    low = np.stack((components.x, components.y), axis=1) / file.units
+    high = low + np.stack((np.where(turned, height, width), np.where(turned, width, height)), axis=1)
+    core_low, core_high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
+    beside = ((high <= core_low) | (low >= core_high)).any(axis=1)
+    is_point = is_cover | (is_pad & (beside | ~placed))
+    centre = (low + high) / 2
+    edge = np.where(high <= core_low, high, np.where(low >= core_high, low, centre))
+    at = np.where((is_pad & beside)[:, None], edge, centre)
+    x, y = (np.where(placed, column, 0.0) for column in at.T)
+    notices = []
+    if (is_pad & placed).any():
+        notices.append(f"{int((is_pad & placed).sum()):,} pads and corners of the pad ring stay where they are")
+    points = np.flatnonzero(is_point)
+    point_x, point_y, located = x[points], y[points], placed[points]
+    notices += place_missing(point_x, point_y, located, box=plan.die, what="pads and bumps")
+    x[points], y[points], placed[points] = point_x, point_y, located
+    return _Components(
+        kind=np.select([is_point, is_block], [NodeKind.PORT, NodeKind.HARD], NodeKind.CELL).astype(np.int8),
+        width=np.where(is_point, 0.0, width),
+        height=np.where(is_point, 0.0, height),
+        x=x,
+        y=y,
+        placed=placed,
+        fixed=is_pad | is_cover | (components.status >= PlacementStatus.FIXED),
+        is_point=is_point,
+        notices=tuple(notices),
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Nets:
+    """Nets and their pins, drivers first.
+
+    Attributes:
+        pin_node: int32 [L], components by number, then ports.
+        pin_dx, pin_dy: float64 [L], µm from the node's centre in orientation N.
+        start: int32 [E+1]; weight: float64 [E].
+        notices: what was left out.
+    """
+
+    pin_node: np.ndarray
+    pin_dx: np.ndarray
+    pin_dy: np.ndarray
+    start: np.ndarray
+    weight: np.ndarray
+    notices: tuple[str, ...]
+
+
+def _nets(file: DefFile, masters: list[Master], ports: np.ndarray, is_point: np.ndarray) -> _Nets:
+    """The signal nets of a file that connect two pins or more.
+
+    Args:
+        file: the file.
+        masters: the master of each entry of `file.components.masters`.
+        ports: int64 [·], the design pins that are nodes, in the order of the nodes.
+        is_point: bool [M], components whose pins are all in their centre.
+
+    Raises:
+        DesignError: nets connect pins that their masters do not have; the first ten are named with file and line.
+    """
+    nets = file.nets
+    offset_x, offset_y, drives = _connections(file, masters)
+    at_point = (nets.component >= 0) & np.append(is_point, False)[nets.component]
+    offset_x[at_point], offset_y[at_point] = 0.0, 0.0
+    degree = np.diff(nets.start)
+    is_supply = np.isin(nets.use, _SUPPLY)
+    kept = ~is_supply & (degree >= 2)
+    net = np.repeat(np.arange(len(degree)), degree)
+    of_port = np.full(max(len(file.pins.names), 1), -1, dtype=np.int64)
+    of_port[ports] = len(file.components.names) + np.arange(len(ports))
+    node = np.where(nets.component >= 0, nets.component, of_port[np.where(nets.component < 0, nets.pin, 0)])
+    taken = np.flatnonzero(kept[net] & (node >= 0))
+    # Drivers first, the others in the order of the file.
+    order = taken[np.lexsort((taken, ~drives[taken], net[taken]))]
+    counts = np.bincount(net[taken], minlength=len(degree))
+    used = np.flatnonzero(kept & (counts >= 2))
+    order = order[counts[net[order]] >= 2]
+    supplies, notices = int(is_supply.sum()), []
+    lone = len(degree) - supplies - len(used)
+    if supplies:
+        notices.append(f"{file.path}: {supplies:,} nets of power and ground are left out")
+    if lone:
+        notices.append(f"{file.path}: {lone:,} nets that join fewer than two pins are left out")
+    return _Nets(
+        pin_node=node[order].astype(np.int32),
+        pin_dx=offset_x[order],
+        pin_dy=offset_y[order],
+        start=np.concatenate(([0], np.cumsum(counts[used]))).astype(np.int32),
+        weight=nets.weight[used],
+        notices=tuple(notices),
+    )
+
+
+def _connections(file: DefFile, masters: list[Master]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """µm offsets from the centre, float64 [C] each, and whether the pin drives, bool [C]."""
+    nets = file.nets
+    offset_x, offset_y = np.zeros(len(nets.pin)), np.zeros(len(nets.pin))
+    drives = np.zeros(len(nets.pin), dtype=np.bool_)
+    at_port = nets.component < 0
+    drives[at_port] = file.pins.direction[nets.pin[at_port]] == DIRECTIONS.index("INPUT")
+    inner = np.flatnonzero(~at_port)
+    master = file.components.master[nets.component[inner]].astype(np.int64)
+    # Each pair of a master and a pin name is looked up once.
+    pairs, member = np.unique(master * max(len(nets.pins), 1) + nets.pin[inner], return_inverse=True)
+    member = member.reshape(-1)
+    found = np.zeros((len(pairs), 3))
+    missing = np.zeros(len(pairs), dtype=np.bool_)
+    pins_of = [{_plain(pin.name): pin for pin in master.pins} for master in masters]
+    for index, pair in enumerate(pairs.tolist()):
+        of_master, of_pin = divmod(pair, max(len(nets.pins), 1))
+        pin, box = pins_of[of_master].get(_plain(nets.pins[of_pin])), masters[of_master]
+        if pin is None:
+            missing[index] = True
+        else:
+            found[index] = pin.x - box.width / 2, pin.y - box.height / 2, pin.direction == "OUTPUT"
+    if missing.any():
+        _reject_missing(file, inner[missing[member]])
+    offset_x[inner], offset_y[inner] = found[member, 0], found[member, 1]
+    drives[inner] = found[member, 2] > 0
+    return offset_x, offset_y, drives
+
+
+def _plain(name: str) -> str:
+    """A pin's name without escapes, its bus bits in square brackets."""
+    return name.replace("\\", "").replace("<", "[").replace(">", "]")
+
+
+def _reject_missing(file: DefFile, connections: np.ndarray) -> None:
+    """Raises DesignError for connections (int [·]) to pins that the components' masters do not have."""
+    nets, components = file.nets, file.components
+    first = []
+    for connection in connections[:SHOWN].tolist():
+        net = int(np.searchsorted(nets.start, connection, side="right")) - 1
+        component = int(nets.component[connection])
+        master = components.masters[components.master[component]]
+        pin = nets.pins[nets.pin[connection]]
+        first.append((file.line(nets.begin[net]), f"{pin} of {components.names[component]} ({master})"))
+    reject(file.path, [("connections to pins that the masters do not have", len(connections), first)])
+
+
+def port_places(
+    file: DefFile, ports: np.ndarray, plan: Floorplan
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """X and y (µm, float64 [·] each) and whether placed (bool [·]) of design pins (int [·]), and notices.
+
+    Pins are located in the middle of their rotated shapes, or without a place on the die's edges.
+    """
+    pins = file.pins
+    dx = (pins.box[ports, 0].astype(np.float64) + pins.box[ports, 2]) / 2
+    dy = (pins.box[ports, 1].astype(np.float64) + pins.box[ports, 3]) / 2
+    turn = TURN[pins.orientation[ports]]
+    x = (pins.x[ports] + turn[:, 0] * dx + turn[:, 1] * dy) / file.units
+    y = (pins.y[ports] + turn[:, 2] * dx + turn[:, 3] * dy) / file.units
+    placed = pins.status[ports] >= PlacementStatus.PLACED
+    return x, y, placed, place_missing(x, y, placed, box=plan.die)
+
+
+def component_centres(file: DefFile, netlist: Netlist, node_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """µm, float64 [M] each: the centres of components, whose nodes are `node_of` (int [M]); 0 where not placed."""
+    components = file.components
+    swapped = components.orientation >= Orientation.E
+    width, height = netlist.width[node_of], netlist.height[node_of]
+    placed = components.status >= PlacementStatus.PLACED
+    x = components.x / file.units + np.where(swapped, height, width) / 2
+    y = components.y / file.units + np.where(swapped, width, height) / 2
+    return np.where(placed, x, 0.0), np.where(placed, y, 0.0)
+
+
+def unknown_components(file: DefFile, node_of: np.ndarray, whose: str) -> list[Finding]:
+    """A finding if components have no node (`node_of`, int [M], is -1)."""
+    begin, names, unknown = file.components.begin, file.components.names, np.flatnonzero(node_of < 0)
+    first = [(file.line(begin[at]), names[at]) for at in unknown[:SHOWN].tolist()]
+    return [(f"components that the {whose} does not have", len(unknown), first)] if first else []
+
+
+def missing_nodes(netlist: Netlist, kind: NodeKind, found: np.ndarray, what: str) -> list[Finding]:
+    """A finding if nodes of a kind are not among those found (int [·])."""
+    missing = np.setdiff1d(netlist.indices(kind), found)
+    first = [(0, netlist.names[node]) for node in missing[:SHOWN].tolist()]
+    return [(what, len(missing), first)] if first else []

@@ -1,0 +1,124 @@
+"""Checks for what is probably a mistake in a flat design that was read without error.
+
+Axis legend: H hard macros, K rectangles. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.geometry import clipped, grown, union_area
+
+TALL = 4.0
+"""Row heights above which a standard cell is reported: tall cells of libraries take two or three."""
+COVERED = 0.9
+"""Rows that cover less of their box than this share are reported."""
+MARGIN = 0.01
+"""Ports further beyond the die than this share of its longer side are reported: shapes may reach over its edge."""
+
+
+def lint(design: FlatDesign) -> tuple[str, ...]:
+    """Notices of cells as large as macros, pins without shapes, ports and fixed macros in unusual places, few rows."""
+    checks = (_tall_cells, _without_shapes, _beyond_die, _beyond_core, _overlapping, _without_rows)
+    return tuple(notice for check in checks if (notice := check(design)))
+
+
+def _tall_cells(design: FlatDesign) -> str:
+    row = design.floorplan.rows.row_height
+    cells = design.cells[design.netlist.height[design.cells] > TALL * row] if row else design.cells[:0]
+    if not len(cells):
+        return ""
+    masters = sorted({design.master_names[master] for master in design.master[cells].tolist()})
+    master = design.technology.masters[masters[0]]
+    return (
+        f"{len(cells):,} standard cells are higher than {TALL:g} rows (masters: {len(masters)}, first {master.name!r} "
+        f"of {master.width:g} × {master.height:g} µm): a macro's LEF must say CLASS BLOCK, or it is placed as a cell"
+    )
+
+
+def _without_shapes(design: FlatDesign) -> str:
+    names = {design.master_names[master] for master in design.master[design.netlist.hard].tolist()}
+    pins = [
+        f"{pin.name!r} of {name}"
+        for name in sorted(names)
+        for pin in design.technology.masters[name].pins
+        if not pin.layer and pin.use not in ("POWER", "GROUND")
+    ]
+    if not pins:
+        return ""
+    return f"{len(pins):,} pins of macros have no shape in LEF (first: {pins[0]}): they are taken to sit in the middle"
+
+
+def _beyond_die(design: FlatDesign) -> str:
+    die, ports = design.floorplan.die, design.netlist.ports
+    x, y, slack = design.placement.x[ports], design.placement.y[ports], MARGIN * max(die.width, die.height)
+    beyond = np.maximum(die.x_low - x, x - die.x_high) > slack
+    beyond |= np.maximum(die.y_low - y, y - die.y_high) > slack
+    if not beyond.any():
+        return ""
+    first = design.netlist.names[ports[beyond][0]]
+    return (
+        f"{int(beyond.sum()):,} ports lie beyond the die, the first being {first!r}: they stay where the file has them"
+    )
+
+
+def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
+    """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
+    placement, core = design.placement, design.floorplan.core
+    width, height = design.netlist.sides(placement.orientation)
+    half = np.stack((width[nodes], height[nodes]), axis=1) / 2
+    centres = np.stack((placement.x[nodes] - core.x_low, placement.y[nodes] - core.y_low), axis=1)
+    return np.concatenate((centres - half, centres + half), axis=1)
+
+
+def _fixed(design: FlatDesign) -> np.ndarray:
+    """int32 [H]: the fixed macros."""
+    placement, hard = design.placement, design.netlist.hard
+    return hard[placement.fixed[hard] & placement.placed[hard]]
+
+
+def _overlapping(design: FlatDesign) -> str:
+    fixed, names = _fixed(design), design.netlist.names
+    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
+    low, high = boxes[:, :2], boxes[:, 2:]
+    shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    pairs = np.argwhere(np.triu((shared > slack).all(axis=2), 1))
+    if not len(pairs):
+        return ""
+    one, other = (names[node] for node in fixed[pairs[0]].tolist())
+    return f"{len(pairs):,} pairs of fixed macros overlap, the first being {one!r} and {other!r}: they stay"
+
+
+def _beyond_core(design: FlatDesign) -> str:
+    core, fixed = design.floorplan.core, _fixed(design)
+    boxes, slack = _boxes(design, fixed), 1 / design.floorplan.units
+    beyond = (boxes[:, :2] < -slack) | (boxes[:, 2:] > np.array([core.width, core.height]) + slack)
+    first = design.netlist.names[fixed[beyond.any(axis=1)][0]] if beyond.any() else ""
+    count = int(beyond.any(axis=1).sum())
+    return f"{count:,} fixed macros reach beyond the core, the first being {first!r}: they stay" if count else ""
+
+
+def _without_rows(design: FlatDesign) -> str:
+    """Reports rows that leave much of the core free, beside placed macros and blockages."""
+    plan, netlist = design.floorplan, design.netlist
+    if not len(plan.rows):
+        return ""
+    core, rows = plan.core, plan.rows
+    corner = np.array([core.x_low, core.y_low, core.x_low, core.y_low])
+    placed = netlist.hard[design.placement.placed[netlist.hard]]
+    taken = [np.stack((rows.x, rows.y, rows.x + rows.width, rows.y + rows.height), axis=1) - corner]
+    # Rows end at some distance from a macro.
+    taken.append(grown(_boxes(design, placed), (5 * rows.row_height, 5 * rows.row_height)))
+    taken += [
+        blockage.rectangles - corner
+        for blockage in plan.blockages
+        if not blockage.layer and not blockage.is_soft and blockage.density is None
+    ]
+    share = union_area(clipped(np.concatenate(taken), core.width, core.height)) / core.area
+    if share >= COVERED:
+        return ""
+    return (
+        f"rows, placed macros and blockages cover {share:.0%} of the core, the box around all rows: macros may stand "
+        "on the rest, too, unless --blockage keeps them off"
+    )

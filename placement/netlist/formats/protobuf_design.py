@@ -1,0 +1,169 @@
+"""A flat design from a flat protobuf, with the floorplan of a DEF file or of a placement file's canvas.
+
+Axis legend: N nodes of the netlist, M components of the DEF file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
+from placement.netlist.errors import DesignError, reject
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Floorplan, Rows
+from placement.netlist.formats.def_design import component_centres, missing_nodes, port_places, unknown_components
+from placement.netlist.formats.def_file import DefFile, PlacementStatus, read_def
+from placement.netlist.formats.def_floorplan import floorplan_of
+from placement.netlist.formats.lef import read_lefs
+from placement.netlist.formats.protobuf import netlist_of, positions, read_flat_nodes
+from placement.netlist.geometry import Rectangle
+from placement.netlist.technology import Technology
+
+
+def read_protobuf_def(
+    path: str | os.PathLike[str],
+    floorplan: str | os.PathLike[str],
+    *,
+    lefs: Sequence[str | os.PathLike[str]] = (),
+    name: str | None = None,
+) -> tuple[FlatDesign, bytes]:
+    """A flat design from a flat protobuf and the floorplan of a DEF file, and that file's unpacked bytes.
+
+    Macros and ports are located where the DEF file has them. Cells keep the protobuf's positions if those lie in the
+    die; positions on another die are scaled to this one, as a hint for clustering and placing.
+
+    Args:
+        path: the protobuf; it gives nodes, sizes and nets.
+        floorplan: the DEF file, which an export changes; its macros and pins must be those of the protobuf.
+        lefs: technology and library files, for layers' directions and what macros block.
+        name: of the design; default: the one in the DEF file.
+
+    Raises:
+        DesignError: as `read_flat_nodes`, `read_def` and `read_lefs`; the two files do not have the same macros and
+            pins.
+    """
+    nodes = read_flat_nodes(path)
+    file = read_def(floorplan)
+    technology, sources = read_lefs(lefs)
+    netlist, located, master = netlist_of(nodes)
+    node_of, port_of = _matched(netlist, file)
+    plan, notices = floorplan_of(file, technology, node_of)
+    given, port_notices = _def_placement(netlist, file, plan, node_of, port_of)
+    placement, scaling_notices = _on_die(netlist, positions(nodes, netlist, located), given, plan.die)
+    written = {int(node): name for node, name in zip(node_of, file.components.written_names, strict=True)}
+    written |= {int(node): name for node, name in zip(port_of, file.pins.written_names, strict=True) if node >= 0}
+    design = FlatDesign(
+        name=name or file.design or _stem(path),
+        netlist=netlist,
+        placement=placement,
+        floorplan=plan,
+        technology=technology,
+        master=master,
+        master_names=tuple(nodes.masters),
+        written_names={node: name for node, name in written.items() if name != netlist.names[node]},
+        sources=(nodes.source, *sources, file.source),
+        notices=(*file.notices, *notices, *port_notices, *scaling_notices),
+    )
+    return design, file.data
+
+
+def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: str | None = None) -> FlatDesign:
+    """A flat design from a flat protobuf alone, on the canvas of a placement file.
+
+    Rows are derived: they fill the canvas, and have the commonest height of cells.
+
+    Raises:
+        DesignError: as `read_flat_nodes`; a port has no position.
+    """
+    nodes = read_flat_nodes(path)
+    netlist, located, master = netlist_of(nodes)
+    box = Rectangle(0.0, 0.0, canvas.width, canvas.height)
+    heights = netlist.height[netlist.kind == NodeKind.CELL]
+    values, counts = np.unique(heights[heights > 0], return_counts=True)
+    height = float(values[np.argmax(counts)]) if len(values) else 0.0
+    count = int(canvas.height / height) if height else 0
+    rows = Rows.filling(box, height, count, site_width=height / 8 if height else 1.0)
+    return FlatDesign(
+        name=name or _stem(path),
+        netlist=netlist,
+        placement=positions(nodes, netlist, located),
+        # The format has no database units: a thousand per µm are fine enough for any of its numbers.
+        floorplan=Floorplan(units=1000.0, die=box, core=box, rows=rows),
+        technology=Technology(),
+        master=master,
+        master_names=tuple(nodes.masters),
+        written_names={},
+        sources=(nodes.source,),
+        notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
+    )
+
+
+def _stem(path: str | os.PathLike[str]) -> str:
+    return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
+
+
+def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
+    """The node of each component (int64 [M]) and of each design pin (int64 [·], -1: none), by unescaped names.
+
+    Raises:
+        DesignError: macros or ports are in only one of the two; the first ten are named.
+    """
+    index = {name.replace("\\", ""): node for node, name in enumerate(netlist.names)}
+    node_of = np.array([index.get(name, -1) for name in file.components.names], dtype=np.int64)
+    # Supply pins are in no netlist; other pins that it lacks are skipped with them.
+    port_of = np.array([index.get(name, -1) for name in file.pins.names], dtype=np.int64)
+    port_of = np.where((port_of >= 0) & (netlist.kind[np.maximum(port_of, 0)] == NodeKind.PORT), port_of, -1)
+    findings = unknown_components(file, node_of, "protobuf")
+    for kind, found, what in ((NodeKind.HARD, node_of, "macros"), (NodeKind.PORT, port_of, "ports")):
+        findings += missing_nodes(netlist, kind, found, f"{what} of the protobuf that the DEF file does not have")
+    reject(file.path, findings)
+    return node_of, port_of
+
+
+def _def_placement(
+    netlist: Netlist, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
+) -> tuple[Placement, list[str]]:
+    """The placement of the DEF file's nodes, and notices; the others are not placed."""
+    components, count = file.components, netlist.num_nodes
+    x, y, placed, fixed = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_), netlist.kind == NodeKind.PORT
+    orientation = np.zeros(count, dtype=np.int8)
+    x[node_of], y[node_of] = component_centres(file, netlist, node_of)
+    placed[node_of], orientation[node_of] = components.status >= PlacementStatus.PLACED, components.orientation
+    fixed[node_of] = components.status >= PlacementStatus.FIXED
+    pins = np.flatnonzero(port_of >= 0)
+    ports = port_of[pins]
+    x[ports], y[ports], placed[ports], notices = port_places(file, pins, plan)
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), notices
+
+
+def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
+    """The protobuf's placement with what the DEF file gives, and notices."""
+    x, y = own.x.copy(), own.y.copy()
+    cells = (netlist.kind == NodeKind.CELL) & own.placed
+    notices: list[str] = []
+    if cells.any():
+        # The ports at the edges of the old die show how large it was.
+        reach_x, reach_y = float(x[own.placed].max()), float(y[own.placed].max())
+        inside = reach_x <= die.x_high + 1 and reach_y <= die.y_high + 1 and min(x[cells].min(), y[cells].min()) >= -1
+        if not inside:
+            x[cells] = die.x_low + x[cells] * die.width / reach_x
+            y[cells] = die.y_low + y[cells] * die.height / reach_y
+            notices.append(
+                f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
+                f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
+            )
+    of_def = (netlist.kind != NodeKind.CELL) | given.placed
+    if (of_def & (netlist.kind == NodeKind.PORT) & ~given.placed).any():
+        raise DesignError("a port of the protobuf has no position in the DEF file")
+    placement = Placement(
+        x=np.where(of_def, given.x, x),
+        y=np.where(of_def, given.y, y),
+        orientation=np.where(of_def, given.orientation, own.orientation),
+        placed=np.where(of_def, given.placed, own.placed),
+        fixed=given.fixed,
+    )
+    return placement, tuple(notices)

@@ -1,0 +1,315 @@
+"""The constraints of a flat design, from its files and from the user's settings, and its snapping grid.
+
+The files count from their own origin; constraints count from the lower left corner of the core, as the canvas does.
+Axis legend: N nodes, K rectangles, each (x_low, y_low, x_high, y_high). Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
+from placement.netlist.constraints_file import hard_names, matching, orientation_set
+from placement.netlist.design import Netlist
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import Blockage, Floorplan, Region, Tracks
+from placement.netlist.geometry import Rectangle, complement
+from placement.netlist.technology import Technology
+
+Snap = Literal["manufacturing", "tracks", "none"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RegionSetting:
+    """A region that the user adds: rectangles in the files' coordinates, and patterns (`*`) of its macros' names."""
+
+    name: str
+    rectangles: tuple[Rectangle, ...]
+    macros: tuple[str, ...]
+    is_exclusive: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstraintSettings:
+    """The user's settings. Lengths in µm; rectangles in the files' own coordinates.
+
+    Attributes:
+        halo: x and y of every macro, which replace the files' halos; None: those of the files.
+        halos: pattern (`*`) of names → x and y; a later one replaces an earlier one.
+        blockages: added to those of the files.
+        regions: added to those of the files.
+        port_keepout: the distance of macros from ports.
+        snap: what lower left corners lie on: the manufacturing grid (if a file gives one), the routing tracks,
+            nothing, or a grid in the files' coordinates.
+        any_orientation: whether macros may have any orientation, whatever the LEF file allows.
+    """
+
+    halo: tuple[float, float] | None = None
+    halos: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    blockages: tuple[Rectangle, ...] = ()
+    regions: tuple[RegionSetting, ...] = ()
+    port_keepout: float = 0.0
+    snap: Snap | SnapGrid = "manufacturing"
+    any_orientation: bool = False
+
+
+def constraints_of(flat: FlatDesign, settings: ConstraintSettings | None = None) -> tuple[Constraints, tuple[str, ...]]:
+    """The constraints on the macros of a flat design, for all its nodes, and a notice for whatever is left out.
+
+    From the files: halos (the larger of left and right, and of bottom and top), placement blockages (but soft and
+    partial ones, and those of movable components), fences and regions with a macro (but not guides), the orientations
+    that the masters' SYMMETRY allows, the manufacturing grid.
+
+    Raises:
+        DesignError: a pattern matches no macro, a rectangle is empty or lies outside the core, there are no tracks to
+            snap to, or as `Constraints`.
+    """
+    chosen = settings or ConstraintSettings()
+    notices: list[str] = []
+    constraints = Constraints(
+        halo=_halos(flat, chosen),
+        blockages=_blockages(flat, chosen, notices),
+        regions=(*_file_regions(flat, notices), *_added_regions(flat, chosen)),
+        orientations=_orientations(flat, chosen, notices),
+        grid=snap_grid(flat.floorplan, flat.technology, chosen.snap),
+        port_keepout=chosen.port_keepout,
+    )
+    return constraints, tuple(notices)
+
+
+def carried_over(constraints: Constraints, of: Netlist, to: Netlist) -> Constraints:
+    """The same constraints for the nodes of the same names in another netlist; its other nodes get none."""
+    index = {name: node for node, name in enumerate(to.names)}
+    number = np.array([index.get(name, -1) for name in of.names], dtype=np.int64)
+    old = np.flatnonzero(number >= 0)
+    halo, orientations = np.zeros((to.num_nodes, 2)), np.full(to.num_nodes, ALL_ORIENTATIONS)
+    halo[number[old]], orientations[number[old]] = constraints.halo[old], constraints.orientations[old]
+    regions = [
+        dataclasses.replace(region, nodes=np.sort(number[region.nodes][number[region.nodes] >= 0]))
+        for region in constraints.regions
+    ]
+    return dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=tuple(regions))
+
+
+def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
+    netlist, plan = flat.netlist, flat.floorplan
+    halo = np.zeros((netlist.num_nodes, 2))
+    if settings.halo is None:
+        halo[plan.halo_node] = np.maximum(plan.halo[:, :2], plan.halo[:, 2:])
+    else:
+        halo[netlist.hard] = settings.halo
+    names = hard_names(netlist)
+    for pattern, sides in settings.halos.items():
+        halo[_matched(names, pattern, "halo")] = sides
+    return np.where((netlist.kind == 0)[:, None], halo, 0.0)
+
+
+def _matched(names: Mapping[str, int], pattern: str, what: str) -> list[int]:
+    found = matching(names, pattern)
+    if not found:
+        raise DesignError(f"{what}: the netlist has no hard macro {pattern!r}")
+    return found
+
+
+def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
+    core, fixed = flat.floorplan.core, flat.placement.fixed
+    shapes, weak, owned, layers = [np.zeros((0, 4))], 0, 0, 0
+    for blockage in flat.floorplan.blockages:
+        if blockage.layer:
+            layers += 1
+        elif blockage.is_soft or blockage.density is not None:
+            weak += 1
+        elif blockage.node < 0:
+            shapes.append(blockage.rectangles)
+        elif fixed[blockage.node]:
+            shapes.append(_around_component(flat, blockage))
+        else:
+            owned += 1
+    if layers:
+        notices.append(f"{layers} routing blockages are left out: the routing capacity is that of a core without them")
+    if weak:
+        notices.append(f"{weak} soft or partial placement blockages are left out: they stop cells, not macros")
+    if owned:
+        notices.append(f"{owned} placement blockages of components are left out: they move with their component")
+    added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
+    return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
+
+
+def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
+    """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
+    node, placement = blockage.node, flat.placement
+    width, height = flat.netlist.sides(placement.orientation)
+    half = np.array([width[node], height[node]]) / 2
+    centre = np.array([placement.x[node], placement.y[node]])
+    own = np.concatenate((centre - half, centre + half))
+    found = [np.zeros((0, 4))]
+    for box in blockage.rectangles:
+        corner = np.tile(box[:2], 2)
+        found.append(complement((own - corner)[None, :], box[2] - box[0], box[3] - box[1]) + corner)
+    return np.concatenate(found)
+
+
+def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
+    """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
+    low, high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
+    cut = np.concatenate((np.maximum(rectangles[:, :2], low), np.minimum(rectangles[:, 2:], high)), axis=1)
+    inside = (cut[:, 0] < cut[:, 2]) & (cut[:, 1] < cut[:, 3])
+    return (cut - np.tile(low, 2))[inside]
+
+
+def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
+    """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
+    array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
+    check_rectangles(what, array)
+    found = _on_canvas(array, core)
+    if len(found) < len(array) or not len(array):
+        raise DesignError(
+            f"{what}: its rectangles must lie in the core, from ({core.x_low:g}, {core.y_low:g}) to "
+            f"({core.x_high:g}, {core.y_high:g}) µm"
+        )
+    return found
+
+
+def _file_regions(flat: FlatDesign, notices: list[str]) -> list[Region]:
+    found = []
+    for region in flat.floorplan.regions:
+        macros = region.nodes[flat.netlist.kind[region.nodes] == 0]
+        rectangles = _on_canvas(region.rectangles, flat.floorplan.core)
+        if region.is_guide:
+            notices.append(f"region {region.name!r} is left out: a guide is a wish")
+        elif not len(macros) and not region.is_exclusive:
+            notices.append(f"region {region.name!r} is left out: no macro belongs to it")
+        elif len(rectangles):
+            found.append(dataclasses.replace(region, rectangles=rectangles, nodes=macros))
+        elif len(macros):
+            name = flat.netlist.names[macros[0]]
+            raise DesignError(f"region {region.name!r} lies outside of the core, so its macro {name!r} has no place")
+    return found
+
+
+def _added_regions(flat: FlatDesign, settings: ConstraintSettings) -> list[Region]:
+    names, found = hard_names(flat.netlist), []
+    for region in settings.regions:
+        what = f"region {region.name!r}"
+        nodes = [node for pattern in region.macros for node in _matched(names, pattern, what)]
+        rectangles = _in_core(what, region.rectangles, flat.floorplan.core)
+        members = np.unique(np.array(nodes, dtype=np.int32))
+        found.append(Region(region.name, rectangles, members, is_exclusive=region.is_exclusive))
+    return found
+
+
+def _orientations(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
+    netlist = flat.netlist
+    allowed = np.full(netlist.num_nodes, ALL_ORIENTATIONS)
+    if settings.any_orientation:
+        return allowed
+    unknown, stiff, turns = set(), set(), 0
+    for node in netlist.hard.tolist():
+        name = flat.master_names[flat.master[node]] if flat.master[node] >= 0 else ""
+        master = flat.technology.masters.get(name)
+        if master is None:
+            unknown.add(name)
+            continue
+        allowed[node] = symmetric_orientations(master.symmetry)
+        if not flat.placement.fixed[node]:
+            if not master.symmetry:
+                stiff.add(name)
+            turns += "R90" in master.symmetry and master.width != master.height
+    if unknown:
+        named = sorted(unknown - {""})  # Bookshelf designs have no masters
+        which = f" of {len(named)} masters (first: {named[0]!r})" if named else ""
+        notices.append(f"no LEF file says how macros{which} may be turned: any way is allowed")
+    if stiff:
+        notices.append(
+            f"{len(stiff)} masters of macros (first: {min(stiff)!r}) have no SYMMETRY in LEF: they stand in N alone, "
+            "unless --any-orientation lets them turn"
+        )
+    if turns:
+        notices.append(
+            f"{turns} macros may be turned by 90 degrees (SYMMETRY R90): a search does that with anneal.rotate=true "
+            "only"
+        )
+    return allowed
+
+
+def symmetric_orientations(symmetry: frozenset[str]) -> int:
+    """The set of orientations that a master's SYMMETRY allows (LEF/DEF Language Reference, MACRO).
+
+    N, and what mirroring about X (FS) or Y (FN) and rotation by 90° (R90) make of it.
+    """
+    names = ["N"]
+    if "X" in symmetry:
+        names.append("FS")
+    if "Y" in symmetry:
+        names.append("FN")
+    if {"X", "Y"} <= symmetry:
+        names.append("S")
+    if "R90" in symmetry:
+        names = ["N", "S", "E", "W"] if len(names) == 1 else ["N", "FN", "S", "FS", "E", "FE", "W", "FW"]
+    return orientation_set(names)
+
+
+def snap_grid(plan: Floorplan, technology: Technology, snap: Snap | SnapGrid) -> SnapGrid:
+    """The snapping grid relative to the core's corner; raises DesignError for an unknown name or missing tracks."""
+    core = plan.core
+    if isinstance(snap, SnapGrid):
+        return _shifted(snap, core)
+    if snap == "none":
+        return SnapGrid()
+    if snap == "manufacturing":
+        pitch = writable_pitch(plan)
+        return _shifted(SnapGrid(pitch, pitch), core) if pitch >= LEAST_PITCH else SnapGrid()
+    if snap != "tracks":
+        raise DesignError(f"snap={snap!r}: must be manufacturing, tracks, none, or a grid")
+    return track_grid(plan, technology)
+
+
+def writable_pitch(plan: Floorplan) -> float:
+    """The least common multiple of the manufacturing grid and the database unit; 0 if there is no such grid.
+
+    A DEF file whose units are coarser than the manufacturing grid cannot express all of its points.
+    """
+    if plan.manufacturing_grid <= 0:
+        return 0.0
+    units = Fraction(plan.units).limit_denominator(1_000_000)
+    grid = Fraction(plan.manufacturing_grid).limit_denominator(1_000_000)
+    return float((grid * units).numerator / units)
+
+
+def track_grid(plan: Floorplan, technology: Technology) -> SnapGrid:
+    """The routing tracks relative to the core's corner; raises DesignError if a direction has none."""
+    across, up = _tracks(plan, technology, is_vertical=True), _tracks(plan, technology, is_vertical=False)
+    if across is None or up is None:
+        raise DesignError("snap=tracks: the floorplan must have tracks in both directions")
+    return _shifted(SnapGrid(across.step, up.step, across.start, up.start), plan.core)
+
+
+def _tracks(plan: Floorplan, technology: Technology, *, is_vertical: bool) -> Tracks | None:
+    """The tracks of the lowest layer that prefers their direction; without LEF, the first of the direction."""
+    wanted = "VERTICAL" if is_vertical else "HORIZONTAL"
+    of_direction = {tracks.layer: tracks for tracks in reversed(plan.tracks) if tracks.is_vertical == is_vertical}
+    preferred = [layer.name for layer in technology.layers if layer.direction.value == wanted]
+    layers = [*preferred, *(tracks.layer for tracks in plan.tracks)]
+    return next((of_direction[name] for name in layers if name in of_direction), None)
+
+
+def _shifted(grid: SnapGrid, core: Rectangle) -> SnapGrid:
+    """A grid in the files' coordinates relative to the core's corner."""
+    x = _offset(grid.offset_x - core.x_low, grid.pitch_x)
+    return SnapGrid(grid.pitch_x, grid.pitch_y, x, _offset(grid.offset_y - core.y_low, grid.pitch_y))
+
+
+def _offset(offset: float, pitch: float) -> float:
+    """The same offset in [0, pitch); 0 if it differs from that by a rounding error."""
+    if pitch <= 0:
+        return 0.0
+    rest = math.fmod(math.fmod(offset, pitch) + pitch, pitch)
+    return 0.0 if min(rest, pitch - rest) < 1e-7 else round(rest, 9)

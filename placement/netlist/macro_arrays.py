@@ -1,0 +1,341 @@
+"""Macros of a flat design joined to arrays: what belongs together is placed together, whatever a search would do.
+
+An array becomes one hard macro with the pins of all its macros, so that training, search, legaliser and full evaluation
+need no special case; an export takes it apart. Axis legend: N nodes, M macros of an array. Lengths in µm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from placement.netlist.builder import file_indices
+from placement.netlist.constraints import Constraints
+from placement.netlist.constraints_file import hard_names, matching, orientation_set
+from placement.netlist.design import Netlist, Orientation, Placement
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import STRAYED, FlatDesign, MacroArray
+from placement.netlist.floorplan import Floorplan, Region
+
+_LAST_NUMBER = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
+_UPRIGHT = orientation_set(["N", "FN", "S", "FS"])
+_EXACT = 1e-6  # µm
+
+
+@dataclasses.dataclass(frozen=True)
+class ArraySetting:
+    """An array that the user requests.
+
+    Attributes:
+        name: of the macro that represents it.
+        macros: patterns (`*`) of its macros' names.
+        columns: 0: the block of least half perimeter without an empty place.
+        gap: µm between its macros, across and up; None: what their halos require.
+
+    Raises:
+        DesignError: a number is negative.
+    """
+
+    name: str
+    macros: tuple[str, ...]
+    columns: int = 0
+    gap: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.columns < 0:
+            raise DesignError(f"array {self.name!r}: {self.columns} columns; must be at least 1, or 0: chosen")
+        if self.gap is not None and not all(0 <= side < math.inf for side in self.gap):
+            raise DesignError(f"array {self.name!r}: gaps of {self.gap} µm must be at least 0")
+
+
+class _Group(NamedTuple):
+    """Macros that become one: their nodes in rows from the lower left corner, and the block's form."""
+
+    name: str
+    nodes: np.ndarray  # int [M]
+    columns: int
+    gap: tuple[float, float]
+
+    @property
+    def what(self) -> str:
+        return f"array {self.name!r}"
+
+
+def with_arrays(
+    flat: FlatDesign,
+    constraints: Constraints,
+    settings: Sequence[ArraySetting],
+    *,
+    banks: bool = False,
+    places: Placement | None = None,
+) -> tuple[FlatDesign, Constraints, tuple[str, ...]]:
+    """The design with arrays in place of their macros, its constraints, and notices.
+
+    Distances between an array's macros are rounded up to the snapping grid, so that every macro lies on it. The array
+    has the largest of its macros' halos, the orientations that all of them may have, and their region.
+
+    Args:
+        flat: the design as it was read.
+        constraints: of its nodes.
+        settings: the arrays.
+        banks: whether macros of one size, whose names differ only in their last number, become arrays, too.
+        places: where the macros would be by themselves. Each macro is then as near to that as its array allows; None:
+            macros are ordered by name, numbers by their value.
+
+    Raises:
+        DesignError: a pattern matches no macro, an array has fewer than two, a macro is in two arrays, is fixed or has
+            another size, region or orientations than the others, an array's name is taken.
+    """
+    groups = [_requested(flat, constraints, one) for one in settings]
+    taken = {node for group in groups for node in group.nodes.tolist()}
+    groups += _banks(flat, constraints, taken) if banks else []
+    if not groups:
+        return flat, constraints, ("--banks: no macros of one size have names that differ in a number",) * banks
+    _check(flat, constraints, groups)
+    if places is not None:
+        groups = [_by_places(flat, constraints, group, places) for group in groups]
+    return _joined(flat, constraints, groups)
+
+
+def _requested(flat: FlatDesign, constraints: Constraints, setting: ArraySetting) -> _Group:
+    netlist, names = flat.netlist, hard_names(flat.netlist)
+    nodes: list[int] = []
+    for pattern in setting.macros:
+        found = matching(names, pattern)
+        if not found:
+            raise DesignError(f"array {setting.name!r}: the netlist has no hard macro {pattern!r}")
+        nodes += [node for node in found if node not in nodes]
+    if len(nodes) < 2:
+        raise DesignError(f"array {setting.name!r}: {', '.join(setting.macros)} means one macro; must be two or more")
+    nodes.sort(key=lambda node: _natural(netlist.names[node]))
+    return _group(flat, constraints, setting.name, nodes, setting.columns, setting.gap)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts macro_10 after macro_9."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", name)]
+
+
+def _banks(flat: FlatDesign, constraints: Constraints, taken: set[int]) -> list[_Group]:
+    """Movable macros of one size, orientations and regions whose names differ only in their last number."""
+    netlist = flat.netlist
+    alike = defaultdict(list)
+    for node in netlist.hard[~flat.placement.fixed[netlist.hard]].tolist():
+        pieces = _LAST_NUMBER.fullmatch(netlist.names[node])
+        if pieces and node not in taken:
+            within = tuple(region.name for region in constraints.regions if node in region.nodes)
+            size = (float(netlist.width[node]), float(netlist.height[node]), int(flat.master[node]))
+            key = (pieces[1], pieces[3], size, int(constraints.orientations[node]), within)
+            alike[key].append((int(pieces[2]), node))
+    found = []
+    for (before, behind, *_), members in alike.items():
+        if len(members) > 1:
+            members.sort()
+            name = f"{before}{members[0][0]}..{members[-1][0]}{behind}"
+            found.append(_group(flat, constraints, name, [node for _, node in members], 0, None))
+    return found
+
+
+def _group(
+    flat: FlatDesign, constraints: Constraints, name: str, nodes: list[int], columns: int,
+    gap: tuple[float, float] | None,
+) -> _Group:  # fmt: skip
+    of = np.array(nodes, dtype=np.int64)
+    halo = 2 * constraints.halo[of].max(axis=0)
+    gap = gap or (float(halo[0]), float(halo[1]))
+    if not columns:
+        width, height = float(flat.netlist.width[of[0]]) + gap[0], float(flat.netlist.height[of[0]]) + gap[1]
+        even = [count for count in range(1, len(of) + 1) if len(of) % count == 0]
+        columns = min(even, key=lambda count: count * width + len(of) // count * height)
+    return _Group(name, of, min(columns, len(of)), gap)
+
+
+def _check(flat: FlatDesign, constraints: Constraints, groups: list[_Group]) -> None:
+    netlist, seen = flat.netlist, dict[int, str]()
+    joined = {node for group in groups for node in group.nodes.tolist()}
+    names = {name for node, name in enumerate(netlist.names) if node not in joined}
+    for group in groups:
+        first = group.nodes[0]
+        for node in group.nodes.tolist():
+            whose = f"{group.what}: macro {netlist.names[node]!r}"
+            if node in seen:
+                raise DesignError(f"{whose} is in array {seen[node]!r}, too")
+            seen[node] = group.name
+            if flat.placement.fixed[node]:
+                raise DesignError(f"{whose} is fixed; --free-macros frees what the files fix")
+            sides = abs(netlist.width[node] - netlist.width[first]), abs(netlist.height[node] - netlist.height[first])
+            if max(sides) > _EXACT or flat.master[node] != flat.master[first]:
+                raise DesignError(
+                    f"{whose} of {netlist.width[node]:g} × {netlist.height[node]:g} µm is another one than "
+                    f"{netlist.names[first]!r} of {netlist.width[first]:g} × {netlist.height[first]:g} µm; an array's "
+                    "macros are all of one master"
+                )
+            for region in constraints.regions:
+                if (node in region.nodes) != (first in region.nodes):
+                    raise DesignError(f"{group.what}: some of its macros are in region {region.name!r}, others are not")
+        if not _allowed(constraints, group):
+            raise DesignError(f"{group.what}: there is no orientation that all of its macros may have")
+        if group.name in names:
+            raise DesignError(f"{group.what}: the netlist has a node of that name")
+        names.add(group.name)
+
+
+def _allowed(constraints: Constraints, group: _Group) -> int:
+    """The orientations that all macros may have; upright ones if rotation by 90° leaves the snapping grid."""
+    allowed = int(np.bitwise_and.reduce(constraints.orientations[group.nodes]))
+    square = constraints.grid.pitch_x == constraints.grid.pitch_y
+    return allowed if square else allowed & _UPRIGHT
+
+
+def _by_places(flat: FlatDesign, constraints: Constraints, group: _Group, places: Placement) -> _Group:
+    """The group in the order and orientation with the least sum of squared distances to `places`.
+
+    Both are taken relative to their own middles: the array may be anywhere.
+    """
+    array = _array(flat, constraints, group, 0)
+    at = np.stack((places.x[group.nodes], places.y[group.nodes]), axis=1)
+    at = at - at.mean(axis=0)
+    allowed, found = _allowed(constraints, group), list[tuple[float, np.ndarray]]()
+    for orientation in Orientation:
+        if allowed >> orientation & 1:
+            slots = np.stack(array.members_at(0.0, 0.0, orientation), axis=1)
+            distances = ((slots[:, None] - at[None]) ** 2).sum(axis=2)
+            of_slot = linear_sum_assignment(distances)[1]
+            found.append((float(distances[np.arange(len(slots)), of_slot].sum()), of_slot))
+    return group._replace(nodes=group.nodes[min(found, key=lambda one: one[0])[1]])
+
+
+def _joined(
+    flat: FlatDesign, constraints: Constraints, groups: list[_Group]
+) -> tuple[FlatDesign, Constraints, tuple[str, ...]]:
+    target = np.arange(flat.netlist.num_nodes)  # the node whose place in the netlist each node takes
+    for group in groups:
+        target[group.nodes] = group.nodes.min()
+    kept, number = np.unique(target, return_inverse=True)
+    arrays = [_array(flat, constraints, group, int(number[group.nodes[0]])) for group in groups]
+    placement, scattered = _placement(flat, constraints, kept, arrays, groups)
+    halo, orientations = constraints.halo[kept].copy(), constraints.orientations[kept].copy()
+    for array, group in zip(arrays, groups, strict=True):
+        halo[array.node] = constraints.halo[group.nodes].max(axis=0)
+        orientations[array.node] = _allowed(constraints, group)
+    own = {array.node for array in arrays}
+    written = {
+        new: flat.written_names[old]
+        for new, old in enumerate(kept.tolist())
+        if old in flat.written_names and new not in own
+    }
+    design = dataclasses.replace(
+        flat,
+        netlist=_netlist(flat.netlist, kept, number, arrays, groups),
+        placement=placement,
+        floorplan=_floorplan(flat.floorplan, number),
+        master=flat.master[kept],
+        written_names=written,
+        arrays=tuple(arrays),
+    )
+    regions = tuple(_renumbered(region, number) for region in constraints.regions)
+    notice = f"the macros of {scattered} arrays form no array in the files: the arrays begin in the middle of them"
+    return (
+        design,
+        dataclasses.replace(constraints, halo=halo, orientations=orientations, regions=regions),
+        (notice,) if scattered else (),
+    )
+
+
+def _array(flat: FlatDesign, constraints: Constraints, group: _Group, node: int) -> MacroArray:
+    """The array of a group; its macros' distances are whole numbers of the snapping grid, or of database units."""
+    grid, units = constraints.grid, flat.floorplan.units
+    width, height = float(flat.netlist.width[group.nodes[0]]), float(flat.netlist.height[group.nodes[0]])
+    across = _rounded_up(width + group.gap[0], grid.pitch_x or 1 / units)
+    up = _rounded_up(height + group.gap[1], grid.pitch_y or 1 / units)
+    row, column = np.divmod(np.arange(len(group.nodes)), group.columns)
+    return MacroArray(
+        node=node,
+        names=tuple(flat.netlist.names[member] for member in group.nodes.tolist()),
+        written_names=tuple(flat.written_name(member) for member in group.nodes.tolist()),
+        width=width,
+        height=height,
+        dx=(column - column.max() / 2) * across,
+        dy=(row - row.max() / 2) * up,
+    )
+
+
+def _rounded_up(length: float, step: float) -> float:
+    return math.ceil(round(length / step, 6)) * step
+
+
+def _netlist(
+    netlist: Netlist, kept: np.ndarray, number: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
+) -> Netlist:
+    """The netlist with arrays in place of macros: each has all pins of its macros."""
+    names = [netlist.names[node] for node in kept.tolist()]
+    width, height = netlist.width[kept].copy(), netlist.height[kept].copy()
+    shift = np.zeros((netlist.num_nodes, 2))
+    for array, group in zip(arrays, groups, strict=True):
+        names[array.node] = group.name
+        width[array.node] = array.width + np.ptp(array.dx)
+        height[array.node] = array.height + np.ptp(array.dy)
+        shift[group.nodes] = np.stack((array.dx, array.dy), axis=1)
+    order = np.argsort(number[netlist.pin_node], kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    owner = netlist.pin_node[order]
+    kind = netlist.kind[kept]
+    return Netlist(
+        names=tuple(names),
+        kind=kind,
+        width=width,
+        height=height,
+        file_index=file_indices(kind, number[owner]),
+        pin_node=number[owner],
+        pin_dx=netlist.pin_dx[order] + shift[owner, 0],
+        pin_dy=netlist.pin_dy[order] + shift[owner, 1],
+        net_weight=netlist.net_weight,
+        net_start=netlist.net_start,
+        net_pins=rank[netlist.net_pins],
+    )
+
+
+def _placement(
+    flat: FlatDesign, constraints: Constraints, kept: np.ndarray, arrays: list[MacroArray], groups: list[_Group]
+) -> tuple[Placement, int]:
+    """Arrays where their macros are, or in the middle of macros that form no array; and the number of these."""
+    before, scattered = flat.placement, 0
+    x, y, orientation = before.x[kept].copy(), before.y[kept].copy(), before.orientation[kept].copy()
+    placed = before.placed[kept].copy()
+    for array, group in zip(arrays, groups, strict=True):
+        members = group.nodes
+        placed[array.node] = before.placed[members].all()
+        allowed = _allowed(constraints, group)
+        place = (0.0, 0.0, next(one for one in Orientation if allowed >> one & 1))
+        if placed[array.node]:
+            own = before.x[members], before.y[members]
+            found = array.place_of(*own, before.orientation[members], tolerance=STRAYED / flat.floorplan.units)
+            scattered += found is None
+            place = found or (float(own[0].mean()), float(own[1].mean()), place[2])
+        x[array.node], y[array.node], orientation[array.node] = place
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=before.fixed[kept]), scattered
+
+
+def _floorplan(plan: Floorplan, number: np.ndarray) -> Floorplan:
+    """The floorplan of the joined nodes: an array has the largest of its macros' halos, on each side."""
+    nodes, of = np.unique(number[plan.halo_node], return_inverse=True)
+    halo = np.zeros((len(nodes), 4))
+    np.maximum.at(halo, of, plan.halo)
+    blockages = tuple(
+        blockage if blockage.node < 0 else dataclasses.replace(blockage, node=int(number[blockage.node]))
+        for blockage in plan.blockages
+    )
+    regions = tuple(_renumbered(region, number) for region in plan.regions)
+    return dataclasses.replace(plan, halo_node=nodes, halo=halo, regions=regions, blockages=blockages)
+
+
+def _renumbered(region: Region, number: np.ndarray) -> Region:
+    return dataclasses.replace(region, nodes=np.unique(number[region.nodes]))

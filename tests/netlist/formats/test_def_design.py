@@ -1,0 +1,175 @@
+"""Flat designs from LEF and DEF: a chip by hand, refusals, and real files counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.netlist.design import NodeKind, Orientation
+from placement.netlist.errors import DesignError
+from placement.netlist.flat_design import FlatDesign
+from placement.netlist.floorplan import spread_on_edges
+from placement.netlist.formats.def_design import read_lef_def
+from placement.netlist.geometry import Rectangle
+from tests.support.small_lef_def import DEF, LEF
+
+
+def read(tmp_path: Path, *, lef: str = LEF, text: str = DEF) -> FlatDesign:
+    (tmp_path / "cells.lef").write_text(lef)
+    (tmp_path / "chip.def").write_text(text)
+    return read_lef_def([tmp_path / "cells.lef"], tmp_path / "chip.def")[0]
+
+
+def test_nodes_by_hand(tmp_path: Path) -> None:
+    design = read(tmp_path)
+    netlist = design.netlist
+    assert netlist.names == ("mem[0]/ram", "mem[1]/ram", "u1", "u2", "u/v", "in", "out", "clk", "q")
+    assert netlist.kind.tolist() == [NodeKind.HARD] * 2 + [NodeKind.CELL] * 3 + [NodeKind.PORT] * 4
+    assert netlist.width.tolist() == [10, 10, 1, 1, 1, 0, 0, 0, 0]
+    assert netlist.height.tolist() == [6, 6, 2, 2, 2, 0, 0, 0, 0]
+    assert (design.name, [design.master_names[index] for index in design.master[:3]]) == ("chip", ["RAM", "RAM", "INV"])
+    assert design.written_name(0) == r"mem\[0\]/ram"
+    assert design.written_name(2) == "u1"
+
+
+def test_nets_by_hand(tmp_path: Path) -> None:
+    design = read(tmp_path)
+    netlist = design.netlist
+    # The net of one pin and the net of the ground are left out; drivers stand first.
+    ends = [
+        [netlist.names[node] for node in netlist.pin_node[netlist.net_pins[begin:end]]]
+        for begin, end in zip(netlist.net_start[:-1], netlist.net_start[1:], strict=True)
+    ]
+    assert ends == [["in", "u1"], ["clk", "mem[0]/ram", "mem[1]/ram"], ["u1", "out", "u2"], ["mem[0]/ram", "q"]]
+    assert netlist.net_weight.tolist() == [1, 3, 1, 1]
+    pins = netlist.net_pins
+    # From the middle of the box: D[0] of the memory at (0.5, 0.2) of 10 × 6, A of the inverter at (0.2, 1) of 1 × 2.
+    assert (netlist.pin_dx[pins[3]], netlist.pin_dy[pins[3]]) == (pytest.approx(-4.5), pytest.approx(-2.8))
+    assert (netlist.pin_dx[pins[1]], netlist.pin_dy[pins[1]]) == (pytest.approx(-0.3), pytest.approx(0.0))
+    assert any("1 nets of power and ground" in notice for notice in design.notices)
+    assert any("1 nets that join fewer than two pins" in notice for notice in design.notices)
+
+
+def test_positions_by_hand(tmp_path: Path) -> None:
+    design = read(tmp_path)
+    placement = design.placement
+    assert placement.placed.tolist() == [True, True, True, False, False, True, True, True, True]
+    assert placement.fixed.tolist() == [True, False, False, False, False, True, True, True, True]
+    # FS keeps the sides, E swaps them: lower left (5, 8) of 10 × 6, (20, 8) of 6 × 10.
+    assert (placement.x[:3].tolist(), placement.y[:3].tolist()) == ([10, 23, 2.5], [11, 13, 5])
+    assert placement.orientation[:2].tolist() == [Orientation.FS, Orientation.E]
+    # The shape (-70 0) (70 140) turned E about (0, 475) has its middle at (70, 475).
+    assert (placement.x[5], placement.y[5]) == (0.07, 0.475)
+    assert (placement.x[6], placement.y[6]) == (0.105, 0.205)
+    # Two ports have no place: a quarter and three quarters of the way around a die of 60 × 40.
+    assert [(placement.x[node], placement.y[node]) for node in (7, 8)] == [(10, 40), (50, 0)]
+    assert any("2 of 4 ports have no position" in notice for notice in design.notices)
+
+
+def test_floorplan_by_hand(tmp_path: Path) -> None:
+    plan = read(tmp_path).floorplan
+    assert plan.die == Rectangle(0, 0, 60, 40)
+    assert plan.core == Rectangle(2, 4, 52, 8)
+    assert (plan.rows.x.tolist(), plan.rows.width.tolist(), plan.rows.height.tolist()) == ([2, 2], [50, 45], [2, 2])
+    assert [(tracks.layer, tracks.is_vertical, tracks.start) for tracks in plan.tracks] == [
+        ("M2", True, 0.1),
+        ("M1", True, 0.1),
+        ("M1", False, 0.05),
+    ]
+    corner, soft, partial, layer = plan.blockages
+    assert corner.rectangles.tolist() == [[50, 20, 60, 40]]
+    assert (soft.is_soft, soft.rectangles.tolist()) == (True, [[0, 0, 1, 1]])
+    # The L of the polygon: below y = 1 two wide, above one.
+    assert partial.density == 0.4
+    assert partial.rectangles.tolist() == [[3, 3, 4, 4], [0, 0, 2, 1], [0, 1, 1, 2]]
+    assert (layer.layer, layer.node) == ("M1", 2)
+    (region,) = plan.regions
+    assert (region.name, region.nodes.tolist(), region.is_exclusive) == ("left", [0, 1, 2], True)
+    assert region.rectangles.tolist() == [[0, 0, 30, 20], [30, 0, 40, 5]]
+    assert (plan.halo_node.tolist(), plan.halo.tolist()) == ([0], [[0.1, 0.2, 0.3, 0.4]])
+
+
+FAULTS = {
+    "unknown master": (
+        LEF,
+        DEF.replace("u2 INV", "u2 NAND"),
+        r"chip\.def:23: 1 masters that no LEF file defines: NAND",
+    ),
+    "unknown pin": (
+        LEF,
+        DEF.replace("( u2 A ) ;\n- q", "( u2 B ) ;\n- q"),
+        r"chip\.def:\d+: 1 connections .* B of u2 \(INV\)",
+    ),
+    "no nets": (LEF, DEF[: DEF.index("NETS 6 ;")] + "END DESIGN", "the file has no nets"),
+    "rows beyond the die": (
+        LEF,
+        DEF.replace("r0 core 2000", "r0 core 20000"),
+        "the rows span .* which must lie in the die",
+    ),
+    "unknown region": (
+        LEF,
+        DEF.replace("+ REGION left ;\nEND GROUPS", "+ REGION right ;\nEND GROUPS"),
+        "1 regions that do not exist: right of group rams",
+    ),
+    "unknown site": (
+        LEF.replace("SITE core", "SITE other").replace("END core", "END other"),
+        DEF.replace("ROW r1 core 2000 6000", "ROW r1 core 2000 4000"),
+        "one row alone does not show its height",
+    ),
+    "row in both directions": (LEF, DEF.replace("DO 90 BY 1", "DO 90 BY 2"), "row 'r1' is 90 BY 2"),
+    "slanted die": (
+        LEF,
+        DEF.replace("( 50000 20000 ) ( 60000 20000 )", "( 60000 20000 )"),
+        r"chip\.def: DIEAREA has slanted edges: every edge must be horizontal or vertical",
+    ),
+    "blockage of nobody": (
+        LEF,
+        DEF.replace("COMPONENT u1", "COMPONENT u9"),
+        r"chip\.def:\d+: a blockage belongs to component 'u9'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_refused(tmp_path: Path, name: str) -> None:
+    lef, text, reason = FAULTS[name]
+    with pytest.raises(DesignError, match=reason):
+        read(tmp_path, lef=lef, text=text)
+
+
+def test_names_that_differ_in_escapes_alone_stay_apart(tmp_path: Path) -> None:
+    text = (
+        DEF.replace("- u/v INV ;", "- mem[0]/ram INV ;").replace("- q + NET", "- u1 + NET").replace("PIN q", "PIN u1")
+    )
+    names = read(tmp_path, text=text).netlist.names
+    assert names[:5] == (r"mem\[0\]/ram", "mem[1]/ram", "u1", "u2", "mem[0]/ram")
+    assert names[-1] == "port:u1"
+
+
+def test_a_design_without_rows_has_the_die_for_its_core(tmp_path: Path) -> None:
+    lines = [line for line in DEF.split("\n") if not line.startswith("ROW")]
+    design = read(tmp_path, text="\n".join(lines))
+    assert design.floorplan.core == design.floorplan.die
+    assert any("has no rows" in notice for notice in design.notices)
+
+
+def test_ports_are_spread_evenly() -> None:
+    points = spread_on_edges(Rectangle(1, 2, 5, 4), 6)
+    # A perimeter of 12: every 2 µm from 1 µm up the left edge.
+    np.testing.assert_allclose(points, [[1, 3], [2, 4], [4, 4], [5, 3], [4, 2], [2, 2]])
+
+
+def test_real_files_have_their_counts(real: Callable[[str], Path]) -> None:
+    files = ("asap7_tech_1x_201209.lef.gz", "asap7sc7p5t_28_R_1x_220121a.lef.gz", "fr7.lef.gz")
+    design, _ = read_lef_def([real(f"riscv_asap7/{name}") for name in files], real("riscv_asap7/riscv.def.gz"))
+    netlist = design.netlist
+    assert (len(netlist.hard), len(netlist.hard) + len(design.cells), len(netlist.ports)) == (4, 12161, 135)
+    assert netlist.num_nets == 9585 - 157
+    # Every component lies in the die; rows of 0.27 µm as the site says.
+    placed = design.placement.placed
+    assert design.floorplan.rows.row_height == 0.27
+    assert (design.placement.x[placed] >= 0).all()
+    assert (design.placement.x[placed] <= 80).all()
