@@ -109,16 +109,15 @@ def predicted(
             continue
         inside = steps[None] < batch.length[mine, None]
         about, left, mean = _centred(features[mine], rewards[mine], inside)
-        guess = np.repeat(mean[None], len(mine), axis=0)
-        for segment in range(SEGMENTS):
-            own = np.flatnonzero(steps * SEGMENTS // int(macros[which]) == segment)
-            weights = _weights(*(array[which, segment] for array in state))
-            guess[:, own] += np.clip(about[:, own] @ weights, -_LIMIT, _LIMIT)
-            rows = about[:, own].reshape(-1, features.shape[2])
-            gram[which, segment] += rows.T @ rows
-            moment[which, segment] += rows.T @ left[:, own].ravel()
-            count[which, segment] += inside[:, own].sum()
-        values[mine] = np.where(inside, guess, 0)
+        segment = np.minimum(steps * SEGMENTS // int(macros[which]), SEGMENTS - 1)
+        weights = _weights(*(array[which] for array in state))[segment]
+        guess = np.clip((about * weights).sum(axis=2), -_LIMIT, _LIMIT)
+        values[mine] = np.where(inside, mean + guess, 0)
+        for index in range(SEGMENTS):
+            rows = about[:, segment == index].reshape(-1, features.shape[2])
+            gram[which, index] += rows.T @ rows
+            moment[which, index] += rows.T @ left[:, segment == index].ravel()
+            count[which, index] += inside[:, segment == index].sum()
     return values, Regression(gram, moment, count)
 
 
@@ -134,20 +133,19 @@ def _centred(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features [B, T, H] and rewards [B, T] about their means at the same step, 0 outside; and the rewards' [T]."""
     alive = np.maximum(inside.sum(axis=0), 1).astype(np.float32)
-    about = (features - np.einsum("bth,bt->th", features, inside) / alive[:, None]) * inside[:, :, None]
+    counted = inside[:, :, None].astype(np.float32)
+    about = (features - (features * counted).sum(axis=0) / alive[:, None]) * counted
     total = rewards @ inside
     left = (rewards[:, None] - total / alive) * inside
     return about, left.astype(np.float32), (total / (alive + _PRIOR_EPISODES)).astype(np.float32)
 
 
 def _weights(gram: np.ndarray, moment: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """float32 [H]: the ridge regression on features of deviation 1."""
-    if count <= 0:
-        return np.zeros_like(moment)
-    deviation = np.sqrt(np.diagonal(gram) / count)
+    """float32 [S, H]: the ridge regression on features of deviation 1; 0 before any episode."""
+    deviation = np.sqrt(np.diagonal(gram, axis1=1, axis2=2) / np.maximum(count, 1)[:, None])
     scale = np.where(deviation > _LEAST_DEVIATION, 1 / np.maximum(deviation, _LEAST_DEVIATION), 0).astype(np.float64)
-    matrix = gram * scale[:, None] * scale[None] + _RIDGE * np.eye(len(scale))
-    return (np.linalg.solve(matrix, moment * scale) * scale).astype(np.float32)
+    matrix = gram * scale[:, :, None] * scale[:, None] + _RIDGE * np.eye(scale.shape[1])
+    return (np.linalg.solve(matrix, (moment * scale)[:, :, None])[:, :, 0] * scale).astype(np.float32)
 
 
 def history_features(
