@@ -40,9 +40,6 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "initial bias to little wire": ("policy.wire_bias=2",),
     "initial bias to wire, edges, little room": ("policy.wire_bias=2", "policy.edge_bias=2", "policy.room_bias=6"),
     # How it is paid
-    "λ 0.95": ("ppo.gae_lambda=0.95",),
-    "a regressed baseline, λ 0.95": ("ppo.baseline=history", "ppo.gae_lambda=0.95"),
-
     # How it learns
     "4 epochs on the same episodes": ("ppo.epochs=4",),
     "4 epochs, a third of the learning rate": ("ppo.epochs=4", "ppo.learning_rate=1e-3"),

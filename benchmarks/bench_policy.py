@@ -134,7 +134,7 @@ class EncoderAtEveryStep(Network):
         inputs: GraphInputs,
         observation: Observation,
         energy: jax.Array | None = None,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> jax.Array:
         """As `Network`, each sample being a design of its own."""
         own = jax.tree.map(lambda constants: constants[jnp.asarray(observation.design)], inputs)
         made = Network.embed(self, params, own)
@@ -156,9 +156,9 @@ def costs(network: Network, params: Params, design: Design, *, batch: int, minib
     decide = jax.jit(network.decide)
     seen = jax.device_put(random_observation([design], 0, batch))
     inference = cpu_seconds(lambda: decide(params, embeddings, network.inputs, seen), repeats=20)
-    logits, _ = decide(params, embeddings, network.inputs, seen)
+    logits = decide(params, embeddings, network.inputs, seen)
     data, part = _samples(design, minibatch)
-    coefficients = Coefficients(np.float32(0.2), np.float32(0.5), np.float32(0.01))
+    coefficients = Coefficients(np.float32(0.2), np.float32(0.01))
     gradient = jax.jit(partial(minibatch_gradient, network))
     learning = cpu_seconds(lambda: gradient(params, network.inputs, data, part, coefficients), repeats=4)
     return Cost(inference / batch, learning / minibatch, np.asarray(logits))
@@ -196,13 +196,12 @@ def _samples(design: Design, count: int) -> tuple[IterationData, Minibatch]:
     """Made-up samples with legal actions, and the minibatch of all of them."""
     seen, generator = random_observation([design], 2, count), np.random.default_rng(0)
     actions = seen.mask.reshape(count, -1).argmax(axis=1).astype(np.int32)
-    advantages, returns = generator.normal(size=(2, count)).astype(np.float32)
+    advantages = generator.normal(size=count).astype(np.float32)
     samples = Samples(
         actions=actions,
         log_probabilities=np.full(count, -5, np.float32),
         off_policy=np.ones(count, np.float32),
         advantages=advantages,
-        returns=returns,
         weights=np.zeros(count, np.float32),
     )
     chunks = math.ceil(count / CHUNK_ON_CPU)

@@ -61,7 +61,6 @@ def make_episode(steps: int, actor: int) -> Episode:
         length=np.array(steps, np.int32),
         actions=random.integers(0, 2**31, steps, dtype=np.int32),
         log_probabilities=-random.random(steps, dtype=np.float32),
-        values=random.random(steps, dtype=np.float32),
     )
 
 

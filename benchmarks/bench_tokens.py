@@ -129,7 +129,6 @@ def main() -> None:
             length=np.array(steps, np.int32),
             actions=rng.integers(0, 2048, steps, dtype=np.int32),  # Reverb packs what it sends: no zeros
             log_probabilities=-rng.random(steps, np.float32),
-            values=rng.standard_normal(steps, np.float32),
         )
         size = sum(field.nbytes for field in episode) / 1e6
         found: dict[str, list[tuple[float, float, float]]] = {way: [] for way in dials}

@@ -98,7 +98,6 @@ def collection(design: Design, options: argparse.Namespace) -> tuple[Rate, Rate,
                 length=played.length[env],
                 actions=played.actions[env].copy(),
                 log_probabilities=played.log_probabilities[env].copy(),
-                values=played.values[env].copy(),
                 reward=played.reward[env],
                 costs=played.costs[env].copy(),
             )

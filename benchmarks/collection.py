@@ -72,8 +72,7 @@ class StandIn:
         self._calls += 1
         time.sleep(self._seconds)
         actions = np.maximum(self._actions[part, :, step], 0)
-        nothing = np.zeros(len(actions), np.float32)
-        return Decision(actions, nothing, nothing, options["energy"])
+        return Decision(actions, np.zeros(len(actions), np.float32), options["energy"])
 
 
 class Shares(NamedTuple):

@@ -16,7 +16,6 @@ class WireFollower(nnx.Module):
     def __init__(self, config: PolicyConfig, *, rngs: nnx.Rngs) -> None:
         self.hidden = nnx.Linear(2, config.node_width, rngs=rngs)
         self.weights = nnx.Linear(config.node_width, 2, rngs=rngs)
-        self.value = nnx.Linear(config.node_width, 1, rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> jax.Array:
         """float32 [G, T, W]: of each design's macros, from their sizes."""
@@ -24,12 +23,12 @@ class WireFollower(nnx.Module):
 
     def decide(
         self, embeddings: jax.Array, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B]."""
+    ) -> jax.Array:
+        """Logits float32 [B, R, C]."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
         macro = embeddings[design, step]  # [B, W]
         maps = jnp.asarray(observation.maps, jnp.float32)
         followed = maps[:, jnp.array([MAPS.index("wire_mask"), MAPS.index("density")])]  # [B, 2, R, C]
         logits = -jnp.einsum("bk,bkrc->brc", self.weights(macro), followed)
-        return jnp.where(jnp.asarray(observation.mask) != 0, logits, ILLEGAL), self.value(macro)[:, 0]
+        return jnp.where(jnp.asarray(observation.mask) != 0, logits, ILLEGAL)

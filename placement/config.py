@@ -210,7 +210,8 @@ class PolicyConfig(Settings, group="policy."):
     The biases are the untrained policy's preferences in logits per standard deviation over the legal cells; 0: none.
 
     Attributes:
-        name: edge_gnn, or the import path of a network of your own (docs/how-to/own-policy.md)
+        name: edge_gnn, or the import path of a network of your own, policy=my_package.MyPolicy for short
+            (docs/how-to/own-policy.md)
         node_width: width of node and edge embeddings
         rounds: rounds of message passing
         grid_width: channels of the grid decoder
@@ -222,7 +223,7 @@ class PolicyConfig(Settings, group="policy."):
             in logits times log(1 + distance in cells); not 0: takes seconds per design, and the network sees the
             distance, too
         dtype: of the products made for every cell: float32, bfloat16, or auto: bfloat16 on an accelerator, float32 on a
-            CPU; parameters, logits, softmax and value are float32 in any case
+            CPU; parameters, logits and softmax are float32 in any case
         location: false: without the location head, whose inputs are then zero
         graph: false: without the graph encoder's embeddings, which are then zero
     """
@@ -248,19 +249,17 @@ class PPOConfig(Settings, group="ppo."):
     Attributes:
         iterations: how many times episodes are collected and learned from
         episodes_per_iteration: whole episodes learned from in one iteration, all designs together
-        epochs: passes over the samples of an iteration
+        epochs: how many times the samples of an iteration are learned from
         sample_fraction: share of the samples that an epoch draws; with fewer the learner takes less time
         minibatch_size: samples (steps) per gradient step; divisible by the number of devices
         learning_rate: Adam's, at the start
         final_learning_rate_fraction: share of the learning rate left at the last iteration (linear decay)
         clip: ε of the clipped importance ratio
-        value_coefficient: weight of the value loss
         entropy_coefficient: weight of the entropy bonus, at the start
         final_entropy_fraction: share of the entropy coefficient left at the last iteration (linear decay)
         max_gradient_norm: global norm that gradients are clipped to
-        gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: Monte Carlo returns
-        baseline: subtracted from the returns: value, the value head's prediction; history, a regression on what each
-            episode has been like so far (then with gae_lambda=0.95); or none
+        gae_lambda: λ of generalised advantage estimation (the discount is 1); 1: the whole return less the
+            baseline
     """
 
     iterations: Count = 50
@@ -271,12 +270,10 @@ class PPOConfig(Settings, group="ppo."):
     learning_rate: Positive = 3e-3
     final_learning_rate_fraction: Share = 0.1
     clip: Positive = 0.2
-    value_coefficient: Amount = 0.5
     entropy_coefficient: Amount = 0.01
     final_entropy_fraction: Share = 0.1
     max_gradient_norm: Positive = 1.0
-    gae_lambda: Share = 1.0
-    baseline: Literal["history", "value"] = "value"
+    gae_lambda: Share = 0.95
 
 
 @dataclasses.dataclass(frozen=True)

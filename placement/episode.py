@@ -27,7 +27,6 @@ class Episode(NamedTuple):
         dead_end: bool [], whether it ended because a macro had no legal cell.
         actions: int32 [T], row · columns + column; -1 past `length`.
         log_probabilities: float32 [T], of the actions when drawn; 0 past `length`.
-        values: float32 [T], the value head's predictions when drawn; 0 past `length`.
         reward: float32 [], the episode's only reward: minus its cost, or the dead-end penalty.
         costs: float64 [5], wirelength (µm), wirelength, density, congestion and total cost; NaN at a dead end.
     """
@@ -39,7 +38,6 @@ class Episode(NamedTuple):
     dead_end: np.ndarray
     actions: np.ndarray
     log_probabilities: np.ndarray
-    values: np.ndarray
     reward: np.ndarray
     costs: np.ndarray
 
@@ -54,7 +52,6 @@ def signature(steps: int) -> Episode:
         dead_end=np.zeros((), np.bool_),
         actions=np.zeros(steps, np.int32),
         log_probabilities=np.zeros(steps, np.float32),
-        values=np.zeros(steps, np.float32),
         reward=np.zeros((), np.float32),
         costs=np.zeros(5, np.float64),
     )
@@ -89,7 +86,7 @@ class Schema:
         return list(self.like._asdict().items())
 
     def check(self, episode: Episode) -> None:
-        """Raises MalformedEpisode unless `episode` has the right shapes and dtypes, and sensible values."""
+        """Raises MalformedEpisode unless `episode` has the right shapes and dtypes, and sensible contents."""
         if len(episode) != len(self.like):
             raise MalformedEpisode(f"{len(episode)} fields, expected {len(self.like)}")
         for name, expected in self.fields():
@@ -123,10 +120,8 @@ class Schema:
         _require((padding == -1).all(), "actions", padding, "-1 past the length")
         likely = np.isfinite(episode.log_probabilities).all() and (episode.log_probabilities <= 1e-3).all()
         _require(likely, "log_probabilities", episode.log_probabilities, "finite and at most 0")
-        _require(np.isfinite(episode.values).all(), "values", episode.values, "finite")
-        for name in ("log_probabilities", "values"):
-            padding = getattr(episode, name)[int(episode.length) :]
-            _require((padding == 0).all(), name, padding, "0 past the length")
+        padding = episode.log_probabilities[int(episode.length) :]
+        _require((padding == 0).all(), "log_probabilities", padding, "0 past the length")
 
 
 def _require(ok: object, name: str, value: object, right: str) -> None:

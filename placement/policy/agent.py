@@ -48,12 +48,12 @@ class PolicyNetwork(Protocol):
 
     def decide(
         self, embeddings: Embeddings, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B] of a batch that may mix designs.
+    ) -> jax.Array:
+        """Logits float32 [B, R, C] of a batch that may mix designs.
 
         The logit of an illegal cell (`observation.mask` is 0) must be so low that its probability is exactly 0, such
-        as `placement.policy.edge_gnn.ILLEGAL`. A value is the predicted return, normalised as the learner does.
-        `energy` is what `placement.policy.features.spring_energy` gives, where it is already known.
+        as `placement.policy.edge_gnn.ILLEGAL`. `energy` is what `placement.policy.features.spring_energy` gives, where
+        it is already known.
         """
 
 
@@ -74,13 +74,11 @@ class Decision(NamedTuple):
         actions: int32 [B], row · C + column, C being the observation's number of columns.
         log_probabilities: float32 [B], of the actions under the distribution that they were drawn from at
             temperature 1 (at another temperature or greedily: still under temperature 1).
-        values: float32 [B], the predicted return, normalised as the learner does.
         energy: float32 [B, 2] on the device, the springs' energy of the placed macros: for the next step's call.
     """
 
     actions: np.ndarray
     log_probabilities: np.ndarray
-    values: np.ndarray
     energy: Any = None
 
 
@@ -179,7 +177,7 @@ class Network:
         inputs: GraphInputs,
         observation: Observation,
         energy: jax.Array | None = None,
-    ) -> tuple[jax.Array, jax.Array]:
+    ) -> jax.Array:
         """See `PolicyNetwork.decide`; `embeddings` are of `embed(params, inputs)`."""
         with full_precision():
             return self.bind(params).decide(embeddings, inputs, observation, energy)
@@ -230,7 +228,7 @@ class Agent(Acting):
         decisions, first = [], 0
         for request, energy in zip(requests, energies, strict=True):
             mine = numbers[:, first : first + len(request.observation.step)]
-            decisions.append(Decision(mine[0], mine[1].view(np.float32), mine[2].view(np.float32), energy))
+            decisions.append(Decision(mine[0], mine[1].view(np.float32), energy))
             first += len(request.observation.step)
         return decisions
 
@@ -255,11 +253,11 @@ class Agent(Acting):
         *,
         greedy: bool,
     ) -> tuple[jax.Array, tuple[jax.Array, ...]]:
-        """Int32 [3, B], the bits of what `Decision` has, B over all requests; and the energies of each request."""
+        """Int32 [2, B], the bits of what `Decision` has, B over all requests; and the energies of each request."""
         self.trace_count += 1
         energies = tuple(_energy(inputs, request) for request in requests)
         observation = jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *(one.observation for one in requests))
-        logits, values = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(energies))
+        logits = self.network.decide(params, embeddings, inputs, observation, jnp.concatenate(energies))
         flat = logits.reshape(len(logits), -1)
         choice = flat
         if not greedy:
@@ -269,8 +267,7 @@ class Agent(Acting):
         choice = jnp.where(observation.mask.reshape(flat.shape) != 0, choice, -jnp.inf)
         actions = jnp.argmax(choice, axis=1).astype(jnp.int32)
         chosen = jnp.take_along_axis(jax.nn.log_softmax(flat), actions[:, None], axis=1)[:, 0]
-        bits = [jax.lax.bitcast_convert_type(numbers, jnp.int32) for numbers in (chosen, values)]
-        return jnp.stack([actions, *bits]), energies
+        return jnp.stack([actions, jax.lax.bitcast_convert_type(chosen, jnp.int32)]), energies
 
 
 def _energy(inputs: GraphInputs, request: Request) -> jax.Array:

@@ -13,8 +13,8 @@ add up in float32; what goes straight to the logits (location head, priors) stay
 One network serves designs of different sizes and grids.
 
 Axis legend: G designs, N graph nodes, E edges, F node features, T macros, D node width, W grid width, M cosine
-frequencies, S width of the context's summary, B samples, K spring targets, U priors, L map channels, V global values,
-R grid rows, C grid columns, Q regions along one axis, H = 2·W + M² + U + S, the context's numbers side by side.
+frequencies, B samples, K spring targets, U priors, L map channels, V global values,
+R grid rows, C grid columns, Q regions along one axis, H = 2·W + M² + U, the context's numbers side by side.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from placement.policy.inputs import NODE_FEATURES, GraphInputs
 from placement.policy.precision import FLOAT32, product, product_dtype, rounded
 from placement.policy.springs import TARGETS
 
-SUMMARY = 32
-"""S."""
 REGIONS = 6
 """Q: the canvas is summarised in Q × Q regions, however many cells it has."""
 ILLEGAL = -1e9
@@ -57,8 +55,7 @@ class EdgeGNN(nnx.Module):
         tiny = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
         self.location = nnx.Linear(_CONTEXT_HIDDEN, frequencies**2, kernel_init=tiny, use_bias=False, rngs=rngs)
         self.prior = nnx.Linear(_CONTEXT_HIDDEN, maps, kernel_init=tiny, bias_init=prior_weights(config), rngs=rngs)
-        self.summary = nnx.Linear(_CONTEXT_HIDDEN, SUMMARY, rngs=rngs)
-        self.decoder = GridDecoder(channels(config), width, SUMMARY, dtype=product_dtype(config), rngs=rngs)
+        self.decoder = GridDecoder(channels(config), width, dtype=product_dtype(config), rngs=rngs)
 
     def embed(self, inputs: GraphInputs) -> jax.Array:
         """float32 [G, T, H]: the context of the step that places each macro."""
@@ -82,13 +79,12 @@ class EdgeGNN(nnx.Module):
             axis=2,
         )
         hidden = nnx.relu(self.context_hidden(features))
-        heads = [self.modulation(hidden), self.location(hidden), self.prior(hidden), self.summary(hidden)]
-        return jnp.concatenate(heads, axis=2)
+        return jnp.concatenate([self.modulation(hidden), self.location(hidden), self.prior(hidden)], axis=2)
 
     def decide(
         self, embeddings: jax.Array, inputs: GraphInputs, observation: Observation, energy: jax.Array | None = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """Logits float32 [B, R, C] and values float32 [B] for a batch that may mix designs; `energy` as `situation`."""
+    ) -> jax.Array:
+        """Logits float32 [B, R, C] for a batch that may mix designs; `energy` as `situation`."""
         design = jnp.asarray(observation.design)
         step = jnp.minimum(jnp.asarray(observation.step), inputs.macros[design] - 1)
         features = grid_features(observation, situation(inputs, observation, energy), self.config)
@@ -97,11 +93,11 @@ class EdgeGNN(nnx.Module):
     def _context(self, numbers: jax.Array) -> Context:
         """Splits float32 [B, H]."""
         width, frequencies = self.config.grid_width, self.config.location_frequencies
-        ends = [width, 2 * width, 2 * width + frequencies**2, 2 * width + frequencies**2 + len(priors(self.config))]
-        scale, shift, location, prior, summary = jnp.split(numbers, ends, axis=1)
+        ends = [width, 2 * width, 2 * width + frequencies**2]
+        scale, shift, location, prior = jnp.split(numbers, ends, axis=1)
         if not self.config.location:
             location = jnp.zeros_like(location)
-        return Context(scale, shift, location.reshape(-1, frequencies, frequencies), prior, summary)
+        return Context(scale, shift, location.reshape(-1, frequencies, frequencies), prior)
 
 
 def prior_weights(config: PolicyConfig) -> nnx.Initializer:
@@ -170,23 +166,21 @@ class Context(NamedTuple):
         scale, shift: float32 [B, W], feature-wise modulation of the first layer.
         location: float32 [B, M, M], coefficients of cos(π·m·y)·cos(π·n·x): this macro's preferred position.
         prior: float32 [B, U], the weight of each prior.
-        summary: float32 [B, S], for the value head.
     """
 
     scale: jax.Array
     shift: jax.Array
     location: jax.Array
     prior: jax.Array
-    summary: jax.Array
 
 
 class GridDecoder(nnx.Module):
     """Two layers per cell with a mixing of regions between them; see the module's text.
 
-    `maps`, `width` and `summary` are L, W and S; `dtype` is that of the operands of the products made for every cell.
+    `maps` and `width` are L and W; `dtype` is that of the operands of the products made for every cell.
     """
 
-    def __init__(self, maps: int, width: int, summary: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:
+    def __init__(self, maps: int, width: int, *, dtype: jnp.dtype = FLOAT32, rngs: nnx.Rngs) -> None:
         self.dtype = dtype
         self.first = nnx.Linear(maps, width, use_bias=False, rngs=rngs)
         self.dynamic = nnx.Linear(GLOBALS, width, rngs=rngs)
@@ -197,30 +191,23 @@ class GridDecoder(nnx.Module):
         self.second_bias = nnx.Param(jnp.zeros(width))
         small = nnx.initializers.variance_scaling(1e-4, "fan_in", "normal")
         self.logit = nnx.Linear(width, 1, use_bias=False, kernel_init=small, rngs=rngs)
-        self.value_hidden = nnx.Linear(3 * width + GLOBALS + summary, 64, rngs=rngs)
-        self.value = nnx.Linear(64, 1, kernel_init=small, rngs=rngs)
 
-    def __call__(self, features: GridFeatures, context: Context) -> tuple[jax.Array, jax.Array]:
-        """(logits float32 [B, R, C], `ILLEGAL` where the cell is illegal; values float32 [B])."""
+    def __call__(self, features: GridFeatures, context: Context) -> jax.Array:
+        """Logits float32 [B, R, C], `ILLEGAL` where the cell is illegal."""
         shift = context.shift + self.dynamic(features.globals)
         hidden = self._product("lw,blrc->bwrc", self.first.kernel[...], features.channels)
         hidden = nnx.relu(hidden * (1 + context.scale)[:, :, None, None] + shift[:, :, None, None])
         hidden = rounded(hidden, self.dtype)
         up = region_weights(features.row, features.valid[:, :, 0])
         across = region_weights(features.column, features.valid[:, 0, :])
-        regions = self._regions(hidden, up, across)
-        mixed = self._mix(regions)
+        mixed = self._mix(self._regions(hidden, up, across))
         bias = self.second_bias[...][None, :, None, None]
         second = self._product("wv,bwrc->bvrc", self.second.kernel[...], hidden) + bias
         second = rounded(nnx.relu(second + self._spread(mixed, up, across)), self.dtype)
         logits = self._product("w,bwrc->brc", self.logit.kernel[...][:, 0], second)
         logits = logits + _location(context.location, features)
         logits = logits - jnp.einsum("bu,burc->brc", context.prior, features.priors)
-        cells = features.valid.sum(axis=(1, 2))[:, None]
-        pooled = self._product("bwrc,brc->bw", second, features.valid) / cells
-        summary = [pooled, regions.mean(axis=2), mixed.mean(axis=2), features.globals, context.summary]
-        value = self.value(nnx.relu(self.value_hidden(jnp.concatenate(summary, axis=1))))[:, 0]
-        return jnp.where(features.legal, logits, ILLEGAL), value
+        return jnp.where(features.legal, logits, ILLEGAL)
 
     def _product(self, subscripts: str, *operands: jax.Array) -> jax.Array:
         return product(subscripts, *operands, dtype=self.dtype)

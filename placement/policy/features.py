@@ -179,38 +179,24 @@ class GridFeatures(NamedTuple):
 
 def grid_features(observation: Observation, situation: Situation, config: PolicyConfig) -> GridFeatures:
     """The decoder's inputs for a batch of observations, `situation` being theirs."""
-    maps = rounded(jnp.asarray(observation.maps), product_dtype(config)).astype(jnp.float32)
-    rows, columns = maps.shape[-2:]
-    row, row_valid = _centres(rows, situation.grid[:, 0])
-    column, column_valid = _centres(columns, situation.grid[:, 1])
-    valid = row_valid[:, :, None] * column_valid[:, None, :]
-    legal = jnp.asarray(observation.mask) != 0
-    open_ = legal.astype(jnp.float32)
-    count = jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0)
-    occupancy, density, wire = maps[:, 0] * valid, maps[:, 1] * valid, maps[:, 2]
-    distances = [_squared_distance(row, column, situation.target[:, kind], situation.aspect) for kind in range(2)]
-    edges = [jnp.minimum(position, 1 - position) for position in (row, column)]
-    closed = _neighbours(open_)
-    nearest = jnp.minimum(
-        edges[0][:, :, None] * situation.aspect[:, 1:, None], edges[1][:, None, :] * situation.aspect[:, :1, None]
-    )
-    room = 4 - sum(closed) + 4 * _box(open_, 2)
-    followed = [standardised(value, open_, count) for value in (wire, *distances, nearest, room)]
+    maps = _maps(observation, situation, config)
+    row, column, valid, open_ = maps.row, maps.column, maps.valid, maps.open
+    followed = [standardised(value, open_, maps.count) for value in maps.followed]
     if config.electrostatic_bias:
         followed.append(_cells_away(row, column, situation) * open_)
     seen = [
         open_,
-        occupancy,
-        jnp.clip(density, 0, 2),
+        maps.occupancy,
+        jnp.clip(maps.density, 0, 2),
         *followed[: len(PRIORS)],
-        jnp.sqrt(distances[1] + 1e-12),
+        jnp.sqrt(maps.followed[2] + 1e-12),
         jnp.broadcast_to(2 * column[:, None, :] - 1, valid.shape),
         jnp.broadcast_to(2 * row[:, :, None] - 1, valid.shape),
-        jnp.broadcast_to(2 * edges[1][:, None, :], valid.shape),
-        jnp.broadcast_to(2 * edges[0][:, :, None], valid.shape),
-        *closed,
-        _box(density, 1),
-        _box(density, 3),
+        jnp.broadcast_to(2 * _from_edge(column)[:, None, :], valid.shape),
+        jnp.broadcast_to(2 * _from_edge(row)[:, :, None], valid.shape),
+        *maps.closed,
+        _box(maps.density, 1),
+        _box(maps.density, 3),
         _box(open_, 1),
         valid,
         *followed[len(PRIORS) :],
@@ -219,10 +205,82 @@ def grid_features(observation: Observation, situation: Situation, config: Policy
         channels=jnp.stack(seen, axis=1) * valid[:, None],
         priors=jnp.stack(followed, axis=1),
         valid=valid,
-        legal=legal,
+        legal=open_ != 0,
         column=column,
         row=row,
-        globals=_globals(density, open_, valid, wire, situation),
+        globals=_globals(maps, situation),
+    )
+
+
+AT_CELL = len(PRIORS) + 8
+"""Numbers of `cell_features`."""
+
+
+def cell_features(
+    observation: Observation, situation: Situation, config: PolicyConfig, cells: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """What `grid_features` shows of one legal cell of each sample (`cells`, int32 [B]), without making its maps.
+
+    Returns:
+        (float32 [B, AT_CELL]: the standardised priors, the closed neighbours, the mean density near and far, the share
+        of open cells near, the wire mask; float32 [B, V], the globals).
+    """
+    maps = _maps(observation, situation, config)
+    rows, columns = maps.open.shape[1:]
+    up, across = jnp.arange(rows) - cells[:, None] // columns, jnp.arange(columns) - cells[:, None] % columns
+
+    def at(values: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(values.reshape(len(cells), -1), cells[:, None], axis=1)[:, 0]
+
+    def near(values: jax.Array, radius: int) -> jax.Array:
+        within = [(jnp.abs(away) <= radius).astype(jnp.float32) / (2 * radius + 1) for away in (up, across)]
+        return jnp.einsum("br,brc,bc->b", within[0], values, within[1])
+
+    def scaled(values: jax.Array) -> jax.Array:
+        mean, inverse = _moments(values, maps.open, maps.count)
+        return jnp.clip((at(values) - mean[:, 0, 0]) * inverse[:, 0, 0], -_LIMIT, _LIMIT)
+
+    around = [near(maps.density, 1), near(maps.density, 3), near(maps.open, 1)]
+    numbers = [*map(scaled, maps.followed), *map(at, maps.closed), *around, at(maps.followed[0])]
+    return jnp.stack(numbers, axis=1), _globals(maps, situation)
+
+
+class _Maps(NamedTuple):
+    """Maps that features are made of, float32 [B, R, C]; `followed` has the priors before they are standardised."""
+
+    row: jax.Array
+    column: jax.Array
+    valid: jax.Array
+    open: jax.Array
+    count: jax.Array
+    occupancy: jax.Array
+    density: jax.Array
+    closed: list[jax.Array]
+    followed: list[jax.Array]
+
+
+def _maps(observation: Observation, situation: Situation, config: PolicyConfig) -> _Maps:
+    maps = rounded(jnp.asarray(observation.maps), product_dtype(config)).astype(jnp.float32)
+    row, row_valid = _centres(maps.shape[-2], situation.grid[:, 0])
+    column, column_valid = _centres(maps.shape[-1], situation.grid[:, 1])
+    valid = row_valid[:, :, None] * column_valid[:, None, :]
+    open_ = (jnp.asarray(observation.mask) != 0).astype(jnp.float32)
+    closed = _neighbours(open_)
+    distances = [_squared_distance(row, column, situation.target[:, kind], situation.aspect) for kind in range(2)]
+    nearest = jnp.minimum(
+        _from_edge(row)[:, :, None] * situation.aspect[:, 1:, None],
+        _from_edge(column)[:, None, :] * situation.aspect[:, :1, None],
+    )
+    return _Maps(
+        row=row,
+        column=column,
+        valid=valid,
+        open=open_,
+        count=jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0),
+        occupancy=maps[:, 0] * valid,
+        density=maps[:, 1] * valid,
+        closed=closed,
+        followed=[maps[:, 2], *distances, nearest, 4 - sum(closed) + 4 * _box(open_, 2)],
     )
 
 
@@ -231,10 +289,20 @@ def standardised(values: jax.Array, legal: jax.Array, count: jax.Array) -> jax.A
 
     `count`, float32 [B, 1, 1], are the legal cells, at least 1.
     """
+    mean, inverse = _moments(values, legal, count)
+    return jnp.clip((values - mean) * legal * inverse, -_LIMIT, _LIMIT)
+
+
+def _moments(values: jax.Array, legal: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Mean and inverse deviation over the legal cells, float32 [B, 1, 1] each."""
     mean = jnp.sum(values * legal, axis=(1, 2), keepdims=True) / count
-    centred = (values - mean) * legal
-    variance = jnp.sum(centred**2, axis=(1, 2), keepdims=True) / count
-    return jnp.clip(centred * jax.lax.rsqrt(variance + 1e-10), -_LIMIT, _LIMIT)
+    variance = jnp.sum(((values - mean) * legal) ** 2, axis=(1, 2), keepdims=True) / count
+    return mean, jax.lax.rsqrt(variance + 1e-10)
+
+
+def _from_edge(position: jax.Array) -> jax.Array:
+    """Distance to the nearer end of an axis."""
+    return jnp.minimum(position, 1 - position)
 
 
 def _centres(length: int, used: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -277,11 +345,10 @@ def _box(values: jax.Array, radius: int) -> jax.Array:
     return jnp.einsum("qr,brc,cd->bqd", up, values, across)
 
 
-def _globals(
-    density: jax.Array, open_: jax.Array, valid: jax.Array, wire: jax.Array, situation: Situation
-) -> jax.Array:
+def _globals(maps: _Maps, situation: Situation) -> jax.Array:
     """float32 [B, V]."""
-    cells = valid.sum(axis=(1, 2))
+    density, open_, wire = maps.density, maps.open, maps.followed[0]
+    cells = maps.valid.sum(axis=(1, 2))
     least = jnp.min(jnp.where(open_ > 0, wire, jnp.inf), axis=(1, 2))
     over = [jnp.sum(jnp.maximum(density - level, 0), axis=(1, 2)) / cells for level in (0.0, 0.5, 0.9)]
     values = [

@@ -24,8 +24,7 @@ from placement.policy.agent import Network, Params
 from placement.policy.features import episode_energies
 from placement.policy.inputs import GraphInputs
 from placement.ppo import ppo
-from placement.ppo.critic import CriticState, no_episodes, regressed
-from placement.ppo.history import FEATURES, history_features, wire_shares
+from placement.ppo.baseline import Regression, history_features, no_episodes, predicted, wire_shares
 from placement.ppo.hosts import Hosts, check_divisible, put, replicated, single_device_mesh
 from placement.ppo.ppo import Coefficients, IterationData, Minibatch, Rates, Samples, StepMetrics, Targets, Trained
 
@@ -38,15 +37,14 @@ class LearnerState(NamedTuple):
         version: int32 [], iterations learned.
         key: uint32 [2], root of the shuffling, never changed; each iteration's order comes from (key, version).
         reward_statistics: of each design.
-        critic: what the baseline is regressed from. Where there is another baseline it has one feature, unused: Orbax
-            keeps no empty arrays.
+        baseline: what the rewards are regressed from.
     """
 
     trained: Trained
     version: np.ndarray
     key: np.ndarray
     reward_statistics: ppo.RewardStatistics
-    critic: CriticState
+    baseline: Regression
 
 
 class Prepared(NamedTuple):
@@ -121,7 +119,7 @@ class Learner:
             version=np.zeros((), np.int32),
             key=np.random.SeedSequence([seed, 1]).generate_state(2, np.uint32),
             reward_statistics=ppo.initial_statistics(len(self._designs)),
-            critic=no_episodes(len(self._designs), FEATURES if ppo_config.baseline == "history" else 1),
+            baseline=no_episodes(len(self._designs)),
         )
 
     def parameters(self) -> Params:
@@ -205,26 +203,27 @@ class Learner:
                 iterations.
 
         Returns:
-            Metrics, means over the gradient steps: policy_loss, value_loss, entropy, approx_kl, clip_fraction,
-            gradient_norm; explained_variance of the episodes' values; learning_rate; entropy_coefficient;
+            Metrics, means over the gradient steps: policy_loss, entropy, approx_kl, clip_fraction, gradient_norm;
+            explained_variance of the rewards, by the baseline; learning_rate; entropy_coefficient;
             gradient_steps and skipped_steps of this iteration, samples of an epoch.
         """
-        config, batch, critic = self._config, prepared.batch, self.state.critic
+        config, batch = self._config, prepared.batch
         statistics = ppo.updated_statistics(self.state.reward_statistics, batch)
-        if config.baseline == "history":
-            batch, critic = self._with_baseline(prepared, statistics)
-        goals = ppo.targets(statistics, batch, decay=config.gae_lambda)
+        rewards = ppo.normalised_rewards(statistics, batch)
+        energy = self._energies(self._inputs, prepared.observation, put(batch.length, replicated(self._mesh)))
+        values, baseline = self._baseline(prepared, energy, rewards, statistics)
+        goals = ppo.targets(batch, rewards, values, decay=config.gae_lambda)
         trained = put(self.state.trained, replicated(self._mesh))
         progress = min(max(iteration / max(config.iterations - 1, 1), elapsed), 1.0)
         learning_rate = config.learning_rate * _linear_decay(config.final_learning_rate_fraction, progress)
         entropy = config.entropy_coefficient * _linear_decay(config.final_entropy_fraction, progress)
-        coefficients = Coefficients(np.float32(config.clip), np.float32(config.value_coefficient), np.float32(entropy))
+        coefficients = Coefficients(np.float32(config.clip), np.float32(entropy))
         rates = Rates(np.float32(learning_rate), np.float32(config.max_gradient_norm))
         seeds = np.random.default_rng([*map(int, self.state.key), int(self.state.version)])
         inside = np.flatnonzero((np.arange(self._steps)[None] < batch.length[:, None]).ravel()).astype(np.int32)
         drawn = math.ceil(config.sample_fraction * len(inside))
         orders = [seeds.permutation(inside)[:drawn] for _ in range(config.epochs)]
-        data = self._with_proximal(trained, self._data(prepared, goals), batch, np.unique(orders))
+        data = self._with_proximal(trained, self._data(prepared, energy, goals), batch, np.unique(orders))
         metrics: list[StepMetrics] = []
         for order in orders:
             for minibatch in self._minibatches(order, len(batch.length)):
@@ -233,7 +232,7 @@ class Learner:
         # Waits for the devices: the rendered observations may be overwritten from here on.
         averages = _averages(jax.device_get(metrics))
         version = self.state.version + np.int32(1)
-        self.state = LearnerState(trained, version, self.state.key, statistics, critic)
+        self.state = LearnerState(trained, version, self.state.key, statistics, baseline)
         return averages | {
             "explained_variance": goals.explained_variance,
             "learning_rate": learning_rate,
@@ -241,30 +240,25 @@ class Learner:
             "samples": float(drawn),
         }
 
-    def _with_baseline(self, prepared: Prepared, statistics: ppo.RewardStatistics) -> tuple[Episode, CriticState]:
-        """The episodes with what the critic predicted of them as their values; and the critic that has learned them."""
+    def _baseline(
+        self, prepared: Prepared, energy: jax.Array, rewards: np.ndarray, statistics: ppo.RewardStatistics
+    ) -> tuple[np.ndarray, Regression]:
+        """The baseline's predictions before each step, float32 [B, T]; and the baseline with these episodes learned."""
         batch = prepared.batch
-        lengths = put(batch.length, replicated(self._mesh))
-        given = (self._inputs, self._wire_shares, prepared.observation)
-        energy = self._energies(self._inputs, prepared.observation, lengths)
-        features = np.asarray(self._history(*given, energy, np.maximum(batch.actions, 0), lengths))
-        rewards = ppo.normalised_rewards(statistics, batch)
+        actions, lengths = np.maximum(batch.actions, 0), put(batch.length, replicated(self._mesh))
+        features = self._history(self._inputs, self._wire_shares, prepared.observation, energy, actions, lengths)
         macros = np.asarray(self._network.inputs.macros)
-        ratio = statistics.deviation / self.state.reward_statistics.deviation
-        values, critic = regressed(
-            self.state.critic, features, rewards, batch.design, batch.length, macros=macros, ratio=ratio
-        )
-        return batch._replace(values=values.astype(np.float32)), critic
+        unit = statistics.deviation / self.state.reward_statistics.deviation
+        return predicted(self.state.baseline, np.asarray(features), rewards, batch, macros=macros, unit=unit)
 
-    def _data(self, prepared: Prepared, goals: Targets) -> IterationData:
+    def _data(self, prepared: Prepared, energy: jax.Array, goals: Targets) -> IterationData:
         """The samples that minibatches are drawn from, on every device."""
         batch = prepared.batch
         actions = np.where(np.arange(self._steps)[None] < batch.length[:, None], batch.actions, 0)
         ones, weights = np.ones_like(goals.advantages), np.zeros_like(goals.advantages)
-        samples = Samples(actions, batch.log_probabilities, ones, goals.advantages, goals.returns, weights)
-        lengths = put(batch.length, replicated(self._mesh))
-        energy = self._energies(self._inputs, prepared.observation, lengths)
-        return IterationData(prepared.observation, put(jax.tree.map(_joined, samples), replicated(self._mesh)), energy)
+        samples = Samples(actions, batch.log_probabilities, ones, goals.advantages, weights)
+        flat = put(jax.tree.map(_joined, samples), replicated(self._mesh))
+        return IterationData(prepared.observation, flat, energy)
 
     def _with_proximal(self, trained: Trained, data: IterationData, batch: Episode, used: np.ndarray) -> IterationData:
         """The data with the present policy's ratios for those samples of `used` (int32) that an older policy drew."""
@@ -313,7 +307,7 @@ def _averages(metrics: list[StepMetrics]) -> dict[str, float]:
     """Means over the gradient steps that were not skipped, and counts."""
     good = [one for one in metrics if not one.skipped]
     result = {"gradient_steps": float(len(good)), "skipped_steps": float(len(metrics) - len(good))}
-    for name in ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction"):
+    for name in ("policy_loss", "entropy", "approx_kl", "clip_fraction"):
         result[name] = float(np.mean([getattr(one.terms, name) for one in good])) if good else math.nan
     result["gradient_norm"] = float(np.mean([one.gradient_norm for one in good])) if good else math.nan
     return result

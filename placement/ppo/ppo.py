@@ -2,7 +2,8 @@
 
 An iteration learns from a batch of episodes that an older or the present policy drew:
 
-1. `targets`: rewards made comparable between designs, generalised advantages, normalised per design (NumPy, host).
+1. `targets`: generalised advantages of rewards made comparable between designs, normalised per design (NumPy, host).
+   The baseline is `placement.ppo.baseline`'s.
 2. `with_proximal`: where an older policy drew the samples, the present policy's log-probabilities.
 3. `split_minibatches`: shuffled steps of the episodes, cut into minibatches and these into chunks.
 4. `gradient_step`: gather, `ppo_terms` forward and backward, clip, Adam, and a guard against NaN.
@@ -60,12 +61,10 @@ class Targets(NamedTuple):
 
     Attributes:
         advantages: float32 [B, T], for the policy; 0 past the episodes' lengths.
-        returns: float32 [B, T], for the value head; 0 past the episodes' lengths.
-        explained_variance: of what is paid from each step to the end (not the λ-returns), by the episodes' values.
+        explained_variance: of what is paid from each step to the end, by the baseline.
     """
 
     advantages: np.ndarray
-    returns: np.ndarray
     explained_variance: float
 
 
@@ -101,10 +100,8 @@ def normalised_rewards(statistics: RewardStatistics, batch: Episode) -> np.ndarr
     return np.clip(scaled, -REWARD_LIMIT, REWARD_LIMIT).astype(np.float32)
 
 
-def generalised_advantages(
-    rewards: np.ndarray, values: np.ndarray, lengths: np.ndarray, *, decay: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Generalised advantage estimation at discount 1 (Schulman et al. 2016, equation 16).
+def generalised_advantages(rewards: np.ndarray, values: np.ndarray, lengths: np.ndarray, *, decay: float) -> np.ndarray:
+    """Generalised advantage estimation at discount 1 (Schulman et al. 2016, equation 16): float32 [B, T].
 
     Args:
         rewards: float32 [B, T], paid after each step.
@@ -113,8 +110,7 @@ def generalised_advantages(
         decay: λ; 1 gives the Monte-Carlo return less the prediction.
 
     Returns:
-        (advantages, returns), float32 [B, T]; the returns are the targets of the value head, advantages + values.
-        0 past the episode's length.
+        float32 [B, T], 0 past the episode's length.
     """
     batch, steps = rewards.shape
     inside = _inside(steps, lengths)
@@ -125,7 +121,7 @@ def generalised_advantages(
         error = rewards[:, step] + next_value - values[:, step]
         following = (error + decay * following) * inside[:, step]
         advantages[:, step], next_value = following, values[:, step]
-    return advantages.astype(np.float32), np.where(inside, advantages + values, 0).astype(np.float32)
+    return advantages.astype(np.float32)
 
 
 def normalised_per_design(advantages: np.ndarray, lengths: np.ndarray, design: np.ndarray) -> np.ndarray:
@@ -147,21 +143,22 @@ def explained_variance(values: np.ndarray, returns: np.ndarray, lengths: np.ndar
     return float(1 - (returns - values)[inside].var() / variance) if variance > 1e-12 else 0.0
 
 
-def targets(statistics: RewardStatistics, batch: Episode, *, decay: float) -> Targets:
-    """Advantages and returns of an iteration's episodes.
+def targets(batch: Episode, final: np.ndarray, values: np.ndarray, *, decay: float) -> Targets:
+    """The advantages of an iteration's episodes.
 
     Args:
-        statistics: of each design's rewards, this iteration's included.
         batch: the episodes stacked, axis B before each field's own.
+        final: float32 [B], their normalised rewards.
+        values: float32 [B, T], predicted before each step.
         decay: λ of the advantages.
     """
-    rewards = np.zeros(batch.values.shape, np.float32)
+    rewards = np.zeros(values.shape, np.float32)
     played = np.flatnonzero(batch.length > 0)
-    rewards[played, batch.length[played] - 1] = normalised_rewards(statistics, batch)[played]
-    advantages, returns = generalised_advantages(rewards, batch.values, batch.length, decay=decay)
-    _, paid = generalised_advantages(rewards, batch.values, batch.length, decay=1.0)
-    explained = explained_variance(batch.values, paid, batch.length)
-    return Targets(normalised_per_design(advantages, batch.length, batch.design), returns, explained)
+    rewards[played, batch.length[played] - 1] = final[played]
+    advantages = generalised_advantages(rewards, values, batch.length, decay=decay)
+    paid = np.where(_inside(values.shape[1], batch.length), final[:, None], 0)
+    explained = explained_variance(values, paid, batch.length)
+    return Targets(normalised_per_design(advantages, batch.length, batch.design), explained)
 
 
 def _inside(steps: int, lengths: np.ndarray) -> np.ndarray:
@@ -177,12 +174,10 @@ class Coefficients(NamedTuple):
 
     Attributes:
         clip: ε, how far the importance ratio may leave 1 before it stops paying.
-        value: weight of the value loss.
         entropy: weight of the entropy bonus.
     """
 
     clip: Array
-    value: Array
     entropy: Array
 
 
@@ -194,7 +189,6 @@ class Samples(NamedTuple):
         log_probabilities: float32, of the actions by the policy that the iteration began with.
         off_policy: float32, that policy's probability over that of the policy which drew the action, at most 1.
         advantages: float32.
-        returns: float32, the value head's targets.
         weights: float32, 1, or 0 for padding.
     """
 
@@ -202,7 +196,6 @@ class Samples(NamedTuple):
     log_probabilities: Array
     off_policy: Array
     advantages: Array
-    returns: Array
     weights: Array
 
 
@@ -211,7 +204,6 @@ class Terms(NamedTuple):
 
     loss: jax.Array
     policy_loss: jax.Array
-    value_loss: jax.Array
     entropy: jax.Array
     approx_kl: jax.Array
     clip_fraction: jax.Array
@@ -240,12 +232,11 @@ def approximate_kl(log_ratio: jax.Array) -> jax.Array:
     return jnp.expm1(log_ratio) - log_ratio
 
 
-def ppo_terms(logits: jax.Array, values: jax.Array, samples: Samples, coefficients: Coefficients) -> Terms:
+def ppo_terms(logits: jax.Array, samples: Samples, coefficients: Coefficients) -> Terms:
     """The loss and its terms, summed with the samples' weights.
 
     Args:
         logits: float32 [C, A], large negative where illegal.
-        values: float32 [C].
         samples: C of them.
         coefficients: weights of the terms.
     """
@@ -253,11 +244,10 @@ def ppo_terms(logits: jax.Array, values: jax.Array, samples: Samples, coefficien
     chosen = jnp.take_along_axis(log_probabilities, samples.actions[:, None], axis=1)[:, 0]
     log_ratio = chosen - samples.log_probabilities
     policy = samples.off_policy * clipped_policy_loss(log_ratio, samples.advantages, coefficients.clip)
-    value = 0.5 * (values - samples.returns) ** 2
     entropy = categorical_entropy(log_probabilities)
     clipped = (jnp.abs(jnp.expm1(log_ratio)) > coefficients.clip).astype(jnp.float32)
-    loss = policy + coefficients.value * value - coefficients.entropy * entropy
-    terms = (loss, policy, value, entropy, approximate_kl(log_ratio), clipped)
+    loss = policy - coefficients.entropy * entropy
+    terms = (loss, policy, entropy, approximate_kl(log_ratio), clipped)
     return Terms(*(jnp.sum(term * samples.weights) for term in terms))
 
 
@@ -417,8 +407,8 @@ def minibatch_gradient(
         samples = samples._replace(weights=one.weights)
 
         def loss(params: Params, embeddings: Embeddings) -> tuple[jax.Array, Terms]:
-            logits, values = network.decide(params, embeddings, inputs, observation, energy)
-            terms = ppo_terms(logits.reshape(len(logits), -1), values, samples, coefficients)
+            logits = network.decide(params, embeddings, inputs, observation, energy)
+            terms = ppo_terms(logits.reshape(len(logits), -1), samples, coefficients)
             return terms.loss, terms
 
         gradients, terms = jax.grad(loss, argnums=(0, 1), has_aux=True)(params, embeddings)
@@ -454,7 +444,7 @@ def with_proximal(
 
     def chunk(one: Minibatch) -> jax.Array:
         observation, energy = jax.tree.map(lambda array: array[one.indices], (data.observation, data.energy))
-        logits, _ = network.decide(params, embeddings, inputs, observation, energy)
+        logits = network.decide(params, embeddings, inputs, observation, energy)
         log_probabilities = jax.nn.log_softmax(logits.reshape(len(logits), -1))
         return jnp.take_along_axis(log_probabilities, samples.actions[one.indices][:, None], axis=1)[:, 0]
 

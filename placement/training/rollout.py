@@ -182,7 +182,6 @@ def _note(played: Episode, running: np.ndarray, step: int, decision: Decision, r
     """Writes one step of the running environments (bool [B]) into `played`."""
     played.actions[running, step] = decision.actions[running]
     played.log_probabilities[running, step] = decision.log_probabilities[running]
-    played.values[running, step] = decision.values[running]
     played.length[running] = step + 1
     _, reward, _, _, info = result
     played.dead_end[running], played.reward[running] = info["dead_end"][running], reward[running]
@@ -258,7 +257,7 @@ class Evaluator:
         observation, _ = self._pools[0].reset()
         observed = Observation(**observation)
         decision = self._agent.act(*self._network(parameters), observed, jax.random.key(0), greedy=True)
-        return bool(np.isfinite(decision.log_probabilities).all() and np.isfinite(decision.values).all())
+        return bool(np.isfinite(decision.log_probabilities).all())
 
     def _network(self, parameters: Any) -> EmbeddedParameters:
         return EmbeddedParameters(parameters, self._agent.embed(parameters))

@@ -15,7 +15,14 @@ from placement.engine.state import EpisodeRenderer
 from placement.episode import stack_episodes
 from placement.netlist.design import Design
 from placement.policy.agent import Agent, Params
-from placement.policy.features import episode_energies, next_energy, spring_energy
+from placement.policy.features import (
+    cell_features,
+    episode_energies,
+    grid_features,
+    next_energy,
+    situation,
+    spring_energy,
+)
 from placement.policy.inputs import GraphInputs, graph_inputs, stack
 from tests.support.designs import four_macros, random_design, square_canvas
 from tests.support.episodes import played_episodes
@@ -71,13 +78,26 @@ def test_a_step_looks_at_no_pair_of_macros_for_every_sample() -> None:
 
     def decide(params: Params, inputs: GraphInputs, seen: Observation, before: np.ndarray) -> jax.Array:
         energy = next_energy(inputs, seen, before)
-        return agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen, energy)[0]
+        return agent.network.decide(params, agent.network.embed(params, inputs), inputs, seen, energy)
 
     shapes = [
         shape for shape in _shapes(jax.make_jaxpr(decide)(params, inputs, seen, before).jaxpr) if samples in shape
     ]
     assert shapes
     assert not [shape for shape in shapes if designs in shape or shape.count(macros) > 1]
+
+
+def test_a_cells_features_are_those_of_the_grid_at_the_cell(designs: list[Design]) -> None:
+    network = Agent(PolicyConfig(), designs).network
+    seen = random_observation(designs, 3, 8)
+    cells = seen.mask.reshape(8, -1).argmax(axis=1).astype(np.int32)
+    here = situation(network.inputs, seen)
+    found, state = cell_features(seen, here, PolicyConfig(), cells)
+    features = grid_features(seen, here, PolicyConfig())
+    shown = np.concatenate((features.priors, features.channels[:, 13:20], seen.maps[:, 2:]), axis=1)
+    expected = shown.reshape(8, shown.shape[1], -1)[np.arange(8), :, cells]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(state, features.globals)
 
 
 def _shapes(jaxpr: Any) -> Iterator[tuple[int, ...]]:

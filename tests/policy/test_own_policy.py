@@ -45,7 +45,6 @@ def test_it_draws_legal_actions_on_mixed_designs() -> None:
     params = agent.init(0)
     decision = agent.act(params, agent.embed(params), observation, jax.random.key(0))
     assert observation.mask.reshape(8, -1)[np.arange(8), decision.actions].all()
-    assert np.isfinite(decision.values).all()
 
 
 def test_a_run_trains_it_resumes_and_keeps_its_parameters_apart(tmp_path: Path) -> None:
@@ -54,7 +53,7 @@ def test_a_run_trains_it_resumes_and_keeps_its_parameters_apart(tmp_path: Path) 
     longer = PPOConfig(iterations=2, episodes_per_iteration=8, minibatch_size=16)
     assert local.run(config(folder, ppo=longer)).iterations == 2
     found = read_newest(folder, OWN, key="checkpoint")
-    assert set(found.values) == {"hidden", "weights", "value"} and found.iteration == 2
+    assert set(found.values) == {"hidden", "weights"} and found.iteration == 2
     with pytest.raises(ConfigError, match=r"policy\.name='edge_gnn' \(was 'own_policy\.WireFollower'\)"):
         local.run(config(folder, policy=PolicyConfig(node_width=4)))
     with pytest.raises(ConfigError, match=r"policy\.name=own_policy\.WireFollower instead of edge_gnn"):

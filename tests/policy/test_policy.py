@@ -42,39 +42,37 @@ def params(agent: Agent) -> Params:
     return jax.tree.unflatten(tree, noisy)
 
 
-def _logits(agent: Agent, params: Params, observation: Observation) -> tuple[np.ndarray, np.ndarray]:
-    logits, values = _decide(agent, params, agent.network.inputs, observation)
-    return np.asarray(logits), np.asarray(values)
+def _logits(agent: Agent, params: Params, observation: Observation) -> np.ndarray:
+    return np.asarray(_decide(agent, params, agent.network.inputs, observation))
 
 
 @partial(jax.jit, static_argnums=0)
-def _decide(agent: Agent, params: Params, inputs: GraphInputs, observation: Observation) -> tuple[jax.Array, jax.Array]:
+def _decide(agent: Agent, params: Params, inputs: GraphInputs, observation: Observation) -> jax.Array:
     return agent.network.decide(params, agent.network.embed(params, inputs), inputs, observation)
 
 
 def test_untrained_policy_is_near_uniform_over_the_legal_cells(agent: Agent, designs: list[Design]) -> None:
     observation = random_observation(designs, 0, 8)
-    logits, values = _logits(agent, agent.init(3), observation)
+    logits = _logits(agent, agent.init(3), observation)
     probabilities = np.asarray(jax.nn.softmax(logits.reshape(8, -1)))
     legal = observation.mask.reshape(8, -1) != 0
     assert (probabilities[~legal] == 0).all()
     spread = [row[ok].max() / row[ok].min() for row, ok in zip(probabilities, legal, strict=True)]
     assert max(spread) < 1.5
-    assert np.abs(values).max() < 0.5
 
 
 def test_biases_lean_on_wire_mask_and_target(agent: Agent, designs: list[Design]) -> None:
     params = agent.init(0)
     observation = random_observation(designs, 0, 8)
     leaning = {**params, "prior": {**params["prior"], "bias": jnp.array([3.0, 0.0, 0.0, 0.0, 0.0])}}
-    logits, _ = _logits(agent, leaning, observation)
+    logits = _logits(agent, leaning, observation)
     for row in range(8):
         legal = observation.mask[row] != 0
         assert np.corrcoef(logits[row][legal], -observation.maps[row, 2][legal])[0, 1] > 0.95
     first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
     drawn_there = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 3.0, 0.0, 0.0])}}
-    logits, _ = _logits(agent, drawn_there, first)
+    logits = _logits(agent, drawn_there, first)
     row, column = np.unravel_index(logits[0].argmax(), logits[0].shape)
     target = agent.network.inputs.target_fixed[1, 1, 0]
     assert abs((column + 0.5) / 9 - target[0]) <= 1 / 9
@@ -86,10 +84,10 @@ def test_room_and_edge_lead_to_corners_and_neighbours(agent: Agent, designs: lis
     first = random_observation(designs, 2, 8, design=[1] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
     packed = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 0.0, 0.0, 3.0])}}
-    logits, _ = _logits(agent, packed, first)
+    logits = _logits(agent, packed, first)
     assert np.unravel_index(logits[0].argmax(), logits[0].shape) in {(0, 0), (0, 8), (6, 0), (6, 8)}
     edged = {**params, "prior": {**params["prior"], "bias": jnp.array([0.0, 0.0, 0.0, 3.0, 0.0])}}
-    logits, _ = _logits(agent, edged, first)
+    logits = _logits(agent, edged, first)
     assert logits[0][1:-1, 1:-1].max() < min(logits[0][0].min(), logits[0][:, 0].min())
 
 
@@ -102,16 +100,15 @@ def test_the_electrostatic_bias_leads_to_the_electrostatic_place_and_falls_with_
     inputs = agent.network.inputs._replace(electrostatic=jnp.asarray(place))
     first = random_observation([design], 2, 8, design=[0] * 8)._replace(step=np.zeros(8, np.int32))
     first.x[:], first.y[:], first.mask[:] = 0, 0, 1
-    logits = np.asarray(_decide(agent, params, inputs, first)[0])[0]
+    logits = np.asarray(_decide(agent, params, inputs, first))[0]
     assert np.unravel_index(logits.argmax(), logits.shape) == (1, 4)
     # Distances in sides of a square as large as a cell.
     width, height = design.canvas.width / 9, design.canvas.height / 7
     away = np.abs(np.arange(9) - 4) * width / np.sqrt(width * height)
     np.testing.assert_allclose(logits[1] - logits[1, 4], -2 * np.log1p(away), atol=0.1)
     nowhere = inputs._replace(electrostatic=jnp.full_like(inputs.electrostatic, jnp.nan))
-    logits, values = _decide(agent, params, nowhere, first)
+    logits = _decide(agent, params, nowhere, first)
     assert np.ptp(np.asarray(logits)[0]) < 0.2
-    assert np.isfinite(np.asarray(values)).all()
 
 
 def test_the_configured_biases_are_the_initial_ones() -> None:
@@ -123,14 +120,13 @@ def test_the_configured_biases_are_the_initial_ones() -> None:
 def test_log_probabilities_are_exact_and_actions_legal(agent: Agent, params: Params, designs: list[Design]) -> None:
     observation = random_observation(designs, 4, 8)
     embeddings = agent.embed(params)
-    logits, values = _logits(agent, params, observation)
+    logits = _logits(agent, params, observation)
     reference = np.asarray(jax.nn.log_softmax(jnp.asarray(logits.reshape(8, -1))))
     for temperature, greedy in ((1.0, False), (1e9, False), (1.0, True)):
         decision = agent.act(params, embeddings, observation, jax.random.key(0), greedy=greedy, temperature=temperature)
         assert decision.actions.dtype == np.int32
         assert observation.mask.reshape(8, -1)[np.arange(8), decision.actions].all()
         np.testing.assert_allclose(decision.log_probabilities, reference[np.arange(8), decision.actions], atol=1e-5)
-        np.testing.assert_allclose(decision.values, values, atol=1e-5)
     np.testing.assert_array_equal(decision.actions, reference.argmax(axis=1))
 
 
@@ -139,7 +135,7 @@ def test_sampling_follows_the_distribution(agent: Agent, params: Params, designs
     many = Observation(*(np.repeat(value, 8, axis=0) for value in one))
     embeddings = agent.embed(params)
     drawn = [agent.act(params, embeddings, many, jax.random.key(seed)).actions for seed in range(400)]
-    logits, _ = _logits(agent, params, many)
+    logits = _logits(agent, params, many)
     expected = np.asarray(jax.nn.softmax(logits[0].reshape(-1)))
     counted = np.bincount(np.concatenate(drawn), minlength=len(expected)) / 3200
     assert np.abs(counted - expected).max() < 5 * np.sqrt(expected.max() / 3200)
@@ -151,13 +147,12 @@ def test_ended_episodes_are_harmless(agent: Agent, params: Params, designs: list
     observation.step[0] = 3
     decision = agent.act(params, agent.embed(params), observation, jax.random.key(0))
     assert np.isfinite(decision.log_probabilities).all()
-    assert np.isfinite(decision.values).all()
     assert observation.mask.reshape(8, -1)[np.arange(2, 8), decision.actions[2:]].all()
 
 
 def test_a_mixed_batch_gives_what_each_design_gives_alone(agent: Agent, params: Params, designs: list[Design]) -> None:
     mixed = random_observation(designs, 7, 8, design=[0, 1] * 4)
-    logits, values = _logits(agent, params, mixed)
+    logits = _logits(agent, params, mixed)
     alone = Agent(CONFIG, designs[:1])  # the smaller one: padded in the mixed batch, not alone
     rows, columns, macros = designs[0].canvas.rows, designs[0].canvas.columns, len(designs[0].placing_order)
     part = Observation(
@@ -168,9 +163,8 @@ def test_a_mixed_batch_gives_what_each_design_gives_alone(agent: Agent, params: 
         x=mixed.x[::2, :macros],
         y=mixed.y[::2, :macros],
     )
-    expected, expected_values = _logits(alone, params, part)
+    expected = _logits(alone, params, part)
     np.testing.assert_allclose(logits[::2, :rows, :columns], expected, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(values[::2], expected_values, atol=1e-5)
 
 
 def test_more_padding_changes_nothing(agent: Agent, params: Params, designs: list[Design]) -> None:
@@ -182,14 +176,13 @@ def test_more_padding_changes_nothing(agent: Agent, params: Params, designs: lis
     )
     more = [(0, 0), (0, 15 - observation.x.shape[1])]
     wide = wide._replace(x=np.pad(wide.x, more), y=np.pad(wide.y, more))
-    logits, values = _logits(agent, params, observation)
-    other, other_values = _decide(agent, params, padded, wide)
+    logits = _logits(agent, params, observation)
+    other = _decide(agent, params, padded, wide)
     rows, columns = logits.shape[1:]
     probabilities, others = (
         np.asarray(jax.nn.softmax(jnp.asarray(value).reshape(8, -1)).reshape(value.shape)) for value in (logits, other)
     )
     np.testing.assert_allclose(others[:, :rows, :columns], probabilities, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(other_values, values, rtol=1e-6, atol=1e-6)
 
 
 def test_same_seed_same_parameters_and_string_keys(agent: Agent) -> None:
@@ -225,8 +218,8 @@ def test_gradients_reach_every_parameter(agent: Agent, params: Params, designs: 
     observation = random_observation(designs, 9, 8)
 
     def loss(params: Params) -> jax.Array:
-        logits, values = _decide(agent, params, agent.network.inputs, observation)
-        return jnp.sum(jnp.where(jnp.asarray(observation.mask) != 0, logits, 0.0) ** 2) + jnp.sum(values**2)
+        logits = _decide(agent, params, agent.network.inputs, observation)
+        return jnp.sum(jnp.where(jnp.asarray(observation.mask) != 0, logits, 0.0) ** 2)
 
     for path, gradient in jax.tree_util.tree_leaves_with_path(jax.grad(loss)(params)):
         assert np.isfinite(gradient).all(), path

@@ -11,7 +11,6 @@ from placement.episode import Episode, signature
 from placement.ppo.ppo import (
     REWARD_LIMIT,
     Coefficients,
-    RewardStatistics,
     Samples,
     approximate_kl,
     categorical_entropy,
@@ -29,8 +28,7 @@ from placement.ppo.ppo import (
 REWARDS = np.array([[0, 0, 3.0], [0, -1.0, 9.0]], np.float32)  # the 9 lies past the second episode's end
 VALUES = np.array([[1.0, 2.0, 2.5], [0.5, -0.5, 7.0]], np.float32)
 LENGTHS = np.array([3, 2])
-STATISTICS = RewardStatistics(np.array([-1.0], np.float32), np.array([0.5], np.float32), np.array([3], np.int32))
-COEFFICIENTS = Coefficients(jnp.float32(0.2), jnp.float32(0.5), jnp.float32(0.01))
+COEFFICIENTS = Coefficients(jnp.float32(0.2), jnp.float32(0.01))
 
 
 def _ended(design: np.ndarray, reward: np.ndarray, dead_end: np.ndarray) -> Episode:
@@ -38,50 +36,34 @@ def _ended(design: np.ndarray, reward: np.ndarray, dead_end: np.ndarray) -> Epis
     return signature(0)._replace(design=design, reward=reward, dead_end=dead_end)
 
 
-def _batch(rewards: list[float], dead: list[bool], *, values: float = 0.25) -> Episode:
-    """Episodes of two steps each, in arrays of three."""
-    count = len(rewards)
-    batch = Episode(*(np.repeat(value[None], count, axis=0) for value in signature(3)))
-    inside = np.array([True, True, False])
-    return batch._replace(
-        length=np.full(count, 2, np.int32),
-        values=np.where(inside, values, 0).astype(np.float32).repeat(count).reshape(3, count).T.copy(),
-        dead_end=np.array(dead),
-        reward=np.array(rewards, np.float32),
-    )
+def _batch(lengths: list[int]) -> Episode:
+    """Episodes of one design in arrays of three steps."""
+    batch = Episode(*(np.repeat(value[None], len(lengths), axis=0) for value in signature(3)))
+    return batch._replace(length=np.array(lengths, np.int32))
 
 
-def test_rewards_are_scaled_by_their_design() -> None:
-    found = targets(STATISTICS, _batch([-0.5, -1.5], [False, False]), decay=1.0)
-    np.testing.assert_allclose(found.returns, [[1, 1, 0], [-1, -1, 0]])
-
-
-def test_dead_ends_are_learned_from() -> None:
-    found = targets(STATISTICS, _batch([-0.5, -4.0], [False, True]), decay=1.0)
-    np.testing.assert_allclose(found.returns, [[1, 1, 0], [-5, -5, 0]])  # clipped to the reward limit
-    assert found.advantages[1, :2].max() < 0 < found.advantages[0, :2].min()
-
-
-def test_advantages_are_normalised_over_each_design() -> None:
-    found = targets(STATISTICS, _batch([-0.5, -1.5], [False, False]), decay=1.0)
-    np.testing.assert_allclose(found.advantages, [[1, 1, 0], [-1, -1, 0]], atol=1e-6)
+def test_targets_are_normalised_advantages_and_what_the_baseline_explains() -> None:
+    values = np.array([[0.25, 0.5, 0], [0.25, -0.5, 0]], np.float32)
+    found = targets(_batch([2, 2]), np.array([1.0, -1.0], np.float32), values, decay=1.0)
+    raw = np.array([0.75, 0.5, -1.25, -0.5])
+    np.testing.assert_allclose(found.advantages[:, :2].ravel(), (raw - raw.mean()) / raw.std(), rtol=1e-6)
+    assert not found.advantages[:, 2].any()
+    assert found.explained_variance == pytest.approx(1 - raw.var() / 1)
 
 
 def test_monte_carlo_advantages_are_return_less_prediction() -> None:
-    advantages, returns = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=1.0)
+    advantages = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=1.0)
     np.testing.assert_allclose(advantages, [[2.0, 1.0, 0.5], [-1.5, -0.5, 0.0]])
-    np.testing.assert_allclose(returns, [[3, 3, 3], [-1, -1, 0]])
 
 
 def test_generalised_advantages_by_hand() -> None:
-    advantages, returns = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=0.5)
+    advantages = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=0.5)
     # Errors: 2 - 1 = 1, 2.5 - 2 = 0.5, 3 - 2.5 = 0.5; and -0.5 - 0.5 = -1, -1 + 0.5 = -0.5.
     np.testing.assert_allclose(advantages, [[1 + 0.5 * 0.75, 0.5 + 0.25, 0.5], [-1.25, -0.5, 0]])
-    np.testing.assert_allclose(returns[0], [2.375, 2.75, 3.0])
 
 
 def test_one_step_advantages_at_decay_zero() -> None:
-    advantages, _ = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=0.0)
+    advantages = generalised_advantages(REWARDS, VALUES, LENGTHS, decay=0.0)
     np.testing.assert_allclose(advantages, [[1, 0.5, 0.5], [-1, -0.5, 0]])
 
 
@@ -164,16 +146,13 @@ def test_terms_are_weighted_sums_by_hand() -> None:
         log_probabilities=jnp.log(jnp.array([0.25, 0.6, 0.1])),
         off_policy=jnp.array([0.5, 1.0, 1.0]),
         advantages=jnp.array([1.0, -1.0, 100.0]),
-        returns=jnp.array([1.0, 0.0, 50.0]),
         weights=jnp.array([1.0, 1.0, 0.0]),
     )
-    terms = ppo_terms(logits, jnp.array([0.0, 2.0, 0.0]), samples, COEFFICIENTS)
+    terms = ppo_terms(logits, samples, COEFFICIENTS)
     policy = -0.5 * 1.2 + 1.0  # ratio 2 clipped to 1.2, weighed by a half; ratio 1
-    value = 0.5 * 1 + 0.5 * 4
     entropy = 1.5 * np.log(2) - (0.4 * np.log(0.2) + 0.6 * np.log(0.6))
     np.testing.assert_allclose(terms.policy_loss, policy, rtol=1e-6)
-    np.testing.assert_allclose(terms.value_loss, value, rtol=1e-6)
     np.testing.assert_allclose(terms.entropy, entropy, rtol=1e-6)
     np.testing.assert_allclose(terms.approx_kl, 1 - np.log(2), rtol=1e-5)
     np.testing.assert_allclose(terms.clip_fraction, 1.0)
-    np.testing.assert_allclose(terms.loss, policy + 0.5 * value - 0.01 * entropy, rtol=1e-5)
+    np.testing.assert_allclose(terms.loss, policy - 0.01 * entropy, rtol=1e-5)

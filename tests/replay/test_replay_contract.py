@@ -190,8 +190,8 @@ def test_several_writers_and_readers_lose_and_repeat_nothing(replay: Replay) -> 
     [
         ("actions", np.zeros(STEPS + 1, np.int32)),
         ("actions", np.full(STEPS, -1, np.int32)),
-        ("values", np.zeros(STEPS, np.float64)),
-        ("values", np.full(STEPS, np.nan, np.float32)),
+        ("log_probabilities", np.zeros(STEPS, np.float64)),
+        ("log_probabilities", np.full(STEPS, np.nan, np.float32)),
         ("log_probabilities", np.full(STEPS, 0.5, np.float32)),
         ("reward", np.array(np.inf, np.float32)),
         ("costs", np.full(5, np.nan)),

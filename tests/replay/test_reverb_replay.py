@@ -34,8 +34,8 @@ def replay() -> Iterator[ReverbReplay]:
     "malformed",
     [
         [np.zeros(3)],
-        {**episode(1)._asdict(), "values": np.full(STEPS, np.nan, np.float32)},
-        {**episode(1)._asdict(), "values": np.zeros(STEPS + 1, np.float32)},
+        {**episode(1)._asdict(), "log_probabilities": np.full(STEPS, np.nan, np.float32)},
+        {**episode(1)._asdict(), "log_probabilities": np.zeros(STEPS + 1, np.float32)},
         {**episode(1)._asdict(), "actions": np.zeros(STEPS, np.float64)},
         {**episode(1)._asdict(), "design": np.array(7, np.int32)},
     ],

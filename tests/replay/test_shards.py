@@ -106,7 +106,7 @@ def test_a_malformed_item_is_rejected_and_counted_and_reading_continues(shards: 
     replay = reader(addresses)
     bad = (
         [np.zeros(3)],
-        {**episode(1)._asdict(), "values": np.full(STEPS, np.nan, np.float32)},
+        {**episode(1)._asdict(), "log_probabilities": np.full(STEPS, np.nan, np.float32)},
         {**episode(1)._asdict(), "actions": np.zeros(STEPS, np.float64)},
         {**episode(1)._asdict(), "identity": np.array([-1, 0])},
     )

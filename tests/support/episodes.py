@@ -28,7 +28,6 @@ def episode(count: int, *, actor: int = 0, version: int = 0, steps: int = STEPS)
         length=np.array(steps, np.int32),
         actions=np.arange(steps, dtype=np.int32),
         log_probabilities=np.full(steps, -1.5, np.float32),
-        values=np.linspace(-1, 1, steps, dtype=np.float32),
         reward=np.array(-0.75, np.float32),
         costs=np.array([100.0, 0.1, 0.5, 0.8, 0.75]),
     )
@@ -64,8 +63,7 @@ def played_episodes(
         if player is not None:
             agent, params, embeddings = player
             key = jax.random.key(seed * steps + step)
-            taken, chances, values, _ = agent.act(params, embeddings, Observation(**observation), key)
-            batch.values[running, step] = values[running]
+            taken, chances, _ = agent.act(params, embeddings, Observation(**observation), key)
         else:
             taken, chances = _at_random(np.random.default_rng([seed, step]), observation["mask"].reshape(count, -1))
         batch.actions[running, step], batch.log_probabilities[running, step] = taken[running], chances[running]
@@ -86,7 +84,7 @@ def chances_of(agent: Agent, params: Params, designs: list[Design], episode: Epi
     (observation, _), embeddings, found = pool.reset(), agent.embed(params), []
     decide = _compiled(agent)
     for action in episode.actions[: episode.length]:
-        logits, _ = decide(params, embeddings, agent.network.inputs, Observation(**observation))
+        logits = decide(params, embeddings, agent.network.inputs, Observation(**observation))
         found.append(jax.nn.log_softmax(logits.reshape(-1))[int(action)])
         observation = pool.step([action])[0]
     return np.array(found)

@@ -20,7 +20,9 @@ from placement.ppo.hosts import Hosts
 
 
 class FakeAgent:
-    """Draws uniformly among the legal cells; greedily it takes the first one. Its value is the parameters' version.
+    """Draws uniformly among the legal cells; greedily it takes the first one.
+
+    Its log-probabilities are minus the parameters' version.
 
     Parameters are ``{"version": int32 []}``.
     """
@@ -55,8 +57,7 @@ class FakeAgent:
         generator = np.random.default_rng(np.asarray(key if isinstance(key, np.ndarray) else jax.random.key_data(key)))
         score = -np.arange(mask.shape[1])[None] if greedy else generator.random(mask.shape)
         actions = np.where(mask, score, -np.inf).argmax(axis=1).astype(np.int32)
-        log_probabilities = -np.log(np.maximum(mask.sum(axis=1), 1)).astype(np.float32)
-        return Decision(actions, log_probabilities, np.full(len(mask), embeddings, np.float32))
+        return Decision(actions, np.full(len(mask), -embeddings, np.float32))
 
     def act_together(
         self,

@@ -256,7 +256,9 @@ def check_record(folder: Path) -> None:
     steps = len(load("toy6").placing_order)
     assert all(episode["taken"] == episode["length"] for episode in told)
     assert all(episode["length"] == steps or episode["dead_end"] for episode in told), "half an episode"
-    assert all(episode["values"] == [episode["version"]] for episode in told), "parameters changed within an episode"
+    assert all(episode["drawn_with"] == [episode["version"]] for episode in told), (
+        "parameters changed within an episode"
+    )
     best = _best(folder / "run")
     written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
     cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])

@@ -55,6 +55,6 @@ def _told(episode: Episode) -> dict[str, Any]:
         "taken": int((episode.actions >= 0).sum()),
         "dead_end": bool(episode.dead_end),
         "cost": float(episode.costs[4]),
-        # A fake agent's values are the iteration of its parameters: one for the whole episode, or it was torn.
-        "values": sorted({int(value) for value in episode.values[: int(episode.length)]}),
+        # A fake agent's log-probabilities are minus the iteration of its parameters: one for the whole episode.
+        "drawn_with": sorted({-int(value) for value in episode.log_probabilities[: int(episode.length)]}),
     }

@@ -90,8 +90,8 @@ def test_parameters_that_give_nan_are_never_published_or_saved(tmp_path: Path, m
         def act(self, params: Any, *args: Any, **options: Any) -> Any:
             played.append(int(params["version"]))
             decision = super().act(params, *args, **options)
-            nan = np.full_like(decision.values, np.nan)
-            return decision._replace(values=nan) if params["version"] >= 4 else decision
+            nan = np.full_like(decision.log_probabilities, np.nan)
+            return decision._replace(log_probabilities=nan) if params["version"] >= 4 else decision
 
     monkeypatch.setattr(local, "Agent", Breaking)
     with pytest.raises(Diverged, match="iteration 4 made the network's outputs not finite") as caught:

@@ -83,7 +83,7 @@ def test_a_step_moves_nothing_to_the_device_but_what_is_new(agent: Agent, snapsh
     given = jax.tree.leaves((network, agent.network.inputs))
     assert given and all(isinstance(leaf, jax.Array) for leaf in given)
     decision = agent.act(*network, seen, np.zeros(2, np.uint32), energy=np.zeros((4, 2), np.float32))
-    assert decision.actions.base is decision.log_probabilities.base is decision.values.base
+    assert decision.actions.base is decision.log_probabilities.base
     assert decision.actions.base is not None
     assert isinstance(decision.energy, jax.Array), "stays on the device"
 
@@ -121,7 +121,7 @@ def test_the_learner_finds_the_log_probabilities_that_the_actions_were_drawn_wit
     network, steps = agent.network, len(prepared.observation.step) // len(episodes)
 
     def found(params: Any, inputs: Any, seen: Observation) -> jax.Array:
-        logits, _ = network.decide(params, network.embed(params, inputs), inputs, seen)
+        logits = network.decide(params, network.embed(params, inputs), inputs, seen)
         return jax.nn.log_softmax(logits.reshape(len(logits), -1))
 
     chances = np.asarray(jax.jit(found)(snapshot.parameters, network.inputs, prepared.observation))
@@ -173,7 +173,7 @@ def test_requests_that_wait_go_through_the_network_together() -> None:
     stop.set()
     loop.join(LONG)
     assert (central.batches, central.requests) == (3, 7)  # 4 and 1 of version 0, 2 of version 1
-    assert [answers[number].values[0] for number in range(7)] == [0] * 5 + [1] * 2
+    assert [-answers[number].log_probabilities[0] for number in range(7)] == [0] * 5 + [1] * 2
 
 
 def test_random_numbers_do_not_depend_on_who_waits_beside(agent: Agent, snapshot: Snapshot) -> None:

@@ -131,7 +131,7 @@ def test_an_error_of_the_thread_reaches_the_learner_and_the_thread_ends(
 ) -> None:
     replay = MemoryReplay(capacity=9, steps=len(episodes_of(designs, 1)[0].actions) + 3)  # of another run
     for episode in episodes_of(designs, 3):
-        longer = {"actions": -1, "log_probabilities": 0, "values": 0}
+        longer = {"actions": -1, "log_probabilities": 0}
         padded = {name: np.pad(getattr(episode, name), (0, 3), constant_values=by) for name, by in longer.items()}
         replay.write(episode._replace(**padded), timeout=LONG)
     with (

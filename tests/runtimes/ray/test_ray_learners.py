@@ -49,7 +49,7 @@ def _check(folder: Path) -> None:
     assert {actor for line in actors for actor in line} == set(range(ACTORS))
     identities = [tuple(episode["identity"]) for line in lines for episode in line["episodes"]]
     assert len(set(identities)) == len(identities), "an episode was counted twice"
-    assert all(episode["values"] == [episode["version"]] for line in lines for episode in line["episodes"])
+    assert all(episode["drawn_with"] == [episode["version"]] for line in lines for episode in line["episodes"])
     best = json.loads((folder / "run" / "best.json").read_text())["toy6"]["cost"]
     written = [line for line in lines if line["iteration"] < lines[-1]["iteration"]]
     cheapest = min(episode["cost"] for line in written for episode in line["episodes"] if not episode["dead_end"])
