@@ -181,7 +181,7 @@ def grid_features(observation: Observation, situation: Situation, config: Policy
     """The decoder's inputs for a batch of observations, `situation` being theirs."""
     maps = _maps(observation, situation, config)
     row, column, valid, open_ = maps.row, maps.column, maps.valid, maps.open
-    followed = [standardised(value, open_, maps.count) for value in maps.followed]
+    followed = [standardised(value, open_, maps.open_cells) for value in maps.followed]
     if config.electrostatic_bias:
         followed.append(_cells_away(row, column, situation) * open_)
     seen = [
@@ -237,7 +237,7 @@ def cell_features(
         return jnp.einsum("br,brc,bc->b", within[0], values, within[1])
 
     def scaled(values: jax.Array) -> jax.Array:
-        mean, inverse = _moments(values, maps.open, maps.count)
+        mean, inverse = _moments(values, maps.open, maps.open_cells)
         return jnp.clip((at(values) - mean[:, 0, 0]) * inverse[:, 0, 0], -_LIMIT, _LIMIT)
 
     around = [near(maps.density, 1), near(maps.density, 3), near(maps.open, 1)]
@@ -252,7 +252,7 @@ class _Maps(NamedTuple):
     column: jax.Array
     valid: jax.Array
     open: jax.Array
-    count: jax.Array
+    open_cells: jax.Array
     occupancy: jax.Array
     density: jax.Array
     closed: list[jax.Array]
@@ -276,7 +276,7 @@ def _maps(observation: Observation, situation: Situation, config: PolicyConfig) 
         column=column,
         valid=valid,
         open=open_,
-        count=jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0),
+        open_cells=jnp.maximum(open_.sum(axis=(1, 2), keepdims=True), 1.0),
         occupancy=maps[:, 0] * valid,
         density=maps[:, 1] * valid,
         closed=closed,
