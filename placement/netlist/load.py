@@ -22,7 +22,7 @@ from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraint
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
 from placement.netlist.files import check_output_folder, umask
-from placement.netlist.flat_design import DAMAGED_NPZ, FLAT_NAME
+from placement.netlist.flat_design import DAMAGED_NPZ, FLAT_NAME, FlatDesign
 from placement.netlist.formats.plc import read_placement_lines
 from placement.netlist.formats.protobuf import read_located_netlist
 
@@ -168,9 +168,11 @@ def read_clusters(folder: str | os.PathLike[str]) -> np.ndarray:
         raise DesignError(f"{path}: no clusters, or a damaged file: {error}") from None
 
 
-def clusters_or_none(folder: Path, nodes: int) -> np.ndarray:
-    """As `read_clusters`; all `nodes` are in no cluster if the folder has no such file."""
-    return read_clusters(folder) if (folder / CLUSTERS_NAME).is_file() else np.full(nodes, -1, dtype=np.int32)
+def clusters_or_none(folder: Path, flat: FlatDesign) -> np.ndarray:
+    """As `read_clusters`; all nodes of the flat design are in no cluster if the folder has no such file."""
+    if (folder / CLUSTERS_NAME).is_file():
+        return read_clusters(folder)
+    return np.full(flat.netlist.num_nodes, -1, dtype=np.int32)
 
 
 def check_design_folder(folder: str | os.PathLike[str], *, force: bool = False) -> None:
