@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
     from placement.env.vector_env import PlacementVectorEnv
+    from placement.netlist.graph import to_networkx
     from placement.netlist.importing import ImportSettings
     from placement.runtimes.public import train
 
@@ -60,6 +61,7 @@ __all__ = [
     "make_pool",
     "read_placement",
     "search",
+    "to_networkx",
     "train",
     "write_placement",
 ]
@@ -82,6 +84,7 @@ _LATER = {
     "load_policy": "placement.api",
     "make_pool": "placement.engine.pool",
     "search": "placement.annealing.search",
+    "to_networkx": "placement.netlist.graph",
     "train": "placement.runtimes.public",
 }
 

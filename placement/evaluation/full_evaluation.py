@@ -97,7 +97,7 @@ def read_flat_of(design: str) -> tuple[FlatDesign, np.ndarray]:
     """
     folder = find(design).parent
     flat = read_flat(folder)
-    return flat, clusters_or_none(folder, flat.netlist.num_nodes)
+    return flat, clusters_or_none(folder, flat)
 
 
 class FullEvaluator:

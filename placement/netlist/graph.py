@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import networkx
 import numpy as np
 
 from placement.netlist.design import Design, NodeKind
@@ -95,3 +96,28 @@ def vertex_name(design: Design, graph: GraphArrays, vertex: int) -> str:
         return design.netlist.names[graph.node[vertex]]
     row, column = divmod(int(graph.gcell[vertex]), design.canvas.columns)
     return f"ports at gcell ({column}, {row})"
+
+
+def to_networkx(design: Design) -> networkx.Graph:
+    """The same graph as a networkx graph, whose nodes are the numbers of the graph nodes in `graph_arrays`.
+
+    Node attributes: `name`, `kind` (`hard`, `soft`, `port`), `width`, `height` (µm). Edge attribute: `weight`.
+
+    Example:
+        >>> graph = placement.to_networkx(placement.load("toy6"))
+        >>> graph.number_of_nodes() >= 6
+        True
+    """
+    arrays, netlist = graph_arrays(design), design.netlist
+    graph = networkx.Graph(name=design.name)
+    for vertex, node in enumerate(arrays.node.tolist()):
+        graph.add_node(
+            vertex,
+            name=vertex_name(design, arrays, vertex),
+            kind=NodeKind(arrays.kind[vertex]).name.lower(),
+            width=float(netlist.width[node]) if node >= 0 else 0.0,
+            height=float(netlist.height[node]) if node >= 0 else 0.0,
+        )
+    edges = zip(*arrays.edges.T.tolist(), arrays.weight.tolist(), strict=True)
+    graph.add_weighted_edges_from(edges)
+    return graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import networkx
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,7 +16,7 @@ from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.clustered import ClusteredOptions, clustered
-from placement.netlist.graph import graph_arrays
+from placement.netlist.graph import graph_arrays, to_networkx
 from placement.netlist.load import load
 from placement.netlist.statistics import rent_fit, statistics
 from placement.report.describe import plot, print_description
@@ -53,6 +54,16 @@ def test_graph_by_hand(hand_made: Design) -> None:
     assert edges == {(0, 2): 3.0, (0, 3): 1.0 + 2.0, (1, 2): 3.0, (3, 4): 2.0}
     assert graph.edges.dtype == np.int32
     assert graph.weight.dtype == np.float64
+
+
+def test_networkx_graph_is_the_same(hand_made: Design) -> None:
+    graph = to_networkx(hand_made)
+    arrays = graph_arrays(hand_made)
+    assert networkx.get_edge_attributes(graph, "weight") == {
+        tuple(ends): weight for ends, weight in zip(arrays.edges.tolist(), arrays.weight.tolist(), strict=True)
+    }
+    assert graph.nodes[0] == {"name": "m0", "kind": "hard", "width": 2.0, "height": 2.0}
+    assert graph.nodes[4]["name"] == "ports at gcell (4, 4)"
 
 
 def test_statistics_by_hand(hand_made: Design) -> None:
