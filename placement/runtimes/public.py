@@ -44,6 +44,7 @@ def train(
 
     Example:
         >>> run = placement.train("toy6", run_dir="run", settings={"ppo.iterations": 2, "policy.node_width": 8})
+        compiling ...
         >>> run.iterations, run.best_cost < placement.cost(placement.load("toy6")).total
         (2, True)
 

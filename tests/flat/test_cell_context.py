@@ -21,7 +21,7 @@ from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Region
 from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
-from placement.netlist.importing import import_design
+from placement.netlist.importing import import_flat
 from tests.support import chip_oracle
 
 CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
@@ -30,9 +30,7 @@ CHIP = CostWeights(1.0, 1.0, 30.0, "chip")
 @functools.cache
 def made() -> tuple[FlatDesign, Design, Placement]:
     """A small flat design, its clustered one with constraints and a fixed macro, and a placement of the latter."""
-    imported = import_design(
-        flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3)
-    )
+    imported = import_flat(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
     design, hard = imported.design, imported.design.netlist.hard
     fixed = design.initial.fixed.copy()
     fixed[hard[0]] = True

@@ -13,12 +13,12 @@ from placement.netlist.errors import DesignError
 from placement.netlist.floorplan import Blockage, Rectangle
 from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
 from placement.netlist.import_constraints import ConstraintSettings
-from placement.netlist.importing import ImportedDesign, import_design
+from placement.netlist.importing import ImportedDesign, ImportSettings, import_flat
 
 
 @pytest.fixture(scope="module")
 def imported() -> ImportedDesign:
-    return import_design(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
+    return import_flat(flat_on_floorplan("made", FlatOptions(cells=300, macros=4, ports=8, macro_pins=12), seed=3))
 
 
 def test_macros_are_placed_where_the_clustered_placement_has_them(imported: ImportedDesign) -> None:
@@ -70,14 +70,14 @@ def test_cells_keep_off_what_the_constraints_say() -> None:
     flat = dataclasses.replace(made, floorplan=plan)
     name = made.netlist.names[other]
     settings = ConstraintSettings(halos={name: (3.0, 4.0)}, blockages=(Rectangle(10.0, 10.0, 12.0, 13.0),))
-    design = import_design(flat, constraints=settings).design
+    design = import_flat(flat, ImportSettings(constraints=settings)).design
     core = core_of(flat, design)
     assert core.blockages == ((1.0, 2.0, 3.0, 4.0), (10.0, 10.0, 12.0, 13.0))
     halo = np.asarray(core.halo)
     assert halo[one].tolist() == [0.5, 0.0, 2.0, 1.0]  # each side as the file has it
     assert halo[other].tolist() == [3.0, 4.0, 3.0, 4.0]
     assert np.delete(halo, [one, other], axis=0).max() == 0
-    above = import_design(flat, constraints=dataclasses.replace(settings, halo=(2.0, 5.0))).design
+    above = import_flat(flat, ImportSettings(constraints=dataclasses.replace(settings, halo=(2.0, 5.0)))).design
     assert np.asarray(core_of(flat, above).halo)[one].tolist() == [0.5, 5.0, 2.0, 5.0]
 
 

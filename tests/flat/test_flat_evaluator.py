@@ -18,7 +18,7 @@ from placement.flat.flat_evaluator import FlatEvaluator
 from placement.flat.global_placement import CellPlacement, place_cells
 from placement.netlist.errors import DesignError
 from placement.netlist.generators.flat import FlatOptions, flat_on_floorplan
-from placement.netlist.importing import ImportedDesign, import_design
+from placement.netlist.importing import ImportedDesign, import_flat
 from placement.netlist.pdn_channel import DENSITY
 
 OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utilization=0.3, cell_utilization=0.15)
@@ -26,7 +26,7 @@ OPTIONS = FlatOptions(cells=1500, macros=4, ports=8, macro_pins=12, macro_utiliz
 
 @pytest.fixture(scope="module")
 def imported() -> ImportedDesign:
-    return import_design(flat_on_floorplan("made", OPTIONS, seed=3))
+    return import_flat(flat_on_floorplan("made", OPTIONS, seed=3))
 
 
 def evaluator(imported: ImportedDesign, cluster: np.ndarray | None = None, anneal: Any = None) -> FlatEvaluator:

@@ -18,7 +18,7 @@ from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.generators.flat import FlatDraft, FlatOptions, flat_draft, flat_on_floorplan
-from placement.netlist.importing import ImportedDesign, import_design
+from placement.netlist.importing import ImportedDesign, ImportSettings, import_flat
 from tests.support.flat_designs import chain_design
 
 QUICK = PlacerSettings(growth=1.1, iterations=400)
@@ -155,7 +155,7 @@ def spans(imported: ImportedDesign) -> float:
 
 def test_clusters_by_positions_hold_cells_that_any_placement_keeps_together() -> None:
     flat = flat_on_floorplan("made", OPTIONS, seed=3)
-    alone, placed = import_design(flat), import_design(flat, place=place_before_clustering)
+    alone, placed = import_flat(flat), import_flat(flat, place=place_before_clustering)
     assert (alone.clustering.placed, placed.clustering.placed) == (False, True)
     assert placed.clustering.count < 1.5 * alone.clustering.count
     # The macros are where the generator drew them, not where the clusters' placement had them.
@@ -174,7 +174,7 @@ def test_what_is_fixed_stays_and_the_rest_lies_in_the_core() -> None:
         found.append(place_before_clustering(flat, design))
         return found[-1]
 
-    import_design(flat, place=place)
+    import_flat(flat, place=place)
     (placed,) = found
     assert placed.placed.all()
     assert (placed.x[hard[0]], placed.y[hard[0]]) == (flat.placement.x[hard[0]], flat.placement.y[hard[0]])
@@ -201,11 +201,11 @@ def test_clusters_go_by_the_positions_that_are_found_and_the_initial_placement_d
         there = np.where(np.arange(len(flat.cells)) % 2, 10.0, design.canvas.width - 10.0)
         return flat.placement.moved(flat.cells, there, there)
 
-    imported = import_design(flat, columns=4, rows=4, settings=FEW, place=apart)
+    imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW), place=apart)
     cluster = imported.clustering.cluster[flat.cells]
     assert not set(cluster[::2]) & set(cluster[1::2])
     assert not imported.design.initial.placed[imported.design.netlist.soft].any()
-    alone = import_design(flat, columns=4, rows=4, settings=FEW).clustering.cluster[flat.cells]
+    alone = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW)).clustering.cluster[flat.cells]
     assert set(alone[::2]) & set(alone[1::2])
 
 
@@ -213,9 +213,11 @@ def test_given_positions_are_taken_and_none_where_none_are_wanted() -> None:
     def never(flat: FlatDesign, design: Design) -> Placement:
         raise AssertionError("cells were placed")
 
-    assert import_design(chain_design([("b/", 200)], macro_after=9), settings=FEW, place=never).clustering.placed
+    assert import_flat(
+        chain_design([("b/", 200)], macro_after=9), ImportSettings(clustering=FEW), place=never
+    ).clustering.placed
     unwanted = dataclasses.replace(FEW, use_positions=False)
-    assert not import_design(without_positions(), settings=unwanted, place=never).clustering.placed
+    assert not import_flat(without_positions(), ImportSettings(clustering=unwanted), place=never).clustering.placed
 
 
 @pytest.mark.parametrize("is_placed", [False, True])
@@ -227,8 +229,8 @@ def test_where_cells_cannot_be_placed_a_notice_says_so_and_connectivity_serves(i
     if is_placed:  # cells have places, the macro has none
         placed = np.where(np.arange(flat.netlist.num_nodes) == flat.netlist.hard[0], False, True)
         flat = dataclasses.replace(flat, placement=dataclasses.replace(flat.placement, placed=placed))
-    imported = import_design(flat, columns=4, rows=4, settings=FEW, place=fail)
+    imported = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW), place=fail)
     assert "cells and macros could not be placed together for the clustering: too full" in imported.notices
-    expected = import_design(flat, columns=4, rows=4, settings=FEW)
+    expected = import_flat(flat, ImportSettings(columns=4, rows=4, clustering=FEW))
     np.testing.assert_array_equal(imported.clustering.cluster, expected.clustering.cluster)
     assert imported.clustering.placed == is_placed

@@ -30,7 +30,7 @@ def test_the_greedy_policy_ends_at_the_known_optimum(tmp_path: Path) -> None:
     design = netlists.load("toy6")
     _, optimum = read_placement(netlists.find("toy6").parent / "optimum.plc", design.netlist)
     least = compute_costs(design, optimum, weights=WEIGHTS).total
-    with (result.run_dir / "metrics.csv").open(newline="") as stream:
+    with (result.folder / "metrics.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert float(rows[0]["cost_mean"]) > 1.3 * least, "the untrained policy is far from it"
     assert float(rows[-1]["greedy_cost"]) == pytest.approx(least, rel=1e-6)

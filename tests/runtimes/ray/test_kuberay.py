@@ -15,6 +15,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from placement.config import TrainConfig, build
+from placement.runtimes.public import store_defaults
 
 ROOT = Path(__file__).resolve().parents[3]
 CRD = "PLACEMENT_KUBERAY_CRD"
@@ -30,6 +31,7 @@ def manifest() -> dict[str, Any]:
 def config(manifest: dict[str, Any]) -> TrainConfig:
     _, script, *overrides = shlex.split(manifest["spec"]["entrypoint"])
     assert Path(script).name == "train.py"
+    store_defaults()
     with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
         return build(TrainConfig, OmegaConf.to_container(compose("config", overrides), resolve=True))  # type: ignore[arg-type]
 
