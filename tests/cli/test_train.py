@@ -71,7 +71,7 @@ def test_trains_and_the_same_command_has_nothing_left_to_do(trained):
         assert said in result.stdout
     again = train(*COMMAND, folder=folder)
     assert again.returncode == 0, again.stderr
-    assert "goes on after iteration 3" in again.stdout and len(rows(run_dir)) == 3
+    assert "complete: 3 iterations; nothing to do" in again.stdout and len(rows(run_dir)) == 3
 
 
 def test_evaluate_gives_a_runs_cost_without_a_flag(trained):

@@ -87,7 +87,7 @@ def test_refine_flip_and_soft_lower_the_cost_or_say_that_nothing_changed(tmp_pat
 
 @pytest.mark.slow
 def test_a_policy_places_what_is_not_fixed_as_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.evaluation.test_policy_evaluation import make_run
+    from tests.evaluation.test_policies import make_run
 
     monkeypatch.chdir(tmp_path)
     make_run(Path("run"), "toy6")
@@ -185,7 +185,7 @@ def test_steps_are_replayed_by_the_command(
     moved = read_placement("moved.plc", watched.design.netlist)[1]
     assert np.array_equal(moved.x, watched.session.placement.x)
     assert main(["view", "toy6", "--steps", "steps.json", "--out", "moved.plc"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists; give another name" in capsys.readouterr().err
     assert main(["view", "toy6", "nowhere.plc", "--out", "other.plc"]) == 2
     assert "nowhere.plc: there is no such file" in capsys.readouterr().err
     assert main(["view", "clustered40", "moved.plc", "--out", "other.plc"]) == 2
