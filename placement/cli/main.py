@@ -33,8 +33,8 @@ class Command(NamedTuple):
 
     Attributes:
         name: one word, or two.
-        place: `module:name` of its function, which takes `config`, a dataclass of its settings, and a console, and
-            returns Metrics if it measures a placement. The function of `train` takes the arguments.
+        place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
+            and a console, and returns Metrics if it measures a placement. The function of `train` takes the arguments.
         about: what it does, in a line.
         words: the settings that arguments without a key give, in their order.
     """
@@ -48,7 +48,7 @@ class Command(NamedTuple):
     def function(self) -> Callable[..., Any]:
         """The function that runs the command."""
         module, name = self.place.split(":")
-        return getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(f"placement.{module}"), name)
 
     @property
     def settings(self) -> Any:
@@ -58,71 +58,27 @@ class Command(NamedTuple):
 
 _PLACED = ("design", "placement")
 _COMMANDS = (
-    Command("train", "placement.cli.train:main", "Train a policy on one or more designs; -m sweeps.", ("design",)),
-    Command("evaluate", "placement.evaluation.placements:evaluate_placement", "Measure a placement.", _PLACED),
+    Command("train", "cli.train:main", "Train a policy on one or more designs; -m sweeps.", ("design",)),
+    Command("evaluate", "evaluation.placements:evaluate_placement", "Measure a placement.", _PLACED),
+    Command("sample", "evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)),
+    Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
+    Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
+    Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
+    Command("import", "cli.importing:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
+    Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
+    Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
+    Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),
     Command(
-        "sample", "placement.evaluation.policies:evaluate_policy", "Place a design with a trained policy.", ("design",)
+        "generate clustered", "cli.netlists:generate_clustered", "Generate memories in banks and clusters.", ("out",)
+    ),
+    Command("generate flat", "cli.netlists:generate_flat", "Generate standard cells and macros.", ("out",)),
+    Command(
+        "generate planted", "cli.netlists:generate_planted", "Generate macros of known least wirelength.", ("out",)
     ),
     Command(
-        "search",
-        "placement.evaluation.searching:evaluate_search",
-        "Anneal a placement, a policy's best samples, or the search's own starts.",
-        _PLACED,
+        "generate shipped", "cli.netlists:generate_shipped", "Generate the built-in designs, bit for bit.", ("out",)
     ),
-    Command(
-        "legalise",
-        "placement.evaluation.searching:evaluate_legalised",
-        "Make a placement legal with as little displacement as possible.",
-        _PLACED,
-    ),
-    Command(
-        "compare", "placement.evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED
-    ),
-    Command(
-        "import",
-        "placement.cli.importing:import_chip",
-        "Import a chip: LEF and DEF, Bookshelf, or a flat protobuf and a floorplan become a design folder.",
-    ),
-    Command(
-        "export",
-        "placement.cli.exporting:export",
-        "Export a placement: as your own DEF, as a script for OpenROAD, Innovus or ICC2, or as a table.",
-        _PLACED,
-    ),
-    Command("describe", "placement.cli.netlists:describe", "Print the statistics of a design.", ("design",)),
-    Command(
-        "view",
-        "placement.cli.viewing:view",
-        "Open a window on placements: look, move macros at their exact cost, save.",
-        _PLACED,
-    ),
-    Command(
-        "generate clustered",
-        "placement.cli.netlists:generate_clustered",
-        "Generate a synthetic design of memories in banks and clusters of cells, by Rent's rule.",
-        ("out",),
-    ),
-    Command(
-        "generate flat",
-        "placement.cli.netlists:generate_flat",
-        "Generate a synthetic design of standard cells and macros by Rent's rule, and cluster its cells.",
-        ("out",),
-    ),
-    Command(
-        "generate planted",
-        "placement.cli.netlists:generate_planted",
-        "Generate a synthetic design of macros whose least wirelength is known.",
-        ("out",),
-    ),
-    Command(
-        "generate shipped",
-        "placement.cli.netlists:generate_shipped",
-        "Generate the built-in designs, bit for bit.",
-        ("out",),
-    ),
-    Command(
-        "plan", "placement.cli.train:plan", "Find how many model caches and replay shards a run needs, by simulation."
-    ),
+    Command("plan", "cli.train:plan", "Find how many model caches and replay shards a run needs, by simulation."),
 )
 COMMANDS = {command.name: command for command in _COMMANDS}
 

@@ -12,7 +12,7 @@ import gzip
 import io
 import shlex
 import webbrowser
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -87,7 +87,10 @@ def view(config: ViewConfig, console: Console) -> None:
             raise DesignError(f"out={out}: exists; give another name, or --force")
     design, sessions = open_sessions(config)
     if config.steps is not None:
-        replay(sessions[0], config.steps)
+        if not Path(config.steps).is_file():
+            raise DesignError(f"steps={config.steps}: there is no such file")
+        for step in read_steps(config.steps, design):
+            sessions[0].replay(step)
     if out is not None:
         first = sessions[0]
         write_placement(out, design, first.placement)
@@ -101,11 +104,12 @@ def view(config: ViewConfig, console: Console) -> None:
             console.print(f"{session.name}: {back} unsaved steps of an earlier window are back; undo takes them away")
     runs = [path for path in config.placement if is_run(path)]
     actions = view_actions(config.design, shown_cost(config), config.checkpoint or next(iter(runs), ""))
-    exports = _exports(config.design, design)
     watch = RunWatch(runs[0], design) if runs else None
-    constraints_path = find(config.design).resolve().parent / CONSTRAINTS_NAME
-    cells, tracks = _cells_reader(config.design), _tracks_reader(config.design)
-    services = Services(actions, exports, watch, recovery, cells, constraints_path, tracks)
+    folder = find(config.design).resolve().parent
+    exports, cells, tracks = dict[str, Export](), None, None
+    if (flat := folder / FLAT_NAME).is_file():
+        exports, cells, tracks = _exports(folder, design), partial(_own_cells, flat), partial(_tracks, flat)
+    services = Services(actions, exports, watch, recovery, cells, folder / CONSTRAINTS_NAME, tracks)
     window = Window(design, sessions, folder=Path.cwd(), services=services)
     _serve(window, config, console)
 
@@ -115,10 +119,14 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
     runs = [path for path in config.placement if is_run(path)]
     if len(runs) > 1:
         raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
-    first, *others = [path for path in config.placement if path not in runs] or (None,)
+    assert config.design is not None
+    first, *others = [path for path in config.placement if path not in runs] or [None]
     given = PlacementSettings(design=config.design, initial=config.initial, placement=first)
     design, placement, name, _ = load_placement(given)
-    opened = [(placement, name), *((_other(config, design, path), Path(path).name) for path in others if path)]
+    opened = [(placement, name)]
+    for path in (path for path in others if path is not None):
+        check_placement_file("placement", path)
+        opened.append((read_file(path, config.design, design)[0], Path(path).name))
     weights = shown_cost(config).weights()
     return design, [Session(design, one, name=called, weights=weights) for one, called in opened]
 
@@ -137,18 +145,8 @@ def shown_cost(config: ViewConfig) -> CostConfig:
     return config.cost.of(trained)
 
 
-def _other(config: ViewConfig, design: Design, path: str) -> Placement:
-    """A placement beside the first one, on the same canvas."""
-    assert config.design is not None
-    check_placement_file("placement", path)
-    return read_file(path, config.design, design)[0]
-
-
-def _exports(name: str, design: Design) -> dict[str, Export]:
-    """The forms that a placement of the design can be saved in beside `.plc`: of an imported one, its user's own."""
-    folder = find(name).parent
-    if not (folder / FLAT_NAME).is_file():
-        return {}
+def _exports(folder: Path, design: Design) -> dict[str, Export]:
+    """The formats that a placement of an imported design can be saved in beside `.plc`."""
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
@@ -163,40 +161,18 @@ def _exports(name: str, design: Design) -> dict[str, Export]:
     return {form: make(form) for form in (*own, "openroad", "innovus", "icc2", "csv")}
 
 
-def _cells_reader(name: str) -> Callable[[], Cells | None] | None:
-    """Reads where the flat netlist's own files put the standard cells; None where the design has no flat netlist."""
-    path = find(name).parent / FLAT_NAME
-    if not path.is_file():
-        return None
-
-    def read() -> Cells | None:
-        flat = read_flat(path)
-        return Cells.of(flat, flat.placement, "as the design's own files have them")
-
-    return read
+def _own_cells(path: Path) -> Cells:
+    """The standard cells where the files of the flat netlist have them."""
+    flat = read_flat(path)
+    return Cells.of(flat, flat.placement, "as the design's own files have them")
 
 
-def _tracks_reader(name: str) -> Callable[[], SnapGrid] | None:
-    """Reads the routing tracks of the user's floorplan; None where the design has no flat netlist."""
-    path = find(name).parent / FLAT_NAME
-    if not path.is_file():
-        return None
+def _tracks(path: Path) -> SnapGrid:
+    """The routing tracks of the user's floorplan."""
+    from placement.netlist.import_constraints import track_grid
 
-    def read() -> SnapGrid:
-        from placement.netlist.import_constraints import track_grid
-
-        flat = read_flat(path)
-        return track_grid(flat.floorplan, flat.technology)
-
-    return read
-
-
-def replay(session: Session, path: str) -> None:
-    """Does the steps of a file to a session; raises DesignError."""
-    if not Path(path).is_file():
-        raise DesignError(f"steps={path}: there is no such file")
-    for step in read_steps(path, session.design):
-        session.replay(step)
+    flat = read_flat(path)
+    return track_grid(flat.floorplan, flat.technology)
 
 
 def _serve(window: Window, config: ViewConfig, console: Console) -> None:
@@ -304,15 +280,9 @@ def _refine(task: Task) -> Outcome:
         task.stopped,
         lambda progress, point: task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves"),
     )
-    start = Start("window", legal(task.design, task.placement, config))
-    found = search(
-        task.design,
-        (start,),
-        config=config,
-        seconds=task.number("time"),
-        weights=task.weights,
-        watch=watch,
-    )
+    starts = (Start("window", legal(task.design, task.placement, config)),)
+    seconds, weights = task.number("time"), task.weights
+    found = search(task.design, starts, config=config, seconds=seconds, weights=weights, watch=watch)
     return Outcome(found.placement, f"{found.moves:,} moves in {found.seconds:.1f} CPU s")
 
 
