@@ -26,7 +26,7 @@ def train(
     seed: int = 0,
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    progress: TrainingProgress | None = None,
+    quiet: bool = False,
 ) -> Run:
     """Trains a policy on one or more designs; the same call resumes a run that was interrupted.
 
@@ -37,16 +37,17 @@ def train(
         preset: a named set of settings, as `preset=NAME` gives it to the command.
         settings: what to change, by dotted keys, such as ``{"ppo.iterations": 100, "runtime": "ray"}``;
             docs/reference/settings.md lists them.
-        progress: shows what happens; None: a live table on a terminal, plain lines elsewhere.
+        quiet: show nothing; otherwise a live table on a terminal, plain lines elsewhere.
 
     Returns:
         The run: its folder, which `load_policy` takes, its best cost and placements.
 
     Example:
-        >>> run = placement.train("toy6", run_dir="run", settings={"ppo.iterations": 2, "policy.node_width": 8})
-        compiling ...
-        >>> run.iterations, run.best_cost < placement.cost(placement.load("toy6")).total
-        (2, True)
+        >>> small = {"ppo.iterations": 2, "ppo.episodes_per_iteration": 8, "policy.node_width": 8}
+        >>> run = placement.train("toy6", run_dir="run", settings=small, quiet=True)
+        >>> cost = placement.cost(placement.load("toy6"), run.placements()["toy6"])
+        >>> run.iterations, round(cost.total - run.best_cost, 9)
+        (2, 0.0)
 
     Raises:
         ConfigError: a setting is wrong.
@@ -54,11 +55,16 @@ def train(
         CheckpointError, DiskFull, Diverged, ReplayTimeout, WorkerFailed: training cannot continue; the last good state
             is saved.
     """
+    from rich.console import Console
+
+    from placement.training.progress import PlainProgress
+
     names = [design] if isinstance(design, (str, os.PathLike)) else list(design)
     given = {"design": [str(name) for name in names], "seed": seed, **(settings or {})}
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
-    return run(compose(given, preset=preset), progress=progress)
+    config = compose(given, preset=preset)
+    return run(config, progress=PlainProgress(config.ppo.iterations, console=Console(quiet=True)) if quiet else None)
 
 
 def compose(settings: Mapping[str, Any], *, preset: str | None = None) -> TrainConfig:
@@ -113,7 +119,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
 
     Args:
         config: all settings.
-        progress: as `train` takes it.
+        progress: shows what happens; None: a live table on a terminal, plain lines elsewhere.
 
     Raises:
         What `placement.runtimes.local.run` and `placement.runtimes.ray.driver.run` raise, and:
