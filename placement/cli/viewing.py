@@ -120,7 +120,8 @@ def open_sessions(config: ViewConfig) -> tuple[Design, list[Session]]:
     if len(runs) > 1:
         raise DesignError(f"placement={runs[1]}: a window looks at one run folder, {runs[0]} already")
     assert config.design is not None
-    first, *others = [path for path in config.placement if path not in runs] or [None]
+    files: list[str | None] = [path for path in config.placement if path not in runs]
+    first, *others = files or [None]
     given = PlacementSettings(design=config.design, initial=config.initial, placement=first)
     design, placement, name, _ = load_placement(given)
     opened = [(placement, name)]
@@ -161,8 +162,8 @@ def _exports(folder: Path, design: Design) -> dict[str, Export]:
     return {form: make(form) for form in (*own, "openroad", "innovus", "icc2", "csv")}
 
 
-def _own_cells(path: Path) -> Cells:
-    """The standard cells where the files of the flat netlist have them."""
+def _own_cells(path: Path) -> Cells | None:
+    """The standard cells where the files of the flat netlist have them; None if they have no positions."""
     flat = read_flat(path)
     return Cells.of(flat, flat.placement, "as the design's own files have them")
 
