@@ -136,7 +136,7 @@ def _with_before(rows: list[dict[str, str]]) -> list[tuple[dict[str, str], float
         ({"minibatch_size": 15}, {}, r"ppo.minibatch_size=15: must be divisible by the 2 learner hosts .* 14 or 16"),
         ({}, {"shards": 3}, r"runtime.shards=3: must be divisible by the 2 learner hosts"),
         ({}, {"actors": 1}, r"runtime.actors=1: must be at least one for each of the 2 learner hosts"),
-        ({}, {"name": "local"}, r"runtime.learners=2: must be 1 unless runtime=ray"),
+        ({}, {"name": "local"}, r"runtime.learners=2: must be left at 1 without runtime=ray"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(tmp_path: Path, ppo: dict, runtime: dict, says: str) -> None:
