@@ -37,12 +37,17 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
                design_->height_of(node, orientation[node]), design_->kind_of(node) == Kind::hard, 1.0);
   }
   for (int net = 0; net < nets_->nets();) {  // those of one size follow each other
-    with_size(nets_->size(net), [&](auto size) {
-      for (const int points = nets_->size(net); net < nets_->nets() && nets_->size(net) == points; ++net) {
-        const std::int32_t* first = nets_->net_points.data() + nets_->net_start[net];
-        const double length = router_.add<size>(places_.data(), first, points, nets_->route_weight[net], steps_);
-        costs.wirelength += nets_->weighted_length(net, length);
+    const int begin = net;
+    costs.wirelength += with_size(nets_->size(begin), [&](auto size) {
+      double wirelength = 0;
+      int at = begin;
+      for (; at < nets_->nets() && (size == 0 || nets_->size(at) == size); ++at) {
+        const std::int32_t* points = nets_->net_points.data() + nets_->net_start[at];
+        const double length = router_.add<size>(places_.data(), points, nets_->size(at), nets_->route_weight[at], steps_);
+        wirelength += nets_->weighted_length(at, length);
       }
+      net = at;
+      return wirelength;
     });
   }
   costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;

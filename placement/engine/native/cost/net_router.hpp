@@ -39,22 +39,26 @@ class NetRouter {
 
   // Adds the route of a net of `count` points and returns its half perimeter, µm.
   template <int kPoints, typename Routes>
-  [[gnu::always_inline]] double add(const PointPlace* places, const std::int32_t* points, int count, double weight, Routes& routes) {
+  [[gnu::always_inline]] double add(const PointPlace* places, const std::int32_t* points, int count, double weight,
+                                    Routes& routes) {
+    if (kPoints > 0) count = kPoints;
+    const double length = half_perimeter(places, points, count);
     if constexpr (kPoints == 2) {
       routes.add_two(places[points[0]], places[points[1]], weight);
     } else {
-      Buffer<kPoints> at(after_), cells(after_cells_);
-      for (int i = 0; i < (kPoints > 0 ? kPoints : count); ++i) at.data[i] = places + points[i];
-      routes.add(cells.data, find_distinct<kPoints>(at.data, count, cells.data), weight);
+      Buffer<kPoints> cells(after_cells_);
+      const auto at = [=](int i) { return places + points[i]; };
+      routes.add(cells.data, find_distinct<kPoints>(at, count, cells.data), weight);
     }
-    return half_perimeter(places, points, kPoints > 0 ? kPoints : count);
+    return length;
   }
 
   // The half perimeter, µm, of a net whose points that are marked in `moved` [Q] go to `new_places`. If `routed`, replaces
   // its route.
   template <int kPoints, bool kLogged, typename Routes>
   [[gnu::always_inline]] double follow(const PointPlace* places, const PointPlace* new_places, const std::uint8_t* moved,
-                const std::int32_t* points, int count, double weight, bool routed, Routes& routes) {
+                                       const std::int32_t* points, int count, double weight, bool routed,
+                                       Routes& routes) {
     if (kPoints > 0) count = kPoints;
     Buffer<kPoints> before(before_), after(after_);
     Pair low = Pair::of(INFINITY, INFINITY), high = Pair::of(-INFINITY, -INFINITY);
@@ -75,8 +79,10 @@ class NetRouter {
       routes.template add_two<kLogged>(*after.data[0], *after.data[1], weight);
     } else {
       Buffer<kPoints> before_cells(before_cells_), after_cells(after_cells_);
-      const int count_before = find_distinct<kPoints>(before.data, count, before_cells.data);
-      const int count_after = find_distinct<kPoints>(after.data, count, after_cells.data);
+      const auto at_before = [&](int i) { return before.data[i]; };
+      const auto at_after = [&](int i) { return after.data[i]; };
+      const int count_before = find_distinct<kPoints>(at_before, count, before_cells.data);
+      const int count_after = find_distinct<kPoints>(at_after, count, after_cells.data);
       routes.template change<kLogged>(before_cells.data, count_before, after_cells.data, count_after, weight);
     }
     return half_perimeter;
@@ -90,27 +96,29 @@ class NetRouter {
     const PointPlace* data[kPoints + 1];
   };
 
-  // Writes one point for each distinct gcell, the driver's first, to `cells`, which has space for one more than there are
+  // Writes one point for each distinct gcell of place(0), place(1), …, the driver's first, to `cells`, which has space for one more than there are
   // points. Returns how many.
-  template <int kPoints>
-  int find_distinct(const PointPlace* const* places, int count, const PointPlace** cells) {
-    if constexpr (kPoints == 0) return find_distinct_of_many(places, count, cells);
+  template <int kPoints, typename At>
+  [[gnu::always_inline]] int find_distinct(const At& place, int count, const PointPlace** cells) {
+    if constexpr (kPoints == 0) return find_distinct_of_many(place, count, cells);
     std::int32_t cell[kPoints + 1];
-    cells[0] = places[0];
+    cells[0] = place(0);
     cell[0] = cells[0]->cell;
     int distinct = 1;
 #pragma GCC unroll 8
     for (int i = 1; i < kPoints; ++i) {
-      cell[i] = places[i]->cell;
+      const PointPlace* here = place(i);
+      cell[i] = here->cell;
       bool fresh = true;
 #pragma GCC unroll 8
       for (int j = 0; j < i; ++j) fresh &= cell[i] != cell[j];
-      cells[distinct] = places[i];
+      cells[distinct] = here;
       distinct += fresh;
     }
     return distinct;
   }
-  int find_distinct_of_many(const PointPlace* const* places, int count, const PointPlace** cells) {
+  template <typename At>
+  int find_distinct_of_many(const At& place, int count, const PointPlace** cells) {
     if (++epoch_ == 0) {
       std::fill(stamp_.begin(), stamp_.end(), 0);
       epoch_ = 1;
@@ -118,9 +126,9 @@ class NetRouter {
     std::uint32_t* stamp = stamp_.data();
     int distinct = 0;
     for (int i = 0; i < count; ++i) {
-      cells[distinct] = places[i];
-      distinct += stamp[places[i]->cell] != epoch_;
-      stamp[places[i]->cell] = epoch_;
+      cells[distinct] = place(i);
+      distinct += stamp[cells[distinct]->cell] != epoch_;
+      stamp[place(i)->cell] = epoch_;
     }
     return distinct;
   }
