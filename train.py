@@ -1,6 +1,6 @@
 """Trains a macro placement policy: `python train.py design=clustered40 seed=1`; `--help` lists every setting.
 
-The same command goes on where an interrupted run stopped. `python train.py -m design=a,b seed=1,2` sweeps.
+The same command resumes an interrupted run. `python train.py -m design=a,b seed=1,2` sweeps.
 The same as `macro-placement train`.
 """
 

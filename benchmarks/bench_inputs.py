@@ -3,7 +3,7 @@
     macro-placement generate clustered --hard 1000 --soft 20000 --ports 500 --seed 11 --out designs/large
     OPENBLAS_NUM_THREADS=1 python benchmarks/bench_inputs.py designs/large
 
-Stages: loading, the placing order by connection, the springs' solution, decisions for a batch of environments, the same
+Stages: loading, the springs' solution, decisions for a batch of environments, the same
 without what the springs hold being carried from step to step, and an iteration of the learner on one episode.
 """
 
