@@ -134,6 +134,7 @@ class CostWeights(NamedTuple):
     density: float = 0.5
     congestion: float = 0.5
     name: str = "proxy"
+    tidy: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,23 +146,25 @@ class CostConfig(Settings, group="env.cost."):
         wirelength: weight of the wirelength
         density: weight of the density; null: 1 in the chip cost, 0.5 in the proxy cost
         congestion: weight of the congestion; null: as density
+        tidy: weight of tidiness; 0.01 straightens a placement of the chip cost
 
     Example:
         >>> placement.CostConfig(name="proxy", density=1.0).weights()
-        CostWeights(wirelength=1.0, density=1.0, congestion=0.5, name='proxy')
+        CostWeights(wirelength=1.0, density=1.0, congestion=0.5, name='proxy', tidy=0.0)
     """
 
     wirelength: Amount = 1.0
     density: Amount | None = None
     congestion: Amount | None = None
     name: Annotated[str, one_of(COSTS)] = "chip"
+    tidy: Amount = 0.0
 
     def weights(self) -> CostWeights:
         """The weights as the engine takes them, with the cost's own where none are given."""
         own = OWN_WEIGHTS[self.name]
         density = own if self.density is None else self.density
         congestion = own if self.congestion is None else self.congestion
-        return CostWeights(self.wirelength, density, congestion, self.name)
+        return CostWeights(self.wirelength, density, congestion, self.name, self.tidy)
 
 
 EPISODE_SOFT_PLACERS = ("force_directed", "analytic", "analytic_fast", "annealed", "none")

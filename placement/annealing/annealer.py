@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -86,9 +87,12 @@ class Annealer:
         """How often each move is proposed, relative to the others, instead of as its row in the engine's table says."""
         self._native.set_mix([weights.get(move, 0.0) for move in MOVES])
 
-    def run(self, moves: int, temperature: float) -> None:
-        """Proposes `moves` moves; temperature 0 accepts only those that do not raise the cost."""
-        self._native.run(moves, temperature)
+    def run(self, moves: int, temperature: float, most: float = math.inf) -> None:
+        """Proposes `moves` moves; temperature 0 accepts only those that do not raise the cost.
+
+        `most`: the highest cost, less its tidiness, that is accepted.
+        """
+        self._native.run(moves, temperature, most)
 
     def replace_soft(self) -> bool:
         """Has the soft placer place all soft macros, and keeps that only if it is cheaper; returns whether it is."""

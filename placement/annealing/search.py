@@ -303,7 +303,8 @@ class _Run:
 
         The latter after Lam and Delosme (1988).
         """
-        config, design, state, name = self._config, self._design, self.state, self._about["weights"][-1]
+        config, design, state = self._config, self._design, self.state
+        name = CostWeights(*self._about["weights"]).name
         unit = state.unit / max(1, len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum()))
         initial = config.initial_temperature
         if initial is None:

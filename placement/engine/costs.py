@@ -29,7 +29,9 @@ class Costs(NamedTuple):
             add where they must make way, over what wirelength_cost is over.
         congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
             beyond 70% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
-        total: the weighted sum of the three, which is what is minimised.
+        total: the weighted sum of the others, which is what is minimised.
+        tidy_cost: 1 for each macro without an aligned neighbour and more, over the number of macros
+            (docs/explanation/tidiness.md); 0 where it has no weight.
 
     Example:
         >>> costs = placement.cost(placement.load("toy6"), cost="proxy")
@@ -42,6 +44,7 @@ class Costs(NamedTuple):
     density_cost: float
     congestion_cost: float
     total: float
+    tidy_cost: float = 0.0
 
 
 DEFAULT_WEIGHTS = CostConfig().weights()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import weakref
 
 import numpy as np
 
 from placement.engine import _native
-from placement.netlist.design import Design
+from placement.netlist.design import Design, Netlist
 from placement.netlist.feasibility import keep_outs
 
+_LAST_NUMBER = re.compile(r"(.*?)\d+(\D*)$")
 _CACHE: weakref.WeakKeyDictionary[Design, _native.Design] = weakref.WeakKeyDictionary()
 
 
@@ -41,10 +43,22 @@ def _build(design: Design) -> _native.Design:
         action_scale=design.action_scale,
         off_grid=design.off_grid,
         pdn_channel=design.own_pdn_channel,
+        bank=banks(netlist),
     )
     if design.constraints.any:
         _constrain(native, design)
     return native
+
+
+def banks(netlist: Netlist) -> np.ndarray:
+    """int32 [N]: hard macros of one size whose names differ in their last number alone have one number; others −1."""
+    bank = np.full(netlist.num_nodes, -1, dtype=np.int32)
+    known: dict[tuple[str, float, float], int] = {}
+    for node in netlist.hard.tolist():
+        name = _LAST_NUMBER.sub(r"\1#\2", netlist.names[node])
+        key = (name, float(netlist.width[node]), float(netlist.height[node]))
+        bank[node] = known.setdefault(key, len(known))
+    return bank
 
 
 def _constrain(native: _native.Design, design: Design) -> None:

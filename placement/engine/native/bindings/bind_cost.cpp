@@ -62,6 +62,20 @@ void bind_cost(nb::module_& m) {
       },
       nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
   m.def(
+      "tidiness",
+      [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
+        require_placement(*design, x, y, orientation);
+        Tidiness tidiness(*design);
+        for (int node = 0; node < design->nodes(); ++node) {
+          tidiness.add(node, x.data()[node], y.data()[node], orientation.data()[node]);
+        }
+        const TidinessCounts counts = tidiness.counts();
+        return std::make_tuple(tidiness.cost(), tidiness.channel(), counts.macros, counts.aligned, counts.banked,
+                               counts.grouped, counts.alike, counts.turned, counts.sided, counts.facing,
+                               counts.corners);
+      },
+      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+  m.def(
       "check_constraints",
       [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
         require_placement(*design, x, y, orientation);

@@ -35,7 +35,7 @@ void bind_design(nb::module_& m) {
              InputVector<std::int32_t> net_pins, InputVector<double> initial_x, InputVector<double> initial_y,
              InputVector<std::int8_t> initial_orientation, InputVector<std::uint8_t> placed,
              InputVector<std::uint8_t> fixed, InputVector<std::int32_t> placing_order, int action_scale,
-             bool off_grid, double pdn_channel) {
+             bool off_grid, double pdn_channel, InputVector<std::int32_t> bank) {
             new (self) Design();
             self->canvas = Canvas{width,           height,
                                   columns,         rows,
@@ -60,6 +60,7 @@ void bind_design(nb::module_& m) {
             self->action_scale = action_scale;
             self->off_grid = off_grid;
             self->pdn_channel = pdn_channel;
+            self->bank = copied(bank);
           },
           nb::kw_only(), nb::arg("width"), nb::arg("height"), nb::arg("columns"), nb::arg("rows"),
           nb::arg("routes_horizontal"), nb::arg("routes_vertical"), nb::arg("macro_routes_horizontal"),
@@ -68,7 +69,7 @@ void bind_design(nb::module_& m) {
           nb::arg("net_weight"), nb::arg("net_start"), nb::arg("net_pins"), nb::arg("initial_x"),
           nb::arg("initial_y"), nb::arg("initial_orientation"), nb::arg("placed"), nb::arg("fixed"),
           nb::arg("placing_order"), nb::arg("action_scale"), nb::arg("off_grid"),
-          nb::arg("pdn_channel"))
+          nb::arg("pdn_channel"), nb::arg("bank"))
       .def(
           "constrain",
           [](Design& self, InputVector<double> halo_x, InputVector<double> halo_y,

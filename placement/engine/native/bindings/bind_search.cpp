@@ -93,7 +93,8 @@ void bind_search(nb::module_& m) {
           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"), nb::arg("spacing"),
           nb::arg("rotate"), nb::arg("blockages"), nb::arg("moves_soft"), nb::arg("seed"))
       .def("set_mix", &Annealer::set_mix, nb::arg("weights"))
-      .def("run", &Annealer::run, nb::arg("moves"), nb::arg("temperature"), nb::call_guard<nb::gil_scoped_release>())
+      .def("run", &Annealer::run, nb::arg("moves"), nb::arg("temperature"), nb::arg("most"), nb::call_guard<nb::gil_scoped_release>())
+      .def("set_clear", &Annealer::set_clear, nb::arg("left"), nb::arg("low"), nb::arg("right"), nb::arg("high"))
       .def(
           "replace_soft",
           [](Annealer& self, const std::string& soft_placer) {

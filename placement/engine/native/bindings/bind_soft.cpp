@@ -49,7 +49,7 @@ void bind_soft(nb::module_& m) {
              const BoundWeights& weights) {
             new (self) CheckedSoftPlacer(name, std::move(design), as_weights(weights));
           },
-          nb::arg("name"), nb::arg("design"), nb::arg("weights") = BoundWeights(1, 0.5, 0.5, "proxy"))
+          nb::arg("name"), nb::arg("design"), nb::arg("weights") = BoundWeights(1, 0.5, 0.5, "proxy", 0.0))
       .def(
           "place",
           [](CheckedSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {

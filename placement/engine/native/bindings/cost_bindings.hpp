@@ -46,17 +46,18 @@ inline void write_placement(const std::vector<double>& x, const std::vector<doub
   std::copy(orientation.begin(), orientation.end(), to_orientation.data());
 }
 
-// Of wirelength, density and congestion, and which cost's.
-using BoundWeights = std::tuple<double, double, double, std::string>;
+// Of wirelength, density and congestion, which cost's, and of tidiness.
+using BoundWeights = std::tuple<double, double, double, std::string, double>;
 
 inline Weights as_weights(const BoundWeights& weights) {
-  return {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights), cost_name(std::get<3>(weights))};
+  return {std::get<0>(weights), std::get<1>(weights), std::get<2>(weights), cost_name(std::get<3>(weights)),
+          std::get<4>(weights)};
 }
 
-using CostTuple = std::tuple<double, double, double, double, double>;
+using CostTuple = std::tuple<double, double, double, double, double, double>;
 
 inline CostTuple as_tuple(const Costs& costs) {
-  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total};
+  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total, costs.tidy_cost};
 }
 
 }  // namespace placement

@@ -111,6 +111,7 @@ struct Design {
   Canvas canvas;
   int action_scale = 1;  // cells of the grid of actions along each side of a gcell
   bool off_grid = false; // whether an action may put a macro anywhere in its cell, see env/off_grid.hpp
+  std::vector<std::int32_t> bank;  // [N] hard macros with one number belong together; −1 and none: alone
   double pdn_channel = 0;  // µm around hard macros that cells keep free for the power grid
   Constraints constraints;
   // [N]

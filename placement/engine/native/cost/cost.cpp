@@ -27,6 +27,7 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   Costs costs;
   if (weights.name == CostName::chip) {
     costs = evaluate_chip(x, y, orientation);
+    if (weights.tidy > 0) costs.tidy_cost = tidy_cost(x, y, orientation);
     costs.total = weighted_sum(costs, weights);
     return costs;
   }
@@ -53,8 +54,16 @@ Costs CostEvaluator::evaluate(const double* x, const double* y, const std::int8_
   costs.wirelength_cost = costs.wirelength * nets_->per_wirelength;
   costs.density_cost = grid_.density_cost(cover_.density());
   costs.congestion_cost = grid_.congestion_cost(steps_, cover_);
+  if (weights.tidy > 0) costs.tidy_cost = tidy_cost(x, y, orientation);
   costs.total = weighted_sum(costs, weights);
   return costs;
+}
+
+double CostEvaluator::tidy_cost(const double* x, const double* y, const std::int8_t* orientation) {
+  if (!tidiness_) tidiness_ = std::make_unique<Tidiness>(*design_);
+  tidiness_->clear();
+  for (const int node : macros_) tidiness_->add(node, x[node], y[node], orientation[node]);
+  return tidiness_->cost();
 }
 
 Costs CostEvaluator::evaluate_chip(const double* x, const double* y, const std::int8_t* orientation) {

@@ -12,6 +12,7 @@
 #include "cost/macro_cover.hpp"
 #include "cost/net_router.hpp"
 #include "cost/routing.hpp"
+#include "cost/tidiness.hpp"
 #include "cost/weights.hpp"
 
 namespace placement {
@@ -19,12 +20,13 @@ namespace placement {
 struct Costs {
   double wirelength = 0;  // µm, weighted half-perimeter sum
   double wirelength_cost = 0, density_cost = 0, congestion_cost = 0;
+  double tidy_cost = 0;  // computed where it has a weight
   double total = 0;  // their weighted sum, of whichever cost the weights name
 };
 
 inline double weighted_sum(const Costs& costs, const Weights& weights) {
   return weights.wirelength * costs.wirelength_cost + weights.density * costs.density_cost +
-         weights.congestion * costs.congestion_cost;
+         weights.congestion * costs.congestion_cost + weights.tidy * costs.tidy_cost;
 }
 
 // A pure function of design, placement and weights. Owns its workspace, so one evaluator per thread; no allocation
@@ -46,6 +48,7 @@ class CostEvaluator {
 
  private:
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
+  double tidy_cost(const double* x, const double* y, const std::int8_t* orientation);
 
   std::shared_ptr<const Design> design_;
   std::shared_ptr<const CompactNets> nets_;
@@ -57,6 +60,7 @@ class CostEvaluator {
   MacroCover cover_;
   GridCost grid_;
   std::unique_ptr<ChipCost> chip_;  // once it is needed
+  std::unique_ptr<Tidiness> tidiness_;  // the same
 };
 
 }  // namespace placement

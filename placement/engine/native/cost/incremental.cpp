@@ -24,6 +24,7 @@ IncrementalCost::IncrementalCost(std::shared_ptr<const Design> design, const Wei
     net_records_[net] = {nets_->net_start[net], nets_->size(net), nets_->wire_weight[net], nets_->route_weight[net], 0};
   }
   index_nets();
+  if (weights_.tidy > 0) tidiness_ = std::make_unique<Tidiness>(*design_);
 }
 
 void IncrementalCost::index_nets() {
@@ -46,6 +47,7 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
   pending_ = false;
   costs_ = Costs();
   clear();
+  if (tidiness_) tidiness_->clear();
   for (int node = 0; node < design_->nodes(); ++node) {
     x_[node] = x[node];
     y_[node] = y[node];
@@ -53,13 +55,23 @@ void IncrementalCost::reset(const double* x, const double* y, const std::int8_t*
     placer_.place(node, x[node], y[node], orientation[node], places_.data());
     const Kind kind = design_->kind_of(node);
     if (kind == Kind::hard || kind == Kind::soft) add_macro(at(node));
+    if (tidiness_) tidiness_->add(node, x[node], y[node], orientation[node]);
   }
   for (int net = 0; net < nets_->nets(); ++net) {
     net_records_[net].length = nets_->weighted_length(net, add_net(net));
     costs_.wirelength += net_records_[net].length;
   }
+  if (tidiness_) costs_.tidy_cost = tidiness_->cost();
   complete();
   sum_up();
+}
+
+void IncrementalCost::set_clear(double left, double low, double right, double high) {
+  if (!tidiness_) return;
+  tidiness_->set_clear(left, low, right, high);
+  const std::vector<double> x = x_, y = y_;
+  const std::vector<std::int8_t> orientation = orientation_;
+  reset(x.data(), y.data(), orientation.data());
 }
 
 const Costs& IncrementalCost::propose(const NodeMove* moves, int count) {
@@ -73,6 +85,7 @@ bool IncrementalCost::propose_within(const NodeMove* moves, int count, double li
   if (is_surely_above(moves, count, limit)) {
     pending_ = false;
     take_macros_back(moves);
+    straighten(old_moves_.data(), count);
     costs_ = old_costs_;
     return false;
   }
@@ -96,7 +109,19 @@ void IncrementalCost::begin(const NodeMove* moves, int count, bool bounded) {
     next_epoch();
     for (int i = 0; i < count; ++i) add_nets_of(moves[i].node, touched_);
   }
+  straighten(moves, count);
   change_macros(moves, count, bounded);
+}
+
+void IncrementalCost::straighten(const NodeMove* moves, int count) {
+  if (!tidiness_) return;
+  bool moved = false;
+  for (int i = 0; i < count; ++i) {
+    if (!is_hard(moves[i])) continue;
+    tidiness_->move(moves[i].node, moves[i].x, moves[i].y, moves[i].orientation);
+    moved = true;
+  }
+  if (moved) costs_.tidy_cost = tidiness_->cost();
 }
 
 void IncrementalCost::accept() {
@@ -113,6 +138,7 @@ void IncrementalCost::undo() {
   proposed_.clear();
   for (const NodeMove& old : old_moves_) proposed_.push_back(at(old.node));
   take_macros_back(proposed_.data());
+  straighten(old_moves_.data(), static_cast<int>(old_moves_.size()));
   put_back();
   for (int i = 0; i < lengths_; ++i) net_records_[old_lengths_[i].net].length = old_lengths_[i].length;
   take_nets_back();

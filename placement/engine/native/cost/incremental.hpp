@@ -42,6 +42,9 @@ class IncrementalCost {
   void undo();
   bool pending() const { return pending_; }
 
+  // A rectangle that macros are to leave, µm; counts in the tidiness, where that has a weight.
+  void set_clear(double left, double low, double right, double high);
+
   // Of the current placement, the pending proposal included.
   const Costs& costs() const { return costs_; }
   const std::vector<double>& x() const { return x_; }
@@ -132,6 +135,7 @@ class IncrementalCost {
   std::vector<PointPlace> places_;
   std::vector<NetRecord> net_records_;  // [M]
   Costs costs_;
+  std::unique_ptr<Tidiness> tidiness_;  // null where it has no weight
   std::int64_t accepted_ = 0, wasted_ = 0;  // proposals since the bound was renewed; wasted: undone
 
   // The pending proposal, and what it changed.
@@ -154,6 +158,7 @@ class IncrementalCost {
  private:
   void index_nets();
   void begin(const NodeMove* moves, int count, bool bounded);
+  void straighten(const NodeMove* moves, int count);
 
   std::vector<NodeMove> proposed_;  // workspace of undo()
 };

@@ -121,7 +121,7 @@ void ChipIncrementalCost::find_spreads() {
 // Whether the bound is above the limit. Density and wirelength are exact.
 bool ChipIncrementalCost::is_above(double limit) const {
   const double floor = weights_.wirelength * (new_wirelength_ * nets_->per_wirelength) + weights_.density * costs_.density_cost +
-                       weights_.congestion * chip_.congestion_of(excess_floor_ + floor_rise_);
+                       weights_.congestion * chip_.congestion_of(excess_floor_ + floor_rise_) + weights_.tidy * costs_.tidy_cost;
   return is_floor_above(floor, limit);
 }
 

@@ -232,7 +232,8 @@ bool ProxyIncrementalCost::is_surely_above(const NodeMove* moves, int count, dou
     floor_now_ = floor_->current(maps_);
     is_floor_fresh_ = true;
   }
-  double floor = floor_now_ + weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost;
+  double floor = floor_now_ + weights_.wirelength * costs_.wirelength_cost + weights_.density * costs_.density_cost +
+                 weights_.tidy * costs_.tidy_cost;
   for (int i = 0; i < count && blocks_changed_; ++i) {
     if (is_hard(moves[i])) floor += floor_of_block(moves[i]) - floor_of_block(old_moves_[i]);
   }

@@ -18,6 +18,7 @@ inline CostName cost_name(const std::string& name) {
 struct Weights {
   double wirelength = 1.0, density = 0.5, congestion = 0.5;
   CostName name = CostName::proxy;
+  double tidy = 0.0;
 };
 
 }  // namespace placement

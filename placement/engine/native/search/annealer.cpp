@@ -76,7 +76,7 @@ int Annealer::pick() {
   return move;
 }
 
-void Annealer::run(std::int64_t moves, double temperature) {
+void Annealer::run(std::int64_t moves, double temperature, double most) {
   if (!(cumulative_.back() > 0) || moves <= 0) return;
   const std::int64_t refresh_every = std::max(kLeastFresh, design_->canvas.cells() / kGcellsPerMove);
   proposer_.temperature = temperature;
@@ -96,7 +96,8 @@ void Annealer::run(std::int64_t moves, double temperature) {
     const double allowed = temperature > 0 ? -temperature * std::log(random_.fraction()) : 0.0;
     if (!cost_->propose_within(proposal, count, before + allowed)) continue;
     const double change = cost_->costs().total - before;
-    if (!(change <= allowed)) {
+    const double plain = cost_->costs().total - cost_->weights().tidy * cost_->costs().tidy_cost;
+    if (!(change <= allowed && plain <= most)) {
       cost_->undo();
       continue;
     }
@@ -164,6 +165,13 @@ void Annealer::adapt() {
   for (auto* recent : {&recent_drawn_, &recent_accepted_, &recent_saved_}) {
     for (double& value : *recent) value *= kForget;
   }
+}
+
+void Annealer::set_clear(double left, double low, double right, double high) {
+  cost_->set_clear(left, low, right, high);
+  const std::vector<double> x = best_x_, y = best_y_;
+  const std::vector<std::int8_t> orientation = best_orientation_;
+  begin_anew(x.data(), y.data(), orientation.data());
 }
 
 void Annealer::restart(const double* x, const double* y, const std::int8_t* orientation) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -41,7 +42,11 @@ class Annealer {
   void set_mix(const PerMove& weights);
 
   // Proposes so many moves at a temperature in units of the cost; at 0 only moves that do not raise the cost are accepted.
-  void run(std::int64_t moves, double temperature);
+  // `most`: of the cost without its tidiness; what costs more is not accepted.
+  void run(std::int64_t moves, double temperature, double most = std::numeric_limits<double>::infinity());
+
+  // A rectangle that macros are to leave, µm; what was best by another one is forgotten.
+  void set_clear(double left, double low, double right, double high);
 
   // Continues from another placement; keeps the best so far unless this one is better. Throws as the constructor does.
   void restart(const double* x, const double* y, const std::int8_t* orientation);

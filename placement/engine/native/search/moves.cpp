@@ -10,6 +10,7 @@ namespace placement {
 const std::vector<Move>& all_moves() {
   static const std::vector<Move> moves = [] {
     std::vector<Move> all = hard_moves();
+    all.insert(all.end(), tidy_moves().begin(), tidy_moves().end());
     all.insert(all.end(), soft_moves().begin(), soft_moves().end());
     return all;
   }();

@@ -32,9 +32,10 @@ struct Move {
   double weight_on_chip = -1;  // for the chip cost; below 0: the same
 };
 
-// All moves: those of hard macros, then those of soft ones.
+// All moves: those of hard macros, those that straighten them, those of soft macros.
 const std::vector<Move>& all_moves();
 const std::vector<Move>& hard_moves();
+const std::vector<Move>& tidy_moves();
 const std::vector<Move>& soft_moves();
 
 using PerMove = std::vector<double>;  // one number for each move

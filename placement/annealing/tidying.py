@@ -1,0 +1,93 @@
+"""Straightens a placement at a bounded cost: as tidy as can be had for so much.
+
+Axis legend: H hard macros. Lengths are in µm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from placement.annealing.annealer import Annealer
+from placement.annealing.config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
+from placement.engine.costs import CostWeights, compute_costs
+from placement.engine.tidiness import kept_free, largest_empty_rectangle
+from placement.netlist.design import Design, Placement
+
+WEIGHT = 0.07
+"""Of tidiness, in the cost that is straightened: so much that only what a macro's line costs in wire is weighed."""
+STAGES = 10
+"""In each the largest empty rectangle is to grow once more."""
+GROWTH = 0.25
+"""Of the rectangle's side, in the direction in which the fewest macros are in the way."""
+FINAL_SHARE = 0.05
+"""Share of the time at the end that accepts only what is no worse."""
+
+
+def straighten(
+    design: Design,
+    placement: Placement,
+    *,
+    share: float,
+    weights: CostWeights,
+    config: AnnealConfig,
+    seconds: float | None = None,
+    moves: int | None = None,
+    seed: int = 0,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Placement:
+    """`placement`, tidier: its cost rises by at most `share` of it.
+
+    Args:
+        design: whose macros.
+        placement: a legal one.
+        share: in [0, 1].
+        weights: of the cost that is kept; tidiness must have no weight.
+        config: spacing, blockages and rotation are those of the search.
+        seconds: CPU seconds of this thread.
+        moves: instead of `seconds`.
+        seed: of the moves.
+        stopped: called between rounds; once true, the tidiest placement so far is returned.
+
+    Raises:
+        DesignError: `placement` is not a whole placement of `design`, or not legal.
+    """
+    base = compute_costs(design, placement, weights=weights).total
+    annealer = Annealer(design, placement, config=config, weights=weights._replace(tidy=WEIGHT * base), seed=seed)
+    movable = len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
+    first, last = (
+        share_of * base / max(1, movable) for share_of in (INITIAL_TEMPERATURE[weights.name], FINAL_TEMPERATURE)
+    )
+    begun, done, stage = time.thread_time(), 0, -1
+
+    def progress() -> float:
+        return (time.thread_time() - begun) / seconds if seconds is not None else done / (moves or 1)
+
+    while (now := progress()) < 1 and not stopped():
+        if int(now * STAGES) != stage:
+            stage = int(now * STAGES)
+            annealer.set_clear(_grown(design, annealer.best))
+        count = ROUND_MOVES if moves is None else min(ROUND_MOVES, moves - done)
+        temperature = first * (last / first) ** now if now < 1 - FINAL_SHARE else 0.0
+        annealer.run(count, temperature, base * (1 + share))
+        done += count
+    return annealer.best
+
+
+def _grown(design: Design, placement: Placement) -> tuple[float, float, float, float]:
+    """The largest empty rectangle, longer in the direction in which the fewest macros are in the way."""
+    rectangle = np.array(largest_empty_rectangle(design, placement))
+    low, high = kept_free(design, placement)
+    size = np.tile([design.canvas.width, design.canvas.height], 2)
+    sides = np.tile(rectangle[2:] - rectangle[:2], 2) * [-1, -1, 1, 1]
+    best, fewest = rectangle, np.inf
+    for side in range(4):
+        longer = rectangle.copy()
+        longer[side] = np.clip(longer[side] + GROWTH * sides[side], 0.0, size[side])
+        gained = np.prod(longer[2:] - longer[:2]) - np.prod(rectangle[2:] - rectangle[:2])
+        in_way = np.clip(np.minimum(high, longer[2:]) - np.maximum(low, longer[:2]), 0, None).prod(1).sum()
+        if gained > 0 and in_way / gained < fewest:
+            best, fewest = longer, in_way / gained
+    return tuple(best.tolist())

@@ -1,0 +1,211 @@
+#include "cost/tidiness.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "cost/legality.hpp"
+
+namespace placement {
+namespace {
+
+constexpr double kWidestChannel = 10.0;      // µm, as in public power grids
+constexpr double kMostOfSide = 0.25;         // of the macros' mean shorter side: small macros need narrower ones
+constexpr double kTolerance = 0.05;          // of the channel: edges within it are aligned
+constexpr double kOffCentre = 0.25;          // of a side: pins whose mean is farther off are on one side
+constexpr double kQuantum = 1 << 20;
+// Of one macro without an aligned neighbour.
+constexpr double kNotch = 1.0, kStep = 0.5, kUngrouped = 0.5, kTurned = 0.1, kFacing = 0.2, kInward = 10.0, kCorner = 4.0, kInClear = 40.0;
+
+std::int64_t quanta(double share) { return std::llround(share * kQuantum); }
+
+// A gap below the channel, beyond what halos need: largest in the middle, so that it closes or opens.
+double notch(double gap, double channel) {
+  return gap <= 0 || gap >= channel ? 0.0 : std::min(gap, channel - gap) / (channel / 2);
+}
+
+}  // namespace
+
+Tidiness::Tidiness(const Design& design) : design_(design), index_of_(design.nodes(), -1) {
+  double shorter = 0, halo = 0;
+  std::map<std::pair<double, double>, int> sizes;
+  std::map<int, int> banks;
+  for (int node = 0; node < design.nodes(); ++node) {
+    if (design.kind_of(node) != Kind::hard) continue;
+    index_of_[node] = static_cast<std::int32_t>(macros_.size());
+    macros_.push_back({});
+    const double width = design.node_width[node], height = design.node_height[node];
+    shorter += std::min(width, height);
+    size_.push_back(sizes.emplace(std::make_pair(width, height), static_cast<int>(sizes.size())).first->second);
+    bank_.push_back(design.bank.empty() ? -1 : design.bank[node]);
+    if (bank_.back() >= 0) ++banks[bank_.back()];
+    halo = std::max({halo, design.constraints.halo_across(node, 0), design.constraints.halo_up(node, 0)});
+  }
+  const int count = static_cast<int>(macros_.size());
+  channel_ = count > 0 ? std::min(kWidestChannel, kMostOfSide * shorter / count) : kWidestChannel;
+  tolerance_ = kTolerance * channel_;
+  reach_ = 2 * halo + channel_;
+  for (std::int32_t& bank : bank_) {
+    if (bank >= 0 && banks[bank] < 2) bank = -1;
+    banked_ += bank >= 0;
+  }
+  std::vector<double> pins(count), across(count), up(count);
+  for (int pin = 0; pin < design.pins(); ++pin) {
+    const int index = index_of_[design.pin_node[pin]];
+    if (index < 0) continue;
+    pins[index] += 1;
+    across[index] += design.pin_dx[pin];
+    up[index] += design.pin_dy[pin];
+  }
+  for (int node = 0; node < design.nodes(); ++node) {
+    const int index = index_of_[node];
+    if (index < 0) continue;
+    const double dx = pins[index] > 0 ? across[index] / pins[index] / design.node_width[node] : 0;
+    const double dy = pins[index] > 0 ? up[index] / pins[index] / design.node_height[node] : 0;
+    std::int8_t side = -1;
+    if (std::max(std::abs(dx), std::abs(dy)) > kOffCentre) {
+      side = static_cast<std::int8_t>(std::abs(dx) >= std::abs(dy) ? (dx < 0 ? 0 : 1) : (dy < 0 ? 2 : 3));
+    }
+    own_side_.push_back(side);
+    sided_ += side >= 0;
+  }
+  clear();
+}
+
+void Tidiness::set_clear(double left, double low, double right, double high) {
+  clear_left_ = left;
+  clear_low_ = low;
+  clear_right_ = right;
+  clear_high_ = high;
+  clear();
+}
+
+void Tidiness::clear() {
+  is_added_.assign(macros_.size(), 0);
+  counters_.assign(macros_.size(), {});
+  aligned_ = grouped_ = facing_ = alike_ = turned_ = notches_ = steps_ = inward_ = in_clear_ = corners_ = 0;
+}
+
+void Tidiness::add(int node, double x, double y, std::int8_t orientation) {
+  const int index = index_of_[node];
+  if (index < 0) return;
+  Macro& macro = macros_[index];
+  const Constraints& kept = design_.constraints;
+  macro = {x, y, design_.width_of(node, orientation) / 2, design_.height_of(node, orientation) / 2,
+           kept.halo_across(node, orientation), kept.halo_up(node, orientation), bank_[index], size_[index], orientation,
+           own_side_[index]};
+  if (macro.side >= 0) {
+    const auto& turn = kTurn[orientation];
+    const double dx = macro.side == 0 ? -1 : macro.side == 1 ? 1 : 0, dy = macro.side == 2 ? -1 : macro.side == 3 ? 1 : 0;
+    const double to_x = turn[0] * dx + turn[1] * dy, to_y = turn[2] * dx + turn[3] * dy;
+    macro.side = static_cast<std::int8_t>(to_x < -0.5 ? 0 : to_x > 0.5 ? 1 : to_y < -0.5 ? 2 : 3);
+  }
+  is_added_[index] = 1;
+  count_alone(index, 1);
+  count_with_others(index, 1);
+}
+
+void Tidiness::move(int node, double x, double y, std::int8_t orientation) {
+  const int index = index_of_[node];
+  if (index < 0) return;
+  count_alone(index, -1);
+  count_with_others(index, -1);
+  add(node, x, y, orientation);
+}
+
+void Tidiness::count_with_others(int index, int sign) {
+  const Macro& macro = macros_[index];
+  const int count = static_cast<int>(macros_.size());
+  for (int other = 0; other < count; ++other) {
+    const Macro& at = macros_[other];
+    const double across = std::abs(macro.x - at.x) - (macro.half_width + at.half_width);
+    const double up = std::abs(macro.y - at.y) - (macro.half_height + at.half_height);
+    if (across >= reach_ || up >= reach_ || other == index || !is_added_[other]) continue;
+    const double beyond_x = across - (macro.halo_x + at.halo_x), beyond_y = up - (macro.halo_y + at.halo_y);
+    if (up < -kLengthTolerance && across >= -kLengthTolerance && beyond_x < channel_) {
+      count_pair(index, other, true, beyond_x, -up, sign);
+    } else if (across < -kLengthTolerance && up >= -kLengthTolerance && beyond_y < channel_) {
+      count_pair(index, other, false, beyond_y, -across, sign);
+    }
+  }
+}
+
+// `across`: side by side; `gap`: beyond what their halos need; `shared`: of the sides that face each other. µm.
+void Tidiness::count_pair(int a, int b, bool across, double gap, double shared, int sign) {
+  const Macro &one = macros_[a], &two = macros_[b];
+  const double at_one = across ? one.y : one.x, at_two = across ? two.y : two.x;
+  const double half_one = across ? one.half_height : one.half_width, half_two = across ? two.half_height : two.half_width;
+  const double shorter = 2 * std::min(half_one, half_two), common = std::min(1.0, shared / shorter);
+  notches_ += sign * quanta(common * notch(gap, channel_));
+  const double low = std::abs((at_one - half_one) - (at_two - half_two));
+  const double high = std::abs((at_one + half_one) - (at_two + half_two));
+  const double step = std::min(low, high);
+  if (step <= tolerance_) {
+    change(counters_[a].aligned, sign, aligned_);
+    change(counters_[b].aligned, sign, aligned_);
+  }
+  steps_ += sign * quanta(std::min(1.0, step / channel_));
+  if (one.bank >= 0 && one.bank == two.bank) {
+    change(counters_[a].grouped, sign, grouped_);
+    change(counters_[b].grouped, sign, grouped_);
+  }
+  if (one.size == two.size) {
+    alike_ += sign;
+    turned_ += sign * (one.orientation != two.orientation);
+  }
+  if (2 * common > 1) {  // most of the shorter side
+    const bool after = across ? two.x > one.x : two.y > one.y;
+    const int first = across ? 0 : 2, side_one = first + after, side_two = first + !after;
+    if (one.side == side_one) change(counters_[a].facing, sign, facing_);
+    if (two.side == side_two) change(counters_[b].facing, sign, facing_);
+  }
+}
+
+void Tidiness::count_alone(int index, int sign) {
+  const Macro& macro = macros_[index];
+  const double width = design_.canvas.width, height = design_.canvas.height;
+  const double to[4] = {macro.x - macro.half_width, width - macro.x - macro.half_width,
+                        macro.y - macro.half_height, height - macro.y - macro.half_height};
+  for (int side = 0; side < 4; ++side) {
+    const double beyond = to[side] - (side < 2 ? macro.halo_x : macro.halo_y);
+    notches_ += sign * quanta(notch(beyond, channel_));
+    if (macro.side == side && beyond < channel_) change(counters_[index].facing, sign, facing_);
+  }
+  const double nearest = std::max(0.0, std::min({to[0], to[1], to[2], to[3]}));
+  inward_ += sign * quanta(nearest / (std::min(width, height) / 2));
+  const double half_width = macro.half_width + macro.halo_x, half_height = macro.half_height + macro.halo_y;
+  const double in_x = std::min(macro.x + half_width, clear_right_) - std::max(macro.x - half_width, clear_left_);
+  const double in_y = std::min(macro.y + half_height, clear_high_) - std::max(macro.y - half_height, clear_low_);
+  if (in_x > 0 && in_y > 0) in_clear_ += sign * quanta(std::min(in_x / (2 * half_width), in_y / (2 * half_height)));
+  const auto near = [&](int side) { return to[side] < channel_; };
+  corners_ += sign * ((near(0) || near(1)) && (near(2) || near(3)));
+}
+
+double Tidiness::cost() const {
+  if (macros_.empty()) return 0;
+  const auto count = static_cast<std::int64_t>(macros_.size());
+  const double lengths = kNotch * static_cast<double>(notches_) + kStep * static_cast<double>(steps_) +
+                         kInward * static_cast<double>(inward_) + kInClear * static_cast<double>(in_clear_);
+  return (lengths / kQuantum + static_cast<double>(count - aligned_) + kUngrouped * static_cast<double>(banked_ - grouped_) +
+          kTurned * static_cast<double>(turned_) + kFacing * static_cast<double>(facing_) +
+          kCorner * static_cast<double>(corners_)) /
+         static_cast<double>(count);
+}
+
+TidinessCounts Tidiness::counts() const {
+  TidinessCounts counts;
+  counts.macros = static_cast<int>(macros_.size());
+  counts.aligned = static_cast<int>(aligned_);
+  counts.banked = banked_;
+  counts.grouped = static_cast<int>(grouped_);
+  counts.alike = alike_;
+  counts.turned = turned_;
+  counts.sided = sided_;
+  counts.facing = static_cast<int>(facing_);
+  counts.corners = static_cast<int>(corners_);
+  counts.notches = static_cast<double>(notches_) / kQuantum;
+  return counts;
+}
+
+}  // namespace placement

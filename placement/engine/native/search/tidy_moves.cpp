@@ -1,0 +1,158 @@
+// Moves that straighten: they are proposed where tidiness has a weight.
+#include <algorithm>
+#include <cmath>
+
+#include "search/moves.hpp"
+
+namespace placement {
+namespace {
+
+constexpr int kAttempts = 4;
+constexpr int kLongestRun = 12;   // macros that move together
+constexpr double kNear = 0.75;    // of the summed sides: how far apart the centres of near macros are at most
+constexpr double kInRun = 0.5;    // of the shorter side: how far macros of a run are beside its line at most
+
+bool straightens(const MoveProposer& proposer) {
+  return proposer.cost().weights().tidy > 0 && proposer.hard().size() >= 2;
+}
+
+// A random macro next to another one, each with equal probability; returns whether there is one.
+bool near_by(const MoveProposer& proposer, const NodeMove& from, Random& random, NodeMove* found) {
+  std::uint32_t count = 0;
+  for (const std::int32_t node : proposer.hard()) {
+    if (node == from.node) continue;
+    const NodeMove at = proposer.cost().at(node);
+    if (std::abs(at.x - from.x) > kNear * (proposer.width(at) + proposer.width(from)) ||
+        std::abs(at.y - from.y) > kNear * (proposer.height(at) + proposer.height(from))) {
+      continue;
+    }
+    if (random.below(++count) == 0) *found = at;
+  }
+  return count > 0;
+}
+
+double along(const NodeMove& at, bool across) { return across ? at.x : at.y; }
+double length(const MoveProposer& proposer, const NodeMove& at, bool across) {
+  return across ? proposer.width(at) : proposer.height(at);
+}
+
+// The macro's edge on the neighbour's, and sometimes the gap between them closed.
+bool tidy_align(MoveProposer& proposer, Random& random) {
+  const NodeMove from = proposer.random_hard(random);
+  NodeMove beside;
+  if (!near_by(proposer, from, random, &beside)) return false;
+  const double apart_x = std::abs(from.x - beside.x) / (proposer.width(from) + proposer.width(beside));
+  const double apart_y = std::abs(from.y - beside.y) / (proposer.height(from) + proposer.height(beside));
+  const bool across = apart_x > apart_y;  // they are side by side
+  const double half = length(proposer, from, !across) / 2, half_beside = length(proposer, beside, !across) / 2;
+  const double step = random.below(2) != 0 ? half_beside - half : half - half_beside;
+  const bool closes = random.below(2) != 0;
+  const double apart = (length(proposer, from, across) + length(proposer, beside, across)) / 2 +
+                       proposer.legal().gap(from, beside, across);
+  return proposer.add_legal(from, 1, [&](NodeMove& to) {
+    (across ? to.y : to.x) = along(beside, !across) + step;
+    if (closes) (across ? to.x : to.y) = along(beside, across) + std::copysign(apart, along(from, across) - along(beside, across));
+    return to.x != from.x || to.y != from.y;
+  });
+}
+
+// The macros about `from` on its row (across) or column, with no more than half a side between neighbours, in order.
+void find_run(MoveProposer& proposer, const NodeMove& from, bool across) {
+  std::vector<NodeMove>& line = proposer.line;
+  line.clear();
+  const double side = length(proposer, from, !across);
+  for (const std::int32_t node : proposer.hard()) {
+    const NodeMove at = proposer.cost().at(node);
+    const double beside = std::abs(along(at, !across) - along(from, !across));
+    if (beside <= kInRun * std::min(side, length(proposer, at, !across))) line.push_back(at);
+  }
+  std::sort(line.begin(), line.end(), [&](const NodeMove& a, const NodeMove& b) {
+    return along(a, across) != along(b, across) ? along(a, across) < along(b, across) : a.node < b.node;
+  });
+  const auto joined = [&](const NodeMove& a, const NodeMove& b) {
+    const double sides = (length(proposer, a, across) + length(proposer, b, across)) / 2;
+    return along(b, across) - along(a, across) - sides < sides / 2;
+  };
+  std::size_t here = 0;
+  while (line[here].node != from.node) ++here;
+  std::size_t first = here, end = here + 1;
+  while (first > 0 && joined(line[first - 1], line[first])) --first;
+  while (end < line.size() && joined(line[end - 1], line[end])) ++end;
+  line.erase(line.begin() + static_cast<std::ptrdiff_t>(end), line.end());
+  line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+// Cuts the run to a random stretch of at most kLongestRun macros.
+void cut_run(std::vector<NodeMove>& line, Random& random) {
+  const std::size_t most = std::min<std::size_t>(line.size(), kLongestRun);
+  const std::size_t count = 2 + random.below(static_cast<std::uint32_t>(most - 1));
+  const std::size_t first = random.below(static_cast<std::uint32_t>(line.size() - count + 1));
+  line.erase(line.begin() + static_cast<std::ptrdiff_t>(first + count), line.end());
+  line.erase(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+// A run on one line, its gaps closed.
+bool tidy_run(MoveProposer& proposer, Random& random) {
+  const NodeMove from = proposer.random_hard(random);
+  const bool across = random.below(2) != 0, low = random.below(2) != 0;
+  find_run(proposer, from, across);
+  std::vector<NodeMove>& line = proposer.line;
+  if (line.size() < 2) return false;
+  cut_run(line, random);
+  const auto edge = [&](const NodeMove& at) {
+    return along(at, !across) + (low ? -0.5 : 0.5) * length(proposer, at, !across);
+  };
+  const double to = edge(line[random.below(static_cast<std::uint32_t>(line.size()))]);
+  const bool closes = random.below(2) != 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    NodeMove at = line[i];
+    (across ? at.y : at.x) += to - edge(at);
+    if (closes && i > 0) {
+      const NodeMove& before = proposer.proposal.back();
+      (across ? at.x : at.y) = along(before, across) + (length(proposer, before, across) + length(proposer, at, across)) / 2 +
+                               proposer.legal().gap(before, at, across);
+    }
+    proposer.proposal.push_back(at);
+  }
+  return proposer.lands();
+}
+
+// A run as it is: by a short distance, or up to the next obstacle.
+bool tidy_shift(MoveProposer& proposer, Random& random) {
+  const NodeMove from = proposer.random_hard(random);
+  const bool run_across = random.below(2) != 0, across = random.below(2) != 0, forward = random.below(2) != 0;
+  find_run(proposer, from, run_across);
+  std::vector<NodeMove>& line = proposer.line;
+  if (line.size() < 2) return false;
+  cut_run(line, random);
+  double distance = std::exp2(-6 * random.fraction()) * (across ? proposer.reach_x() : proposer.reach_y());
+  if (random.below(2) != 0) {
+    if (across == run_across) {
+      distance = proposer.legal().clearance(forward ? line.back() : line.front(), across, forward);
+    } else {
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        const double clear = proposer.legal().clearance(line[i], across, forward);
+        distance = i == 0 ? clear : std::min(distance, clear);
+      }
+    }
+    if (!(distance > 0)) return false;
+  }
+  for (NodeMove at : line) {
+    (across ? at.x : at.y) += forward ? distance : -distance;
+    proposer.proposal.push_back(at);
+  }
+  return proposer.lands();
+}
+
+}  // namespace
+
+const std::vector<Move>& tidy_moves() {
+  static const std::vector<Move> moves = {
+      {"tidy_align", 3.0, straightens, tidy_align},       // an edge onto the line of a neighbour's
+      {"tidy_run", 1.0, straightens, tidy_run},           // a row or column of macros onto one line
+      {"tidy_shift", 1.5, straightens, tidy_shift, 1.0},  // a row or column together
+  };
+  return moves;
+}
+
+}  // namespace placement

@@ -1,0 +1,156 @@
+"""How tidily macros are placed: what a physical designer would otherwise straighten by hand.
+
+docs/explanation/tidiness.md defines the measures with pictures. Lengths are in µm.
+Axis legend: H hard macros, R and C rows and columns of the lines that macros, halos and the channel draw.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import ndimage
+
+from placement.engine import _native
+from placement.engine.costs import checked_placement
+from placement.engine.native_design import native_design
+from placement.netlist.design import Design, Placement
+
+_SLACK = 1e-3
+"""µm by which a gap may miss the channel's width."""
+
+
+class Tidiness(NamedTuple):
+    """Shares in [0, 1], of which more is tidier, and what remains to be straightened.
+
+    Attributes:
+        aligned: macros with an edge on the line of a neighbour's. Neighbours face each other across a gap that is less
+            than the channel wider than their halos need.
+        grouped: macros with a neighbour of their own bank, of those whose bank has several.
+        alike: neighbours of one size that have the same orientation.
+        pins_free: macros whose pins do not face a neighbour or the canvas edge, of those whose pins are on one side.
+        usable: whitespace that squares as wide as the channel cover and that they reach from each other; beside macros
+            and their halos.
+        largest: the largest empty rectangle, of the whitespace.
+        corners_free: corners of the canvas without a macro, of 4.
+        cost: what `cost.tidy` weighs.
+        channel: µm, the width that the measures ask of a gap.
+    """
+
+    aligned: float
+    grouped: float
+    alike: float
+    pins_free: float
+    usable: float
+    largest: float
+    corners_free: float
+    cost: float
+    channel: float
+
+
+def tidiness(design: Design, placement: Placement | None = None) -> Tidiness:
+    """How tidy `placement` is (None: the design's own).
+
+    Example:
+        >>> 0 <= placement.tidiness(placement.load("toy6")).aligned <= 1
+        True
+
+    Raises:
+        DesignError: a node has no position, or the placement has another number of nodes.
+    """
+    placement = checked_placement(design, placement)
+    cost, channel, macros, aligned, banked, grouped, alike, turned, sided, facing, corners = _native.tidiness(
+        native_design(design), placement.x, placement.y, placement.orientation
+    )
+
+    def share(count: int, total: int) -> float:
+        return count / total if total else 1.0
+
+    usable, largest = _whitespace(design, placement, channel)
+    return Tidiness(
+        share(aligned, macros), share(grouped, banked), share(alike - turned, alike), share(sided - facing, sided),
+        usable, largest, (4 - min(4, corners)) / 4, cost, channel,
+    )  # fmt: skip
+
+
+def _whitespace(design: Design, placement: Placement, channel: float) -> tuple[float, float]:
+    """The usable share of the whitespace, and that of the largest empty rectangle."""
+    low, high = kept_free(design, placement)
+    size = np.array([design.canvas.width, design.canvas.height])
+    lines = [_lines(low[:, axis], high[:, axis], size[axis]) for axis in (0, 1)]
+    area = np.diff(lines[1])[:, None] * np.diff(lines[0])[None, :]
+    empty = ~_painted(lines, low, high)
+    whitespace = float(area[empty].sum())
+    if whitespace <= 0:
+        return 1.0, 1.0
+    width = max(0.0, channel - _SLACK)
+    # Lower left corners of empty squares, then all that the squares of the largest connected set of corners cover.
+    corners = [_lines(low[:, axis] - width, high[:, axis], size[axis] - width) for axis in (0, 1)]
+    usable = 0.0
+    if all(len(line) > 1 for line in corners):
+        labels, _ = ndimage.label(~_painted(corners, low - width, high))
+        best, covered = 0.0, None
+        finer = [np.unique(np.concatenate([line, line + width])) for line in corners]
+        cells = np.diff(finer[1])[:, None] * np.diff(finer[0])[None, :]
+        for label, box in enumerate(ndimage.find_objects(labels), start=1):
+            row, column = np.nonzero(labels[box] == label)
+            row, column = row + box[0].start, column + box[1].start
+            at = np.stack([corners[0][column], corners[1][row]], axis=1)
+            to = np.stack([corners[0][column + 1], corners[1][row + 1]], axis=1) + width
+            covered = _painted(finer, at, to)
+            best = max(best, float(cells[covered].sum()))
+        usable = min(1.0, best / whitespace)
+    left, bottom, right, top = _largest_rectangle(empty, *lines)
+    return usable, (right - left) * (top - bottom) / whitespace
+
+
+def kept_free(design: Design, placement: Placement) -> tuple[np.ndarray, np.ndarray]:
+    """Lower left and upper right corners of the hard macros with their halos, float64 [H, 2], within the canvas."""
+    hard = design.netlist.hard
+    turned = (placement.orientation[hard] >= 4)[:, None]
+    sides = np.stack([design.netlist.width[hard], design.netlist.height[hard]], axis=1)
+    halo = design.constraints.halo[hard] if design.constraints.any else np.zeros_like(sides)
+    half = np.where(turned, sides[:, ::-1], sides) / 2 + np.where(turned, halo[:, ::-1], halo)
+    centre = np.stack([placement.x[hard], placement.y[hard]], axis=1)
+    size = np.array([design.canvas.width, design.canvas.height])
+    return np.clip(centre - half, 0, size), np.clip(centre + half, 0, size)
+
+
+def _lines(low: np.ndarray, high: np.ndarray, end: float) -> np.ndarray:
+    """Sorted coordinates from 0 to `end` between which nothing changes."""
+    inside = np.concatenate([low, high])
+    return np.unique(np.concatenate([[0.0], inside[(inside > 0) & (inside < end)], [end]])) if end > 0 else np.zeros(1)
+
+
+def _painted(lines: list[np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """bool [R, C]: the cells between the lines that a rectangle covers; its edges are on lines or beyond all."""
+    x0, x1 = (np.searchsorted(lines[0], corner[:, 0]) for corner in (low, high))
+    y0, y1 = (np.searchsorted(lines[1], corner[:, 1]) for corner in (low, high))
+    steps = np.zeros((len(lines[1]) + 1, len(lines[0]) + 1), dtype=np.int64)
+    for rows, columns, step in ((y0, x0, 1), (y0, x1, -1), (y1, x0, -1), (y1, x1, 1)):
+        np.add.at(steps, (rows, columns), step)
+    return steps.cumsum(0).cumsum(1)[: len(lines[1]) - 1, : len(lines[0]) - 1] > 0
+
+
+def largest_empty_rectangle(design: Design, placement: Placement) -> tuple[float, float, float, float]:
+    """Left, low, right and high of the largest rectangle beside macros and their halos, µm."""
+    low, high = kept_free(design, placement)
+    lines = [_lines(low[:, 0], high[:, 0], design.canvas.width), _lines(low[:, 1], high[:, 1], design.canvas.height)]
+    return _largest_rectangle(~_painted(lines, low, high), *lines)
+
+
+def _largest_rectangle(empty: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
+    """The largest rectangle of empty cells: empty [R, C] between lines x [C + 1] and y [R + 1]."""
+    best, found = 0.0, (0.0, 0.0, 0.0, 0.0)
+    since = np.zeros(empty.shape[1])  # where the empty stretch below begins
+    for row, bottom, top in zip(empty, y[:-1].tolist(), y[1:].tolist(), strict=True):
+        since = np.where(row, since, top)
+        open_at: list[tuple[float, float]] = []  # where a rectangle begins, and its height so far
+        for at, tall in zip(x.tolist(), [*(top - since).tolist(), 0.0], strict=True):
+            begins = at
+            while open_at and open_at[-1][1] >= tall:
+                begins, taller = open_at.pop()
+                if taller * (at - begins) > best:
+                    best, found = taller * (at - begins), (begins, top - taller, at, top)
+            open_at.append((begins, tall))
+    return found
