@@ -8,7 +8,6 @@
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
 #include "cost/incremental.hpp"
-#include "cost/random_walk.hpp"
 
 namespace nb = nanobind;
 

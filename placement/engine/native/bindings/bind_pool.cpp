@@ -12,7 +12,6 @@
 #include "bindings/cost_bindings.hpp"
 #include "bindings/pool_bindings.hpp"
 #include "pool/environment_pool.hpp"
-#include "pool/pool_registry.hpp"
 
 namespace nb = nanobind;
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "search/annealer.hpp"
-#include "search/nearest_legal_position.hpp"
+#include "search/legal_positions.hpp"
 #include "search/sequence_pair.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "pool/pool_registry.hpp"
+#include "pool/environment_pool.hpp"
 #include "xla/ffi/api/ffi.h"
 
 namespace nb = nanobind;

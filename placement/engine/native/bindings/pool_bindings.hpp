@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "pool/batch.hpp"
+#include "pool/state_queue.hpp"
 #include "pool/plan_list.hpp"
 
 namespace placement {

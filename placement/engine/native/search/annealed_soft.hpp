@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/design.hpp"
-#include "cost/weights.hpp"
+#include "cost/cost.hpp"
 #include "search/annealer.hpp"
 #include "soft/soft_placer.hpp"
 
