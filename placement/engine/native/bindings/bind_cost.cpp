@@ -14,6 +14,7 @@
 #include "cost/legality.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
@@ -51,7 +52,7 @@ void bind_cost(nb::module_& m) {
   m.attr("LENGTH_TOLERANCE") = kLengthTolerance;
   m.attr("USABLE_TRACKS") = kUsableTracks;
   nb::class_<CostEvaluator>(m, "CostEvaluator", "The exact proxy and chip cost; one per thread.")
-      .def(nb::init<std::shared_ptr<const Design>>(), nb::arg("design"))
+      .def(nb::init<std::shared_ptr<const Design>>(), "design"_a)
       .def(
           "evaluate",
           [](CostEvaluator& self, Vector x, Vector y, Orientations orientation, const BoundWeights& weights) {
@@ -60,7 +61,7 @@ void bind_cost(nb::module_& m) {
             nb::gil_scoped_release unlocked;
             return as_tuple(self.evaluate(x.data(), y.data(), orientation.data(), chosen));
           },
-          nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"))
+          "x"_a, "y"_a, "orientation"_a, "weights"_a)
       .def(
           "write_maps",
           [](const CostEvaluator& self, OutputMap density, OutputMap horizontal, OutputMap vertical) {
@@ -78,7 +79,7 @@ void bind_cost(nb::module_& m) {
               horizontal.data()[cell] = self.horizontal_map()[column * canvas.rows + row];
             }
           },
-          nb::arg("density"), nb::arg("horizontal"), nb::arg("vertical"));
+          "density"_a, "horizontal"_a, "vertical"_a);
 
   m.def(
       "check_legality",
@@ -87,7 +88,7 @@ void bind_cost(nb::module_& m) {
         const Legality result = check_legality(*design, x.data(), y.data(), orientation.data());
         return std::make_tuple(result.overlaps, result.outside);
       },
-      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+      "design"_a, "x"_a, "y"_a, "orientation"_a);
   m.def(
       "check_constraints",
       [](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation) {
@@ -96,7 +97,7 @@ void bind_cost(nb::module_& m) {
         return std::make_tuple(result.halos, result.blockages, result.regions, result.orientations, result.grid,
                                result.port_keepout);
       },
-      nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+      "design"_a, "x"_a, "y"_a, "orientation"_a);
 }
 
 void bind_incremental(nb::module_& m) {
@@ -106,7 +107,7 @@ void bind_incremental(nb::module_& m) {
              require_placement(*design, x, y, orientation);
              return make_incremental_cost(std::move(design), x.data(), y.data(), orientation.data(), as_weights(weights));
            }),
-           nb::arg("design"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"), nb::arg("weights"))
+           "design"_a, "x"_a, "y"_a, "orientation"_a, "weights"_a)
       .def("costs", [](const IncrementalCost& self) { return as_tuple(self.costs()); })
       .def("at",
            [](const IncrementalCost& self, int node) {
@@ -114,8 +115,8 @@ void bind_incremental(nb::module_& m) {
              const NodeMove at = self.at(node);
              return std::make_tuple(at.node, at.x, at.y, static_cast<int>(at.orientation));
            })
-      .def("move", &move, nb::arg("node"), nb::arg("x"), nb::arg("y"), nb::arg("orientation"))
-      .def("swap", &swap, nb::arg("first"), nb::arg("second"))
+      .def("move", &move, "node"_a, "x"_a, "y"_a, "orientation"_a)
+      .def("swap", &swap, "first"_a, "second"_a)
       .def("undo", &IncrementalCost::undo)
       .def("accept", &IncrementalCost::accept)
       .def_prop_ro("pending", &IncrementalCost::pending)
@@ -125,14 +126,14 @@ void bind_incremental(nb::module_& m) {
             nb::gil_scoped_release unlocked;
             return random_walk(self, moves, seed, accept_probability);
           },
-          nb::arg("moves"), nb::arg("seed"), nb::arg("accept_probability"))
+          "moves"_a, "seed"_a, "accept_probability"_a)
       .def(
           "write_placement",
           [](const IncrementalCost& self, OutputVector<double> x, OutputVector<double> y,
              OutputVector<std::int8_t> orientation) {
             write_placement(self.x(), self.y(), self.orientation(), x, y, orientation);
           },
-          nb::arg("x"), nb::arg("y"), nb::arg("orientation"));
+          "x"_a, "y"_a, "orientation"_a);
 }
 
 }  // namespace placement

@@ -1,5 +1,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -7,14 +8,16 @@
 #include <tuple>
 #include <vector>
 
-#include "bindings/pool_bindings.hpp"
-#include "pool/plan_list.hpp"
+#include "bindings/bindings.hpp"
+#include "env/observation.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement {
 namespace {
 
+using RefusalTuple = decltype(Refusal().tuple());
 template <typename T, int Dimensions>
 using OutputArray = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 using Actions = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -82,7 +85,7 @@ std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int
     refusal = render_episodes(designs, static_cast<int>(episodes), static_cast<int>(steps), design_index.data(),
                               actions.data(), lengths.data(), first);
   }
-  return refusal ? std::optional<RefusalTuple>(as_tuple(*refusal)) : std::nullopt;
+  return refusal ? std::optional<RefusalTuple>(refusal->tuple()) : std::nullopt;
 }
 
 }  // namespace
@@ -108,10 +111,10 @@ void bind_rendering(nb::module_& m) {
            })
       .def_prop_ro("shape",
                    [](const PlanList& self) { return std::make_tuple(self.shape.rows, self.shape.columns, self.shape.steps); })
-      .def("render", &render<float>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
-           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"))
-      .def("render", &render<std::uint16_t>, nb::arg("design_index"), nb::arg("actions"), nb::arg("lengths"), nb::arg("design"),
-           nb::arg("step"), nb::arg("mask"), nb::arg("maps").noconvert(), nb::arg("x"), nb::arg("y"));
+      .def("render", &render<float>, "design_index"_a, "actions"_a, "lengths"_a, "design"_a,
+           "step"_a, "mask"_a, "maps"_a.noconvert(), "x"_a, "y"_a)
+      .def("render", &render<std::uint16_t>, "design_index"_a, "actions"_a, "lengths"_a, "design"_a,
+           "step"_a, "mask"_a, "maps"_a.noconvert(), "x"_a, "y"_a);
 }
 
 }  // namespace placement

@@ -127,13 +127,6 @@ struct StepSlot {
   }
 };
 
-// An action is row · columns + column over the grid of the observation, padding included.
-struct Action {
-  int row, column;
-  Action(std::int32_t action, const ObservationShape& shape)
-      : row(action < 0 ? -1 : action / shape.columns), column(action < 0 ? -1 : action % shape.columns) {}
-};
-
 class Environment {
  public:
   Environment(std::shared_ptr<const EpisodePlan> plan, int design_index, double dead_end_penalty)
@@ -194,7 +187,6 @@ class Environment {
 
   const PlacementState& state() const { return state_; }
   int design_index() const { return design_index_; }
-  bool ended() const { return ended_; }
 
   // The placement of the last episode that placed every macro, [N] µm.
   bool has_finished() const { return has_finished_; }

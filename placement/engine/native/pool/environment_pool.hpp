@@ -23,7 +23,6 @@
 #include <thread>
 #include <vector>
 
-#include "pool/plan_list.hpp"
 #include "pool/state_queue.hpp"
 #include "pool/work_queue.hpp"
 
@@ -144,7 +143,8 @@ class EnvironmentPool {
     ObservationWriter writer;
   };
 
-  void check_usable() const;
+  // Holds the mutex; throws PoolMisuse after close, or in a forked process.
+  std::unique_lock<std::mutex> lock_for_use() const;
   void check_environments(const std::int32_t* env_ids, int count);
   Entry& entry_at_rest(int env_id);
   // The caller holds the mutex. `working_along`: the calling thread is going to do its share.

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "../routing/router.hpp"
-#include "../sums/density.hpp"
-#include "../sums/wirelength.hpp"
+#include "../sums/sums.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace placement::flat {
 namespace {
@@ -120,9 +120,9 @@ NB_MODULE(_native, m) {
   m.def("weighted_average", &wirelength_of);
   m.def("spread", &spread_onto);
   m.def("gather", &gather_from);
-  m.def("route", &route_nets, nb::arg("x"), nb::arg("y"), nb::arg("start"), nb::kw_only(), nb::arg("across"), nb::arg("up"),
-        nb::arg("gcell_width"), nb::arg("gcell_height"), nb::arg("capacity"), nb::arg("rounds"));
-  m.def("tree_length", &tree_length, nb::arg("x"), nb::arg("y"));
+  m.def("route", &route_nets, "x"_a, "y"_a, "start"_a, nb::kw_only(), "across"_a, "up"_a,
+        "gcell_width"_a, "gcell_height"_a, "capacity"_a, "rounds"_a);
+  m.def("tree_length", &tree_length, "x"_a, "y"_a);
 }
 
 }  // namespace placement::flat
