@@ -19,8 +19,6 @@ using namespace nb::literals;
 namespace placement {
 namespace {
 
-using OutputMap = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 void require_macro(const IncrementalCost& cost, int node) {
   const Design& design = cost.design();
   if (node < 0 || node >= design.nodes()) throw nb::index_error("no such node");
@@ -64,14 +62,10 @@ void bind_cost(nb::module_& m) {
           "x"_a, "y"_a, "orientation"_a, "weights"_a)
       .def(
           "write_maps",
-          [](const CostEvaluator& self, OutputMap density, OutputMap horizontal, OutputMap vertical) {
+          [](const CostEvaluator& self, OutputMap<double> density, OutputMap<double> horizontal,
+             OutputMap<double> vertical) {
             const Canvas& canvas = self.design().canvas;
-            for (const OutputMap* map : {&density, &horizontal, &vertical}) {
-              if (map->shape(0) != static_cast<std::size_t>(canvas.rows) ||
-                  map->shape(1) != static_cast<std::size_t>(canvas.columns)) {
-                throw nb::value_error("a map must have the shape [rows, columns]");
-              }
-            }
+            for (const auto* map : {&density, &horizontal, &vertical}) require_shape(*map, canvas);
             std::copy(self.density_map().begin(), self.density_map().end(), density.data());
             std::copy(self.vertical_map(), self.vertical_map() + canvas.cells(), vertical.data());
             for (int cell = 0; cell < canvas.cells(); ++cell) {
@@ -98,9 +92,7 @@ void bind_cost(nb::module_& m) {
                                result.port_keepout);
       },
       "design"_a, "x"_a, "y"_a, "orientation"_a);
-}
 
-void bind_incremental(nb::module_& m) {
   nb::class_<IncrementalCost>(m, "IncrementalCost", "The exact cost while macros move; one per thread.")
       .def(nb::new_([](std::shared_ptr<const Design> design, Vector x, Vector y, Orientations orientation,
                        const BoundWeights& weights) {

@@ -314,7 +314,7 @@ void bind_pool(nb::module_& m) {
       .def("reset", &PythonPool::reset, "env_ids"_a, "seeds"_a.none(), "timeout"_a)
       .def("observe", &PythonPool::observe)
       .def("sample_actions",
-           [](PythonPool& self, Ids env_ids, nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+           [](PythonPool& self, Ids env_ids, OutputVector<std::int32_t> out) {
              if (out.shape(0) != env_ids.shape(0)) throw nb::value_error("one place per environment is needed");
              self.pool().sample_actions(env_ids.data(), static_cast<int>(env_ids.shape(0)), out.data());
            })

@@ -59,7 +59,7 @@ float* full(std::uint16_t*) { return nullptr; }
 std::uint16_t* compact(std::uint16_t* maps) { return maps; }
 std::uint16_t* compact(float*) { return nullptr; }
 
-// Number is float, or std::uint16_t for the bits of bfloat16. The typed face checks shapes with a kinder message; this keeps a slip in it from writing beyond an array.
+// Number is float, or std::uint16_t for the bits of bfloat16.
 template <typename Number>
 std::optional<RefusalTuple> render(const PlanList& designs, InputVector<std::int32_t> design_index, Actions actions,
                                    InputVector<std::int32_t> lengths, OutputArray<std::int32_t, 2> design,

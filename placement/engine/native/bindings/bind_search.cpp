@@ -17,7 +17,6 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/cost_bindings.hpp"
-#include "search/annealed_soft.hpp"
 #include "search/annealer.hpp"
 #include "search/legal_positions.hpp"
 #include "search/sequence_pair.hpp"
@@ -38,22 +37,9 @@ std::vector<Blockage> as_blockages(const Rectangles& rectangles) {
 }
 
 // A placer with the design it was made for, so that array lengths can be checked.
-class CheckedSoftPlacer {
- public:
-  CheckedSoftPlacer(const std::string& name, std::shared_ptr<const Design> design, const Weights& weights)
-      : design_(design), placer_(make_soft_placer(name, std::move(design), weights)) {}
-
-  void place(double* x, double* y, const std::int8_t* orientation, std::size_t nodes) {
-    if (nodes != static_cast<std::size_t>(design_->nodes())) {
-      throw std::invalid_argument("place: arrays of " + std::to_string(nodes) + " nodes for a design of " +
-                                  std::to_string(design_->nodes()));
-    }
-    placer_->place(x, y, orientation);
-  }
-
- private:
-  std::shared_ptr<const Design> design_;
-  std::unique_ptr<SoftPlacer> placer_;
+struct BoundSoftPlacer {
+  std::shared_ptr<const Design> design;
+  std::unique_ptr<SoftPlacer> placer;
 };
 
 }  // namespace
@@ -161,31 +147,26 @@ void bind_search(nb::module_& m) {
             self.set_state({random, moves, values[0], values[1], values[2], values[3], values[4]});
           },
           "random"_a, "moves"_a, "values"_a);
-}
 
-void bind_soft(nb::module_& m) {
   m.def("soft_placer_names", &soft_placer_names);
-  nb::class_<CheckedSoftPlacer>(m, "SoftPlacer",
-                                "Places the soft macros of one design; one instance per thread (it owns workspace).")
+  nb::class_<BoundSoftPlacer>(m, "SoftPlacer",
+                              "Places the soft macros of one design; one instance per thread (it owns workspace).")
       .def(
           "__init__",
-          [](CheckedSoftPlacer* self, const std::string& name, std::shared_ptr<Design> design,
-             const BoundWeights& weights) {
-            new (self) CheckedSoftPlacer(name, std::move(design), as_weights(weights));
+          [](BoundSoftPlacer* self, const std::string& name, std::shared_ptr<Design> design, const BoundWeights& weights) {
+            new (self) BoundSoftPlacer{design, make_soft_placer(name, design, as_weights(weights))};
           },
           "name"_a, "design"_a, "weights"_a = BoundWeights(1, 0.5, 0.5, "proxy"))
       .def(
           "place",
-          [](CheckedSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {
-            const std::size_t nodes = x.shape(0);
-            if (y.shape(0) != nodes || orientation.shape(0) != nodes) {
-              throw std::invalid_argument("place: x, y and orientation must have one value per node each");
+          [](BoundSoftPlacer& self, OutputVector<double> x, OutputVector<double> y, InputVector<std::int8_t> orientation) {
+            const std::size_t nodes = x.shape(0), wanted = static_cast<std::size_t>(self.design->nodes());
+            if (nodes != wanted || y.shape(0) != nodes || orientation.shape(0) != nodes) {
+              throw std::invalid_argument("place: arrays of " + std::to_string(nodes) + " nodes for a design of " +
+                                          std::to_string(wanted) + "; x, y and orientation must have one value per node");
             }
-            double* x_data = x.data();
-            double* y_data = y.data();
-            const std::int8_t* orientation_data = orientation.data();
             nb::gil_scoped_release release;
-            self.place(x_data, y_data, orientation_data, nodes);
+            self.placer->place(x.data(), y.data(), orientation.data());
           },
           "x"_a, "y"_a, "orientation"_a);
 }

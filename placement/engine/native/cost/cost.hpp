@@ -62,6 +62,8 @@ class CostEvaluator {
   const Design& design() const { return *design_; }
 
  private:
+  // Without the wirelength's cost and the total.
+  Costs evaluate_proxy(const double* x, const double* y, const std::int8_t* orientation);
   Costs evaluate_chip(const double* x, const double* y, const std::int8_t* orientation);
 
   std::shared_ptr<const Design> design_;

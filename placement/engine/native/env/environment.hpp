@@ -18,7 +18,7 @@
 #include "cost/cost.hpp"
 #include "env/observation.hpp"
 #include "env/state.hpp"
-#include "search/annealed_soft.hpp"
+#include "search/annealer.hpp"
 
 namespace placement {
 
