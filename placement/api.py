@@ -26,7 +26,7 @@ from placement.netlist.export import export_placement
 from placement.netlist.files import write_whole
 from placement.netlist.importing import ImportSettings
 from placement.netlist.load import find, load
-from placement.report.metrics import Metrics, measure
+from placement.report.placement_metrics import Metrics, measure
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder
 
@@ -41,7 +41,7 @@ class Placed:
         design: that was placed.
         placement: the cheapest one found.
         costs: of the placement.
-        found_by: "greedy", "best of 16", "settled best of 8" or "flipped …".
+        found_by: "greedy", "best of 16", "annealed best of 8" or "flipped …".
     """
 
     design: Design
@@ -59,7 +59,7 @@ class Policy:
         env: the environment that it was trained in.
 
     Example:
-        >>> placed = placement.load_policy("base").place("toy6", samples=2, settled=0)
+        >>> placed = placement.load_policy("base").place("toy6", samples=2, annealed=0)
         >>> placed.costs == placement.cost(placed.design, placed.placement)
         True
     """
@@ -74,7 +74,7 @@ class Policy:
         samples: int = 16,
         seed: int = 0,
         cost: str | None = None,
-        settled: int = 8,
+        annealed: int = 8,
         flips: bool = True,
     ) -> Placed:
         """Places a design, as `macro-placement sample` does; fixed macros stay.
@@ -84,7 +84,7 @@ class Policy:
             samples: placements drawn beside the greedy one; the cheapest is returned.
             seed: of the draws, in [0, 2³²).
             cost: "chip" or "proxy"; None: the cost that the policy was trained on.
-            settled: of this many of the cheapest placements the soft macros are annealed for the cost.
+            annealed: of this many of the cheapest placements the soft macros are annealed for the cost.
             flips: whether macros are mirrored in place where that is cheaper.
 
         Raises:
@@ -94,12 +94,12 @@ class Policy:
         loaded = load(design) if isinstance(design, str) else design
         trained = TRAINED_COST if cost is None else TrainedCost(name=cost)
         config = SampleConfig(
-            checkpoint=str(self.folder), samples=samples, seed=seed, cost=trained, settled=settled, flips=flips
+            checkpoint=str(self.folder), samples=samples, seed=seed, cost=trained, annealed=annealed, flips=flips
         )
         policy: TrainedPolicy = policy_of(config, loaded)
         weights = policy.env.cost.weights()
         evaluations = policy.evaluate(seed)
-        results = policy_results(evaluations, policy.design, weights, settled=settled, flips=flips)
+        results = policy_results(evaluations, policy.design, weights, annealed=annealed, flips=flips)
         best = cheapest(results, policy.design)
         assert best.placement is not None and best.costs is not None
         return Placed(policy.design, best.placement, best.costs, best.name)

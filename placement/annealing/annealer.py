@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import MOVES, SOFT_PLACER, AnnealConfig
+from placement.annealing.anneal_config import MOVES, SOFT_PLACER, AnnealConfig
 from placement.engine import _native
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, checked_placement
 from placement.engine.native_design import native_design

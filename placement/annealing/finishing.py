@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from typing import NamedTuple
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.search import search
 from placement.annealing.starts import Start
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, IncrementalCost, compute_costs

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.linalg import cg
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.netlist.design import Design, NodeKind, Placement
 
@@ -200,23 +200,23 @@ def spring_equilibrium(
     anchor = ANCHOR * max(float(stiffness.mean()) if len(stiffness) else 0.0, 1e-12)
     tie = np.full(len(stiffness), anchor)
     middle = np.array([canvas.width / 2, canvas.height / 2])
-    pull = anchor * np.tile(middle, (len(stiffness), 1))
+    force = anchor * np.tile(middle, (len(stiffness), 1))
     if like is not None and hold > 0:
         held = hold * stiffness * (kind[free] == NodeKind.HARD)
         tie += held
-        pull += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
+        force += held[:, None] * np.stack([like.x[free], like.y[free]], axis=1)
     places = np.stack([initial.x, initial.y], axis=1)
-    pull += springs[free][:, ~free] @ places[~free]
-    to_standing = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
+    force += springs[free][:, ~free] @ places[~free]
+    to_fixed = np.asarray(springs[free][:, ~free].sum(axis=1)).ravel()
     between = springs[free][:, free]
     inner = np.asarray(between.sum(axis=1)).ravel()
-    diagonal = inner + to_standing + tie
+    diagonal = inner + to_fixed + tie
     matrix = diags(diagonal) - between
     x, y = initial.x.copy(), initial.y.copy()
     for axis, values in enumerate((x, y)):
         start = np.full(len(diagonal), middle[axis]) if like is None else np.stack([like.x, like.y])[axis][free]
         values[free], _ = cg(
-            matrix, pull[:, axis], x0=start, rtol=SOLVER_TOLERANCE, maxiter=SOLVER_ITERATIONS, M=diags(1 / diagonal)
+            matrix, force[:, axis], x0=start, rtol=SOLVER_TOLERANCE, maxiter=SOLVER_ITERATIONS, M=diags(1 / diagonal)
         )
     return initial.moved(np.flatnonzero(free), x[free], y[free])
 

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
-from placement.annealing.config import (
+from placement.annealing.anneal_config import (
     FINAL_TEMPERATURE,
     INITIAL_TEMPERATURE,
     REFINE_SHARE,
     ROUND_MOVES,
     AnnealConfig,
 )
+from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
 from placement.annealing.legaliser import legalise
 from placement.annealing.starts import Start, affordable, legal, make_starts
 from placement.config import require

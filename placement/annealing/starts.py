@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import SOFT_PLACER, STARTS, AnnealConfig
+from placement.annealing.anneal_config import SOFT_PLACER, STARTS, AnnealConfig
 from placement.annealing.legaliser import NoLegalPlacement, legalise
 from placement.annealing.rows import RowPacker, spring_equilibrium, spring_matrix
 from placement.engine import _native

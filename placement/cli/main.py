@@ -20,7 +20,7 @@ import placement
 from placement.cli.help import command_help
 from placement.cli.options import MISTAKES, UsageError, settings
 from placement.config import build
-from placement.report.metrics import Metrics, json_line
+from placement.report.placement_metrics import Metrics, json_line
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -64,7 +64,7 @@ _COMMANDS = (
     Command("search", "evaluation.searching:evaluate_search", "Anneal a placement, samples, or own starts.", _PLACED),
     Command("legalise", "evaluation.searching:evaluate_legalised", "Make a placement legal, moving little.", _PLACED),
     Command("compare", "evaluation.comparison:compare", "Compare placers at equal CPU time in one table.", _PLACED),
-    Command("import", "cli.importing:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
+    Command("import", "cli.import_command:import_chip", "Make a design of LEF and DEF, Bookshelf, or a flat protobuf."),
     Command("export", "cli.exporting:export", "Write a placement as DEF, as Tcl, or as a table.", _PLACED),
     Command("describe", "cli.netlists:describe", "Print the statistics of a design.", ("design",)),
     Command("view", "cli.viewing:view", "Open a window: look, move macros at their exact cost, save.", _PLACED),

@@ -26,7 +26,7 @@ from rich.table import Table
 from placement.cli.options import quoted
 from placement.config import TrainConfig
 from placement.netlist.files import write_whole
-from placement.report.metrics import make_table
+from placement.report.placement_metrics import make_table
 
 PROGRAM = (sys.executable, "-m", "placement", "train")
 STOP_SECONDS = 60.0  # an interrupted job may take this long to save its checkpoint

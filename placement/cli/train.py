@@ -17,7 +17,7 @@ from placement.cli.help import lines, listed
 from placement.cli.options import MISTAKES, UsageError, hydra_words
 from placement.config import TrainConfig, build
 from placement.netlist.load import data_folder, find
-from placement.report.metrics import make_table
+from placement.report.placement_metrics import make_table
 from placement.runtimes import public
 from placement.training import run_folder
 

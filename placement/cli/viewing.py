@@ -30,7 +30,7 @@ from placement.netlist.files import check_output_file
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
-from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
+from placement.report.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
 from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
@@ -271,7 +271,7 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig
+    from placement.annealing.anneal_config import AnnealConfig
     from placement.annealing.search import Watch, search
     from placement.annealing.starts import Start, legal
 

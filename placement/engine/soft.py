@@ -43,10 +43,10 @@ def place_soft_macros(
     if len(placement.x) != netlist.num_nodes:
         raise DesignError(f"placement of {len(placement.x)} nodes for a netlist of {netlist.num_nodes}")
     movable = netlist.soft[~design.initial.fixed[netlist.soft]]
-    standing = placement.placed.copy()
-    standing[movable] = True
-    if not standing.all():
-        raise DesignError(f"node {netlist.names[int(np.flatnonzero(~standing)[0])]!r} is not placed")
+    placed = placement.placed.copy()
+    placed[movable] = True
+    if not placed.all():
+        raise DesignError(f"node {netlist.names[int(np.flatnonzero(~placed)[0])]!r} is not placed")
     native = _native.SoftPlacer(placer, native_design(design), tuple(weights))
     x, y = placement.x.copy(), placement.y.copy()
     native.place(x, y, placement.orientation)

@@ -27,7 +27,7 @@ from placement.netlist.feasibility import ready
 from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import OPTIMUM_NAME, find, load
-from placement.report.metrics import FullMetrics, Metrics, json_object, make_table, measure
+from placement.report.placement_metrics import FullMetrics, Metrics, json_object, make_table, measure
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 

@@ -28,7 +28,7 @@ from placement.netlist.files import write_whole
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_flat
 from placement.netlist.load import clusters_or_none, find
 from placement.netlist.pdn_channel import DENSITY, PDN_CHANNEL
-from placement.report.metrics import FullMetrics
+from placement.report.placement_metrics import FullMetrics
 from placement.report.progress_bar import progress_bars
 
 SETTINGS = PlacerSettings()

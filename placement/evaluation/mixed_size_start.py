@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.annealing.config import SOFT_PLACER, AnnealConfig
+from placement.annealing.anneal_config import SOFT_PLACER, AnnealConfig
 from placement.annealing.finishing import flip_macros
 from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, legal

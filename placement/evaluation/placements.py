@@ -22,7 +22,7 @@ from placement.netlist.files import check_output_folder, write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import check_placement_file, find, load
 from placement.netlist.user_placement import canvas_note, is_def, read_clustered_def
-from placement.report.metrics import Metrics, json_object, measure, metrics_table, write_macros
+from placement.report.placement_metrics import Metrics, json_object, measure, metrics_table, write_macros
 
 SOFT_PLACER = "analytic"
 """Places soft macros that no file places."""

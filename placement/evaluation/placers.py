@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.annealing.config import INITIAL_TEMPERATURE
+from placement.annealing.anneal_config import INITIAL_TEMPERATURE
 from placement.annealing.search import SearchResult, Watch, search
 from placement.annealing.starts import Start, grid_starts, refinement_starts
 from placement.engine.costs import compute_costs

@@ -27,8 +27,8 @@ from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 from placement.policy.agent import Agent
 from placement.report import curves, style
-from placement.report.metrics import Metrics, make_table, measure, metrics_table
-from placement.report.run_folder import METRICS_NAME, read_metrics
+from placement.report.placement_metrics import Metrics, make_table, measure, metrics_table
+from placement.report.run_watch import METRICS_NAME, read_metrics
 from placement.training.rollout import Evaluation, Evaluator
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder, read_newest
@@ -107,7 +107,7 @@ def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     run, design, iteration, weights = policy.run, policy.design, policy.iteration, policy.env.cost.weights()
     evaluations = policy.evaluate(config.seed)
     source = f"{run.name}, iteration {iteration}"
-    results = policy_results(evaluations, design, weights, settled=config.settled, flips=config.flips)
+    results = policy_results(evaluations, design, weights, annealed=config.annealed, flips=config.flips)
     best = cheapest(results, design)
     console.print(results_table(results, f"{design.name}: policy of {source}", weights.name))
     assert best.placement is not None
@@ -147,7 +147,7 @@ class PolicyResult(NamedTuple):
 
 
 def policy_results(
-    evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, settled: int = 0, flips: bool = False
+    evaluations: Sequence[Evaluation], design: Design, weights: CostWeights, *, annealed: int = 0, flips: bool = False
 ) -> list[PolicyResult]:
     """The greedy placement, and the best and the mean of the samples.
 
@@ -155,7 +155,7 @@ def policy_results(
         evaluations: of the policy.
         design: that was placed.
         weights: of the cost.
-        settled: of so many of the cheapest placements the soft macros are also annealed; the best is a result.
+        annealed: of so many of the cheapest placements the soft macros are also annealed; the best is a result.
         flips: whether the macros of every result are also mirrored in place where that is cheaper; the best is a
             result.
 
@@ -173,8 +173,8 @@ def policy_results(
         PolicyResult(f"mean of {len(costs)}", "mean", mean, deviation=deviation),
     ]
     cheapest(results, design)  # raises if there is none
-    if annealed := finished(evaluations)[:settled]:
-        results.append(_settled(annealed, design, weights))
+    if chosen := finished(evaluations)[:annealed]:
+        results.append(_annealed(chosen, design, weights))
     if flips:
         results.append(_flipped(results, design, weights))
     return results
@@ -192,7 +192,7 @@ def finished(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return [evaluations[number] for _, number in sorted(found)]
 
 
-def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
+def _annealed(evaluations: Sequence[Evaluation], design: Design, weights: CostWeights) -> PolicyResult:
     """The cheapest of these placements once their soft macros are annealed."""
     found = []
     for evaluation in evaluations:
@@ -200,7 +200,7 @@ def _settled(evaluations: Sequence[Evaluation], design: Design, weights: CostWei
         placement = anneal_soft_macros(design, evaluation.placement, weights=weights)
         found.append((compute_costs(design, placement, weights=weights), placement))
     costs, placement = min(found, key=lambda one: one[0].total)
-    return PolicyResult(f"settled best of {len(found)}", "settled", costs, placement=placement)
+    return PolicyResult(f"annealed best of {len(found)}", "annealed", costs, placement=placement)
 
 
 def _flipped(results: Sequence[PolicyResult], design: Design, weights: CostWeights) -> PolicyResult:

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.annealing.legaliser import legalise
 from placement.annealing.search import Point, SearchResult, Watch, search, search_identity
 from placement.annealing.starts import Start, legal, refinement_starts
@@ -31,7 +31,7 @@ from placement.netlist.feasibility import check_constraints
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
 from placement.netlist.load import load
-from placement.report.metrics import Metrics, make_table, measure, metrics_table
+from placement.report.placement_metrics import Metrics, make_table, measure, metrics_table
 from placement.report.progress_bar import progress_bars
 from placement.utils.interruption import Interruption
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from placement.engine.costs import DEFAULT_WEIGHTS
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
-from placement.report.run_folder import Columns, best_so_far
+from placement.report.run_watch import Columns, best_so_far
 
 Curve = Sequence[tuple[float, float]]  # CPU seconds and the best cost so far
 

@@ -33,7 +33,7 @@ from placement.netlist.graph import graph_arrays
 from placement.netlist.importing import ImportedDesign
 from placement.netlist.statistics import Statistics, statistics
 from placement.report import drawing, style
-from placement.report.metrics import facts_table, make_table
+from placement.report.placement_metrics import facts_table, make_table
 
 MOST_CELLS = 60_000  # standard cells that are drawn; of more, only every n-th
 _SHOWN = 10  # notices and sizes of macros that are listed; the rest is counted

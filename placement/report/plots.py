@@ -20,7 +20,7 @@ from matplotlib.markers import MarkerStyle
 from placement.engine.costs import DEFAULT_WEIGHTS, CostWeights, cost_maps
 from placement.netlist.design import Design, Placement
 from placement.report import drawing, style
-from placement.report.metrics import FullMetrics, Metrics, measure
+from placement.report.placement_metrics import FullMetrics, Metrics, measure
 
 MAP_COLOURS = "viridis"
 

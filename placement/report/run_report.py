@@ -22,7 +22,7 @@ from placement.netlist.design import Design
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement
 from placement.report import animation, curves, plots, style
-from placement.report.run_folder import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
+from placement.report.run_watch import INDEX_NAME, METRICS_NAME, SETTINGS_NAME, read_metrics
 from placement.report.view.page import framed, static_page
 from placement.report.view.session import Session
 

@@ -25,7 +25,7 @@ from placement.training.progress import TrainingProgress, make_progress
 from placement.training.run_folder import Run
 from placement.training.trained_policy import initial_parameters
 from placement.utils.compilation import keep_compilations
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 from placement.utils.seeds import SeedRole, role_key
 from placement.utils.supervisor import Supervisor
@@ -50,7 +50,7 @@ def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run
     initial = initial_parameters(config)
     shown = progress or make_progress(config.ppo.iterations, config.runtime.minutes, cost=config.env.cost.name)
     with (
-        checked_room(folder),
+        checked_space(folder),
         run_folder.locked(folder),
         Interruption() as interruption,
         Saver(folder, run_folder.identity(config, designs)) as saver,

@@ -23,7 +23,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import read_placement, write_placement
-from placement.report.run_folder import next_best_path
+from placement.report.run_watch import next_best_path
 from placement.training.rollout import actor_of, is_evaluation
 from placement.training.run_folder import BEST_NAME
 

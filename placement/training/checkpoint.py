@@ -30,7 +30,7 @@ from placement.config import TrainConfig
 from placement.ppo.learner import Learner
 from placement.training import run_folder
 from placement.training.best import BestTracker
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 
 _log = logging.getLogger(__name__)
 FORMAT = 2
@@ -87,7 +87,7 @@ class Checkpoints:
         content = {"format": FORMAT, "leaves": manifest, "record": dict(record)}
         items = ocp.args.Composite(tree=ocp.args.PyTreeSave(tree), record=ocp.args.JsonSave(content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        with checked_room(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
+        with checked_space(self._folder / str(step), sum(leaf.nbytes + LEAF_BYTES for leaf in leaves.values())):
             if step in self._manager.all_steps():
                 self._manager.delete(step)
             self._manager.save(step, args=items, force=True)

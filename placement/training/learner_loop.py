@@ -26,7 +26,7 @@ from placement.training.metrics import MetricsWriter, episode_metrics
 from placement.training.progress import ProgressSink
 from placement.training.rollout import Evaluator
 from placement.training.run_folder import CHECKPOINTS_NAME, STOPPING, Run, working_folder
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interrupted, Interruption
 from placement.utils.supervisor import Supervisor, WorkerStuck
 
@@ -123,7 +123,7 @@ class LearnerLoop:
                 row |= roles.measures()
                 self.last = row
                 self._watch_dead_ends(row)
-                with checked_room(metrics.path):
+                with checked_space(metrics.path):
                     metrics.write(row)
                 roles.best.write(self.folder, iteration=iteration)
                 roles.progress.iteration(row)
@@ -156,7 +156,7 @@ class LearnerLoop:
         if self._lost == LOST_ITERATIONS and not math.isfinite(self.components.best.mean_cost()):
             self.components.progress.note(
                 f"no episode of {LOST_ITERATIONS} iterations found space for all macros; what may help: "
-                "policy.room_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
+                "policy.whitespace_bias=6 (packs closer), env.action_scale=2 (a finer grid of actions), smaller halos"
             )
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
@@ -189,7 +189,7 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.refused),
+            "rejected_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.rejected),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 
@@ -288,7 +288,7 @@ def complete(loop: LearnerLoop, *, flips: bool) -> Run:
             except Interrupted:
                 interrupted = True
                 note(STOPPING)
-        with checked_room(metrics.path):  # actors may have found better placements after the last row
+        with checked_space(metrics.path):  # actors may have found better placements after the last row
             metrics.amend(best_so_far=best.mean_cost())
     run = loop.result(interrupted=interrupted)
     if interrupted:

@@ -39,6 +39,8 @@ UNNAMED = ("run_dir", "tracking")
 """Settings that do not change which run it is."""
 FREE = (*UNNAMED, "runtime", "replay", "ppo", "flips")
 """Settings that a resumed run may change: how long, how fast and where it runs, but not what it learns."""
+RENAMED = {"room_bias": "whitespace_bias"}
+"""Settings of the policy by the names that older run folders have for them."""
 STOPPING = "stopping …"
 """Shown as soon as a run is asked to stop."""
 
@@ -200,9 +202,17 @@ def read_settings(run: Path, *, key: str) -> TrainConfig:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError("must be a mapping of settings")
-        return build(TrainConfig, values)
+        return build(TrainConfig, current_names(values))
     except (ConfigError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings of an older run folder under their present names."""
+    policy = settings.get("policy")
+    if not isinstance(policy, Mapping):
+        return dict(settings)
+    return {**settings, "policy": {RENAMED.get(name, name): value for name, value in policy.items()}}
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -243,7 +253,7 @@ def require_same(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, An
     """
     defaults = dotted(plain(TrainConfig(design=("any",), run_dir="any")))
     now = dotted(wanted["settings"])
-    before = {key: value for key, value in defaults.items() if key in now} | dotted(saved["settings"])
+    before = {key: value for key, value in defaults.items() if key in now} | dotted(current_names(saved["settings"]))
     differences = [
         f"{key}={now.get(key)!r} (was {before.get(key)!r})"
         for key in sorted({*before, *now})

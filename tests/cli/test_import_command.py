@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.made_chip import Options, write_chip
-from placement.cli.importing import ImportConfig
+from placement.cli.import_command import ImportConfig
 from placement.cli.main import main
 from placement.cli.options import settings
 from placement.netlist.clustering import cluster

@@ -21,7 +21,7 @@ from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.files import write_whole
 from placement.netlist.formats.plc import placement_text
-from placement.report.run_folder import Curve, RunWatch
+from placement.report.run_watch import Curve, RunWatch
 from placement.report.view.page import Cells, changed_values, design_values, opened_values, session_values
 from placement.report.view.session import Recovery, Session, Step, steps_text
 

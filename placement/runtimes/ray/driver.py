@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.config import ConfigError, TrainConfig
 from placement.netlist.design import Design
-from placement.runtimes.ray import session
+from placement.runtimes.ray import ray_connection
 from placement.runtimes.ray.coordinator import COORDINATOR, OPTIONS, Coordinator
 from placement.runtimes.ray.learner_process import LearnerProcess
 from placement.runtimes.ray.messages import Heartbeat, RoleName, RunView, Timing, Who, processes_of, require_shares
@@ -105,7 +105,7 @@ def run(
         if (done := _finished(config, designs, folder, shown)) is not None:
             return done
         try:
-            with session.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
+            with ray_connection.opened(config.runtime, folder, breakable=interruption.breakable) as ray, shown:
                 driver = Driver(ray, config, factories or Factories(), timing or Timing(), shown)
                 return driver.run(interruption.requested.is_set, watch)
         except Interrupted:  # while Ray started
@@ -181,7 +181,7 @@ class Driver:
     def _start(self, who: Who, factories: Factories, token: str | None) -> Member:
         resources = getattr(self._config.runtime.roles, who.role.value)
         options: dict[str, Any] = {"num_cpus": resources.cpus, "num_gpus": resources.gpus}
-        if self._config.runtime.address != session.LOCAL:
+        if self._config.runtime.address != ray_connection.LOCAL:
             options["memory"] = resources.memory_mb * 1024 * 1024 or None
             options["scheduling_strategy"] = "SPREAD"
         made = self._ray.remote(CLASSES[who.role]).options(

@@ -37,7 +37,7 @@ from placement.training.rollout import EVALUATOR, actor_of
 from placement.training.stored_run import published
 from placement.training.trained_policy import initial_parameters
 from placement.transport.gate import NetworkAccess
-from placement.utils.disk import checked_room
+from placement.utils.disk import checked_space
 from placement.utils.interruption import Interruption
 
 LOCK_NAME = ".learner.lock"
@@ -101,7 +101,7 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
     designs = run_folder.load_designs(config)
     with contextlib.ExitStack() as opening:
         opening.enter_context(published(config, note=coordinator.note))
-        opening.enter_context(checked_room(folder))
+        opening.enter_context(checked_space(folder))
         opening.enter_context(run_folder.locked(folder, name=LOCK_NAME, timeout=LOCK_SECONDS))
         saver = opening.enter_context(Saver(folder, run_folder.identity(config, designs)))
         saver.require_same_run()

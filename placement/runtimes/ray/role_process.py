@@ -95,7 +95,7 @@ class ShardProcess(RoleProcess):
         keep_off_accelerators()
         coordinator = self.connect()
         from placement.replay.shard import ReplayShard
-        from placement.utils.disk import checked_room
+        from placement.utils.disk import checked_space
 
         folder = working_folder(self.config.run_dir).absolute() / "shards" / str(self.who.number)
         network = self.network()
@@ -115,7 +115,7 @@ class ShardProcess(RoleProcess):
             saved = time.monotonic()
             while not self._stop.wait(LOOK_SECONDS):
                 if time.monotonic() - saved > self.timing.shard_checkpoint:
-                    with checked_room(folder):
+                    with checked_space(folder):
                         shard.checkpoint()
                     saved = time.monotonic()
         finally:
