@@ -137,20 +137,16 @@ def refinement_starts(design: Design, starts: Sequence[Start], config: AnnealCon
 def repacked(design: Design, start: Start, config: AnnealConfig, weights: CostWeights = DEFAULT_WEIGHTS) -> list[Start]:
     """A placement's macros in rows and columns of the cheapest pitches, each macro near to where it was."""
     rows = _cheapest_rows(design, config, weights, start.placement)
-    return [Start(f"{start.name}, re{one.name}", _with_soft(design, one.placement, SOFT_PLACER)) for one in rows]
+    return [Start(f"{start.name}, re{one.name}", place_soft_macros(design, one.placement, SOFT_PLACER)) for one in rows]
 
 
 def _complete(design: Design, start: Start, weights: CostWeights) -> Start:
     """The start with its soft macros placed; an electrostatic one keeps its own where they cost less."""
-    placement = _with_soft(design, start.placement, SOFT_PLACER)
+    placement = place_soft_macros(design, start.placement, SOFT_PLACER)
     if start.name.startswith(ELECTROSTATIC):
         both = (start.placement, placement)
         placement = min(both, key=lambda one: compute_costs(design, one, weights=weights).total)
     return Start(start.name, placement)
-
-
-def _with_soft(design: Design, placement: Placement, placer: str) -> Placement:
-    return place_soft_macros(design, placement, placer) if len(design.netlist.soft) else placement
 
 
 def _legalised(name: str, design: Design, placement: Placement, config: AnnealConfig) -> Iterator[Start]:
@@ -199,7 +195,7 @@ def _cheapest_rows(design: Design, config: AnnealConfig, weights: CostWeights, l
             placement = packer.pack(stretch, like)
             if placement is None:
                 continue
-            cost = compute_costs(design, _with_soft(design, placement, "analytic_fast"), weights=weights).total
+            cost = compute_costs(design, place_soft_macros(design, placement, "analytic_fast"), weights=weights).total
             found.append((cost, len(found), _Rows(packer, f"{method} {stretch:.3g}", stretch, placement)))
             least, costlier = (cost, 0) if cost < least else (least, costlier + 1)
             if costlier == COSTLIER:

@@ -26,12 +26,11 @@ def place_soft_macros(
 ) -> Placement:
     """`placement` with its movable soft macros placed again; hard macros, ports and fixed nodes stay.
 
-    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were. To place
-    many times, or from several threads, keep one `_native.SoftPlacer` per thread instead: it reuses its workspace.
+    The result depends on the hard macros, ports and fixed nodes only, not on where the soft macros were.
 
     Args:
         design: the design that `placement` is of.
-        placement: centres float64 [N], µm; every hard macro and fixed soft macro must be placed.
+        placement: of all nodes; every hard macro and fixed soft macro must be placed.
         placer: one of `SOFT_PLACERS`, or `ANNEALED`.
         weights: of the cost that `ANNEALED` lowers.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import itertools
 import json
@@ -16,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.search import Point, Watch
+from placement.annealing.search import Watch
 from placement.engine.costs import proxy_cost
 from placement.evaluation.placements import check_out, load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
@@ -76,14 +75,9 @@ FORMATS = {
 
 
 class Entry(NamedTuple):
-    """One placer's run with one seed, or a placement that was given.
+    """One placer's run with one seed, or a placement that was given (no seed, no curve; its start is the file).
 
-    Attributes:
-        placer: its name, or the placement's.
-        seed: None for a given placement.
-        outcome: without a curve for a given placement, whose start is the file.
-        metrics: of the placement; with the full evaluation's if requested.
-        folder: where the run and the full evaluation are kept.
+    `folder` keeps the run and the full evaluation.
     """
 
     placer: str
@@ -110,14 +104,8 @@ def compare(config: CompareConfig, console: Console) -> Metrics:
     Runs and full evaluations with the same settings that are on disk are not repeated. So a comparison that was stopped
     resumes, and placers, placements and the full evaluation can be added.
 
-    Returns:
-        The metrics of the best placement of all: of the least routed wirelength, without the full evaluation of the
-        least cost.
-
-    Raises:
-        ConfigError: the checkpoint cannot be used.
-        DesignError: the design or a placement cannot be used, or a placer found no legal placement.
-        OSError: a file cannot be written.
+    Returns the metrics of the best placement of all (`Entry.score`). Raises ConfigError where the checkpoint cannot be
+    used, and DesignError where the design or a placement cannot, or a placer found no legal placement.
     """
     check_out(config)
     design = _design(config)
@@ -188,15 +176,11 @@ def _placed(
     for placer in config.chosen:
         for seed in range(config.seed, config.seed + config.seeds):
             own, what = folder / placer.replace("+", "-") / f"seed{seed}", f"{placer}, seed {seed}"
-            watch = Watch(own, stopped, functools.partial(_show_search, show, what))
+            watch = Watch(own, stopped, lambda share, point, what=what: show(f"{what}: best {point.cost:.6f}", share))
             show(what, 0.0)
             found = _run(placer, Job(design, config, seed, watch), own)
             if found is not None:
                 yield Entry(placer, seed, found, measure(design, found.placement, weights=config.weights), own)
-
-
-def _show_search(show: Show, what: str, share: float, point: Point) -> None:
-    show(f"{what}: best {point.cost:.6f}", share)
 
 
 def _evaluated(
@@ -248,19 +232,13 @@ def _read(folder: Path, design: Design, about: str) -> PlacerOutcome | None:
         if result["about"] != about:
             return None
         _, placement = read_placement(folder / PLACEMENT_NAME, design.netlist, located=design.initial)
-        return PlacerOutcome(
-            placement, result["start"], tuple((float(at), float(cost)) for at, cost in result["curve"])
-        )
+        return PlacerOutcome(placement, result["start"], tuple(map(tuple, result["curve"])))
     except (OSError, ValueError, KeyError, TypeError, DesignError):
         return None
 
 
 def least_wirelength(config: CompareConfig, design: Design) -> float | None:
-    """The least wirelength that the design can have, µm, if a file of the design has it; else None.
-
-    Raises:
-        DesignError: that file cannot be read.
-    """
+    """The least wirelength that the design can have, µm, if a file of the design has it; else None."""
     path = None if config.design is None else find(config.design).parent / OPTIMUM_NAME
     if path is None or not path.is_file():
         return None
