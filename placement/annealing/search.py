@@ -74,8 +74,7 @@ class SearchResult:
     """What a search found.
 
     Attributes:
-        placement: the best.
-        costs: of it, evaluated from nothing.
+        placement, costs: the best, and its costs, evaluated from nothing.
         start: the name of the start it came from.
         history: how the best cost fell.
         tallies: proposals of all threads, by move, since the search was last resumed.
@@ -223,10 +222,7 @@ class _State:
         unit: cost of the cheapest start.
         begun: progress when the starts were made; later, when the best were chosen.
         seconds: CPU seconds per thread before the present population.
-        moves: of each thread.
-        rounds: of all populations.
-        accepted: share of the last round's moves.
-        temperature: of the last round, and the share accepted in the first: of the adaptive schedule.
+        accepted, first_accepted: share of the moves of the last and of the first round.
         history: a `Point` per round, as lists.
     """
 

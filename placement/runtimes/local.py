@@ -34,10 +34,6 @@ from placement.utils.supervisor import Supervisor
 def run(config: TrainConfig, *, progress: TrainingProgress | None = None) -> Run:
     """Trains as `config` says, from the run folder's newest checkpoint if there is one.
 
-    Args:
-        config: all settings.
-        progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
-
     Raises:
         DesignError: a design cannot be used.
         ConfigError: the run folder is in use, or holds a run with other settings; `initial_policy` cannot be used.

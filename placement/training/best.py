@@ -175,11 +175,7 @@ class EpisodeVerifier:
         self._rendered: Observation | None = None
 
     def placement(self, episode: Episode) -> tuple[Costs, Placement] | None:
-        """Where the episode led, with its exact costs; None if it did not place every macro.
-
-        Raises:
-            IllegalAction: it cannot have been played.
-        """
+        """Where the episode led, with its exact costs; None if it did not place every macro; raises IllegalAction."""
         design = int(episode.design)
         pool = self._pools.get(design)
         if pool is None:
@@ -203,11 +199,7 @@ class EpisodeVerifier:
     def keep(self, episode: Episode, iteration: int) -> str | None:
         """Keeps the episode's placement if it is the best so far; returns why the episode is rejected if it is untrue.
 
-        Only an episode that claims to be cheaper than any before is replayed.
-
-        Args:
-            episode: to check.
-            iteration: whose parameters it was drawn with.
+        Only an episode that claims to be cheaper than any before is replayed. `iteration` drew it.
         """
         claimed = float(episode.costs[4])
         if episode.dead_end or claimed >= self._best.limit(int(episode.design)):

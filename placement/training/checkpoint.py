@@ -98,16 +98,10 @@ class Checkpoints:
         return self._read_record(self._step(step))["record"]
 
     def restore(self, like: Mapping[str, Any], *, step: int | None = None) -> Restored:
-        """The entries of a saved tree that `like` has, as host arrays in the structure of `like`.
+        """The entries of a saved tree that `like` has, as host arrays in the structure, shapes and dtypes of `like`.
 
-        Args:
-            like: mapping of pytrees with the leaves' shapes and dtypes; other entries are not read.
-            step: which checkpoint; None: the newest that is not damaged (a warning names the damaged ones).
-
-        Raises:
-            CheckpointMismatch: a leaf is missing, or has another shape or dtype.
-            CheckpointDamaged: the files of every checkpoint considered are incomplete or changed.
-            CheckpointError: there is no checkpoint.
+        Without `step` they are of the newest checkpoint that is not damaged; a warning names the damaged ones. Raises
+        CheckpointMismatch for another tree, CheckpointDamaged where none is whole, and CheckpointError without any.
         """
         newest = self._step(step)
         older = [] if step is not None else [each for each in self.steps() if each < newest]
@@ -252,11 +246,7 @@ class TrainingState:
 
 
 class Saver:
-    """Saves and restores a run; a context manager, whose end closes Orbax.
-
-    Args:
-        folder: the run folder.
-        identity: what must stay the same for the run to be resumed, as `run_folder.identity` gives it.
+    """Saves and restores a run; a context manager, whose end closes Orbax. `identity` is `run_folder.identity`'s.
 
     Attributes:
         learned: returns the episodes learned from, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; replaceable.

@@ -45,16 +45,9 @@ class Diverged(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class LearnerComponents:
-    """What the loop works with, as `placement.runtimes.components` builds it.
+    """What the loop works with, as `placement.runtimes.components` builds it (`Setup`, `Connections`).
 
-    Attributes:
-        evaluation_key: JAX random key of the evaluations.
-        evaluate_every: iterations between two evaluations; 0: only when the run is complete.
-        supervisor: of the actors.
-        interruption: says when to stop.
-        measures: returns more numbers for each iteration's row.
-        received: called with each iteration's episodes before they are learned from.
-        hosts: the learner hosts, of which this is one.
+    `evaluation_key` is the JAX random key of the evaluations.
     """
 
     learner: Learner
@@ -74,12 +67,7 @@ class LearnerComponents:
 
 
 class LearnerLoop:
-    """The learner's loop, starting from `counters`.
-
-    Attributes:
-        state: the newest consistent state, which may be saved at any time.
-        last: the newest row of metrics; empty before the first.
-    """
+    """The learner's loop, starting from `counters`; `state` is consistent, and may be saved at any time."""
 
     def __init__(self, config: TrainConfig, components: LearnerComponents, folder: Path, counters: Counters) -> None:
         self._config, self.components, self.folder = config, components, folder
@@ -87,7 +75,7 @@ class LearnerLoop:
         self.state = self._capture(counters)
         self._good = self.state  # the newest one after an iteration that learned something
         self._skipped = 0  # gradient steps skipped in a row
-        self.last: dict[str, float] = {}
+        self.last: dict[str, float] = {}  # the newest row of metrics
         self._lost = 0  # iterations in a row that brought dead ends alone
 
     def done(self) -> bool:
@@ -95,14 +83,9 @@ class LearnerLoop:
         return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
 
     def run(self, metrics: MetricsWriter) -> None:
-        """Iterates until done.
+        """Iterates until done; raises Interrupted, DiskFull, Diverged, WorkerFailed or ReplayTimeout.
 
-        Raises:
-            Interrupted: the run was asked to stop.
-            DiskFull: there is not enough space for metrics, the best placements or a checkpoint.
-            Diverged: the network reached values that are not finite; `state` is the last good one.
-            WorkerFailed: an actor failed.
-            ReplayTimeout: the actors did not bring enough episodes in time.
+        After Diverged `state` is the last good one.
         """
         roles, every = self.components, self.components.evaluate_every
         share = self._config.ppo.episodes_per_iteration // roles.hosts.count

@@ -50,9 +50,7 @@ class Run:
     """A training run as it ended.
 
     Attributes:
-        folder: the run folder.
-        iterations, episodes: done in total.
-        seconds: spent in total.
+        iterations, episodes, seconds: in total.
         best_cost: the lowest cost found (the mean over the designs, where there are several); NaN if there is none.
         mean_cost: mean cost of the last iteration's sampled episodes; NaN if this start did no iteration.
         best_files: placement files of the best placements, one for each design that has one.
@@ -116,11 +114,9 @@ def _short_name(design: str) -> str:
 
 
 def load_designs(config: TrainConfig) -> list[Design]:
-    """The run's designs with their grid of actions, in their preferred orientations.
+    """The run's designs with their grid of actions, in their preferred orientations; raises DesignError.
 
-    Raises:
-        DesignError: a design cannot be read, or its constraints cannot be met.
-        ConfigError: two designs have the same name.
+    ConfigError: two designs have the same name.
     """
     from placement.netlist.feasibility import ready
 
@@ -144,16 +140,10 @@ def steps(designs: Sequence[Design]) -> int:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, name: str = ".lock", timeout: float = 0.0) -> Iterator[None]:
-    """Makes the run folder and holds it for this process.
+    """Makes the run folder and holds it for this process, by the lock's file `name` in it.
 
-    Args:
-        folder: the run folder.
-        name: of the lock's file in it.
-        timeout: seconds to wait for another process to release it.
-
-    Raises:
-        ConfigError: another process holds it.
-        DesignError: it cannot be written.
+    Raises ConfigError where another process holds it for more than `timeout` seconds, DesignError where it cannot be
+    written.
     """
     check_output_folder("run_dir", folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,15 +173,7 @@ def write_record(folder: Path, config: TrainConfig) -> None:
 
 
 def read_settings(run: Path, *, key: str) -> TrainConfig:
-    """The settings that a run folder was trained with.
-
-    Args:
-        run: the folder.
-        key: the setting that names it, for messages.
-
-    Raises:
-        ConfigError: the folder holds no run.
-    """
+    """The settings that a run folder was trained with; raises ConfigError, for the setting `key`, without one."""
     import yaml  # type: ignore[import-untyped]
 
     path = run / SETTINGS_NAME

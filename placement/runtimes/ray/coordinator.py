@@ -47,13 +47,7 @@ OUT_OF_MEMORY = 75
 
 
 class Coordinator:
-    """The coordinator. It needs no lock: Ray calls one method at a time.
-
-    Args:
-        shards, caches, learners: how many the run has.
-        heartbeat_seconds: between two heartbeats of a process.
-        clock: seconds; monotonic.
-    """
+    """The coordinator of so many shards, caches and learners. It needs no lock: Ray calls one method at a time."""
 
     def __init__(
         self,
@@ -94,11 +88,9 @@ class Coordinator:
         self._shortfalls[host] = shortfall
 
     def row(self, row: Mapping[str, float]) -> None:
-        """Takes a row of the learner's metrics, to be shown."""
         self._rows.append(row)
 
     def note(self, text: str) -> None:
-        """Takes a line for people."""
         self._notes.append(text)
 
     def forget(self, who: Who) -> None:
@@ -165,7 +157,6 @@ class CoordinatorClient:
     Attributes:
         host: this machine, as Ray knows it.
         reply: the newest answer.
-        caches: where they are.
         incarnation: a number that no other start of any process has (40 random bits).
         measure: returns the numbers to send; replaceable.
         on_stop: called once when the coordinator says that the run ends; replaceable.

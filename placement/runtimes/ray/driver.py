@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
-"""Deadline for the learner to save and end once it is told to stop."""
+"""Deadline for the learner to save and end once it is to stop."""
 ANSWER_SECONDS = 3.0
 LOST_SECONDS = 15.0
 """A cluster that has not answered for so long, and accepts no connections, is gone."""
@@ -77,12 +77,7 @@ def run(
 ) -> Run:
     """Trains as `config` says on Ray, from the run folder's newest checkpoint if there is one.
 
-    Args:
-        config: all settings.
-        progress: shows what happens; default: a live table on a terminal, plain lines elsewhere.
-        factories: of the network and its learner.
-        timing: of heartbeats and checkpoints.
-        watch: called with all processes' heartbeats, several times a second.
+    `watch` is called with all processes' heartbeats, several times a second.
 
     Raises:
         What `placement.runtimes.local.run` raises, and:
@@ -213,7 +208,7 @@ class Driver:
             else:
                 if member is self._learner:
                     return result
-                raise WorkerFailed(f"{member.who} ended although it was not told to")
+                raise WorkerFailed(f"{member.who} ended although nothing asked it to")
         return None
 
     def _restart(self, member: Member, error: Exception) -> None:
@@ -258,7 +253,7 @@ class Driver:
                 other.handle.leave.remote(self._rendezvous)
 
     def _end_late_leavers(self) -> None:
-        """Kills learners that were told to restart and did not end in time."""
+        """Kills learners that are to restart and did not end in time."""
         for learner in self._learners:
             if time.monotonic() > self._leaving.get(learner.who, math.inf):
                 self._leaving[learner.who] = math.inf

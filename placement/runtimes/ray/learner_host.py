@@ -61,11 +61,8 @@ class LearnerHost:
     ) -> tuple[EpisodeCollector, ShardedReplay]:
         """The episodes that may be learned from, and this host's shards that they come from.
 
-        Args:
-            designs: the run's.
-            best: receives placements that are better than any before.
-            numbers: of the published parameters.
-            learned: int64 [N, 3], episodes learned from before, as `EpisodeIntervalSet.rows` gives them.
+        `learned` are those learned from before, int64 [N, 3] as `EpisodeIntervalSet.rows` gives them; placements that
+        are better than any before go to `best`.
         """
         config, coordinator, hosts = self.config, self.coordinator, self.hosts
         mine = shards_of(hosts.index, shards=config.runtime.shards, learners=hosts.count)
@@ -90,11 +87,9 @@ class LearnerHost:
 
 @contextlib.contextmanager
 def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
-    """The first host's loop, ready to run, with its servers open.
+    """The first host's loop, ready to run, with its servers open; raises CheckpointError.
 
-    Raises:
-        ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
-        CheckpointError: its checkpoints cannot be used.
+    ConfigError: the run folder holds another run, or the devices cannot share the work evenly.
     """
     config, coordinator, network = host.config, host.coordinator, host.network
     folder, runtime = run_folder.working_folder(config.run_dir), config.runtime
@@ -144,11 +139,9 @@ def opened(host: LearnerHost) -> Iterator[LearnerLoop]:
 
 
 def follow(host: LearnerHost) -> None:
-    """Learns with the other hosts until told to stop: publishing, saving and evaluating are the first host's.
+    """Learns with the other hosts until it is to stop: publishing, saving and evaluating are the first host's.
 
-    Raises:
-        ReplayTimeout: no episodes came.
-        JaxRuntimeError: another host is gone.
+    Raises ReplayTimeout where no episodes come, and JaxRuntimeError where another host is gone.
     """
     config, coordinator = host.config, host.coordinator
     designs = run_folder.load_designs(config)

@@ -75,15 +75,13 @@ class RoleProcess:
         return NetworkAccess(bind, self._token, self._dial)
 
     def run(self) -> Any:
-        """Runs the role until told to stop."""
+        """Runs the role until `stop` is called."""
         raise NotImplementedError
 
     def stop(self) -> Any:
-        """Tells it to stop; returns at once or soon."""
         self._stop.set()
 
     def ping(self) -> int:
-        """The process number."""
         return os.getpid()
 
 
@@ -91,7 +89,7 @@ class ShardProcess(RoleProcess):
     """A replay shard: a Reverb server in a process of its own."""
 
     def run(self) -> None:
-        """Serves until told to stop; restores its newest checkpoint at the start, and checkpoints at intervals."""
+        """Serves until it is to stop; restores its newest checkpoint at the start, and checkpoints at intervals."""
         keep_off_accelerators()
         coordinator = self.connect()
         from placement.replay.shard import ReplayShard
@@ -127,7 +125,7 @@ class CacheProcess(RoleProcess):
     """A model cache: a node of the tree between the learner and the actors."""
 
     def run(self) -> None:
-        """Serves until told to stop."""
+        """Serves until it is to stop."""
         return_freed_blocks(BLOCK_BYTES)
         keep_off_accelerators()
         coordinator = self.connect()
