@@ -15,6 +15,7 @@ from rich.console import Console
 
 from placement.config import CostConfig, CostWeights, EnvConfig
 from placement.engine.costs import Costs
+from placement.evaluation.full_evaluation import evaluate_fully
 from placement.evaluation.policies import TrainedPolicy, cheapest, policy_results
 from placement.evaluation.policies import load_policy as policy_of
 from placement.evaluation.settings import TRAINED_COST, SampleConfig, TrainedCost
@@ -35,13 +36,9 @@ FilePath = str | os.PathLike[str]
 
 @dataclasses.dataclass(frozen=True)
 class Placed:
-    """What a policy made of a design.
+    """What a policy made of a design: the cheapest placement found, with its costs.
 
-    Attributes:
-        design: that was placed.
-        placement: the cheapest one found.
-        costs: of the placement.
-        found_by: "greedy", "best of 16", "annealed best of 8" or "flipped …".
+    `found_by` is "greedy", "best of 16", "annealed best of 8" or "flipped …".
     """
 
     design: Design
@@ -52,11 +49,7 @@ class Placed:
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """A trained policy, which places any design.
-
-    Attributes:
-        folder: of the run that trained it.
-        env: the environment that it was trained in.
+    """A trained policy, which places any design: its run's folder, and the environment that it was trained in.
 
     Example:
         >>> placed = placement.load_policy("base").place("toy6", samples=2, annealed=0)
@@ -194,8 +187,6 @@ def evaluate(
         return metrics
     if not isinstance(design, str):
         raise DesignError(f"{loaded.name}: a full evaluation reads the flat netlist: give the design's name or folder")
-    from placement.evaluation.full_evaluation import evaluate_fully
-
     found = evaluate_fully(design, loaded, placement, Console(file=io.StringIO()))
     return dataclasses.replace(metrics, full=found.metrics)
 

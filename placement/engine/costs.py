@@ -51,11 +51,8 @@ PROXY_WEIGHTS = CostConfig(name="proxy").weights()
 
 
 class CostMaps(NamedTuple):
-    """Where the cost comes from.
-
-    Attributes:
-        density: float64 [R, C], area of hard and soft macros over the gcell's area.
-        horizontal, vertical: float64 [R, C], routing demand over capacity, macro blockage included.
+    """Where the cost comes from, float64 [R, C] each: area of hard and soft macros over the gcell's area, and routing
+    demand over capacity in each direction, macro blockage included.
     """
 
     density: np.ndarray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
             f"{found.flipped} macros flipped in {found.sweeps} sweeps: "
             f"{config.weights.name} cost {cost:.6f} → {found.costs.total:.6f}"
         )
-    folder, full = config.folder(design, Path(name).stem), None
+    metrics, folder = measure(design, placement, weights=config.weights), config.folder(design, Path(name).stem)
     if config.full:
         from placement.evaluation import full_evaluation  # JAX takes seconds to import
 
@@ -62,8 +63,7 @@ def evaluate_placement(config: EvaluateConfig, console: Console) -> Metrics:
         checked = full_evaluation.evaluate_fully(config.design, design, placement, console)
         if config.draws_plots:
             full_evaluation.draw(checked, design, placement, folder, title)
-        full = checked.metrics
-    metrics = measure(design, placement, weights=config.weights, full=full)
+        metrics = dataclasses.replace(metrics, full=checked.metrics)
     console.print(metrics_table(metrics, title))
     if len(design.netlist.soft):
         console.print(f"soft macros: {soft}", soft_wrap=True, markup=False, highlight=False)

@@ -8,6 +8,7 @@ the best is kept.
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import json
 import threading
 from collections.abc import Iterable, Sequence
@@ -72,13 +73,13 @@ def evaluate_search(config: SearchConfig, console: Console) -> Metrics:
             raise KeyboardInterrupt
         best, table = found[0], candidates_table(found)
         described |= {"candidate": best.number, "candidates": len(found)}
-        full = None
+        metrics = measure(design, best.placement, weights=config.weights)
         if not stopped.is_set():
             from placement.evaluation.full_evaluation import evaluate_fully  # JAX takes seconds to import
 
             assert config.design is not None
             full = evaluate_fully(config.design, design, best.placement, console).metrics
-        metrics = measure(design, best.placement, weights=config.weights, full=full)
+            metrics = dataclasses.replace(metrics, full=full)
     else:
         with Interruption() as interruption, progress_bars(console, "") as (bar,):
             best = result = search(

@@ -85,16 +85,10 @@ class Metrics:
     full: FullMetrics | None = None
 
 
-def measure(
-    design: Design,
-    placement: Placement | None = None,
-    *,
-    weights: CostWeights = DEFAULT_WEIGHTS,
-    full: FullMetrics | None = None,
-) -> Metrics:
+def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
     """The metrics of `placement` (None: the design's own); raises DesignError if a node has no position."""
     costs = compute_costs(design, placement, weights=weights)
-    return Metrics(design, costs, weights, legality(design, placement), violations(design, placement), full)
+    return Metrics(design, costs, weights, legality(design, placement), violations(design, placement))
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
