@@ -93,7 +93,6 @@ class Annealer:
 
     @property
     def costs(self) -> Costs:
-        """Of the current placement."""
         return Costs(*self._native.costs())
 
     @property
@@ -102,7 +101,6 @@ class Annealer:
 
     @property
     def placement(self) -> Placement:
-        """A copy of the current placement."""
         return self._copy(best=False)
 
     @property

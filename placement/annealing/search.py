@@ -90,12 +90,10 @@ class SearchResult:
 
     @property
     def seconds(self) -> float:
-        """CPU seconds of each thread."""
         return self.history[-1].seconds
 
     @property
     def moves(self) -> int:
-        """Moves of each thread."""
         return self.history[-1].moves
 
 

@@ -29,13 +29,11 @@ PLAIN_WIDTH = 120
 
 
 class Command(NamedTuple):
-    """One command of `macro-placement`.
+    """One command of `macro-placement`; its name is one word, or two.
 
     Attributes:
-        name: one word, or two.
         place: `module:name`, below this package, of its function, which takes `config`, a dataclass of its settings,
             and a console, and returns Metrics if it measures a placement. The function of `train` takes the arguments.
-        about: what it does, in a line.
         words: the settings that arguments without a key give, in their order.
     """
 
@@ -46,13 +44,11 @@ class Command(NamedTuple):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function that runs the command."""
         module, name = self.place.split(":")
         return getattr(importlib.import_module(f"placement.{module}"), name)
 
     @property
     def settings(self) -> Any:
-        """The dataclass of the command's settings."""
         return typing.get_type_hints(self.function)["config"]
 
 
@@ -127,7 +123,6 @@ def execute(command: Command, arguments: Sequence[str]) -> int:
 
 
 def _call(command: Command, arguments: Sequence[str]) -> None:
-    """Calls the function of a command other than `train`."""
     config = build(command.settings, settings(arguments, command.settings, command.words))
     console = Console()
     if not console.is_terminal:

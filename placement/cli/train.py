@@ -39,12 +39,7 @@ sweeps.
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs `train` with the arguments of its command line.
-
-    Raises:
-        ConfigError, DesignError, OSError: a setting or a file is wrong.
-        UsageError: an argument is wrong, or training cannot continue.
-    """
+    """Runs `train` with the arguments of its command line; raises UsageError, or one of `MISTAKES`."""
     if {"--help", "-h"} & set(arguments):
         print(_help(is_whole="all" in arguments), flush=True)
         return

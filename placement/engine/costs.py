@@ -217,12 +217,10 @@ class IncrementalCost:
 
     @property
     def costs(self) -> Costs:
-        """The cost of the current placement."""
         return Costs(*self._native.costs())
 
     @property
     def placement(self) -> Placement:
-        """A copy of the current placement."""
         x, y = np.empty_like(self._start.x), np.empty_like(self._start.y)
         orientation = np.empty_like(self._start.orientation)
         self._native.write_placement(x, y, orientation)

@@ -148,7 +148,6 @@ class EnvironmentPool:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
         return self._native.closed
 
     @property

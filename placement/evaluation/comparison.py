@@ -88,7 +88,6 @@ class Entry(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Which one it is, in words."""
         return self.placer if self.seed is None else f"{self.placer}, seed {self.seed}"
 
     @property
@@ -157,7 +156,6 @@ def _design(config: CompareConfig) -> Design:
 
 
 def _given(config: CompareConfig, design: Design, folder: Path) -> list[Entry]:
-    """The placements that files hold."""
     if config.design is None:
         return []
     entries = []

@@ -78,7 +78,6 @@ def _best_of(
 
 
 def _repeated(kind: str) -> Callable[[Job], PlacerOutcome]:
-    """A placer that makes starts until the time is up, and keeps the best."""
 
     def place(job: Job) -> PlacerOutcome:
         begin = time.process_time()

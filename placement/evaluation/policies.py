@@ -77,14 +77,7 @@ def load_policy(config: PolicySettings, design: Design | None = None) -> Trained
 def evaluate_policy(config: SampleConfig, console: Console) -> Metrics:
     """Places a design with a run's newest parameters; prints, writes and returns the metrics of the best placement.
 
-    Args:
-        config: `checkpoint` is the run folder; `design` may be another than the run's.
-        console: shows the tables.
-
-    Raises:
-        ConfigError: the folder holds no run, or its checkpoint is damaged or of another network.
-        DesignError: the design cannot be used, or every episode ended without a legal cell for a macro.
-        OSError: a file cannot be written.
+    Raises as `load_policy`, and DesignError where every episode ended without a legal cell for a macro.
     """
     check_out(config)
     policy = load_policy(config)

@@ -329,7 +329,6 @@ def _find(
 
 
 def _identity(config: SearchConfig) -> dict[str, Any]:
-    """The settings that tell candidates from others."""
     begins = {"method": config.chosen_method, "placement": config.placement, "checkpoint": config.checkpoint}
     budget = {"seconds": config.time if config.moves is None else None, "moves": config.moves}
     return {"config": config.anneal, **budget, "weights": config.weights, "seed": config.seed, **begins}
@@ -354,7 +353,6 @@ class _Record:
             self.found = {}
 
     def add(self, candidate: Candidate) -> None:
-        """Keeps a candidate."""
         with self._lock:
             comments = [f"candidate {candidate.number}"]
             write_placement(self._placement(candidate.number), self._design, candidate.placement, comments=comments)

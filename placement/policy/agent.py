@@ -167,7 +167,6 @@ class Network:
         return nnx.merge(self._graph, state)
 
     def embed(self, params: Params, inputs: GraphInputs) -> Embeddings:
-        """See `PolicyNetwork.embed`."""
         with full_precision():
             return self.bind(params).embed(inputs)
 
@@ -179,7 +178,6 @@ class Network:
         observation: Observation,
         energy: jax.Array | None = None,
     ) -> jax.Array:
-        """See `PolicyNetwork.decide`; `embeddings` are of `embed(params, inputs)`."""
         with full_precision():
             return self.bind(params).decide(embeddings, inputs, observation, energy)
 
@@ -200,7 +198,6 @@ class Agent(Acting):
         return self.network.init(seed)
 
     def embed(self, params: Params) -> Embeddings:
-        """What the network makes of all designs; once per set of parameters."""
         return self._embed(params, self.network.inputs)
 
     def act_together(

@@ -89,7 +89,6 @@ def canvas_figure(design: Design, placement: Placement, *, width: float = drawin
 
 
 def _costs_line(metrics: Metrics) -> str:
-    """The cost and its weighted components in one line."""
     costs, weights = metrics.costs, metrics.weights
     return (
         f"{weights.name} cost {costs.total:.4f} = {weights.wirelength:g} · {costs.wirelength_cost:.4f} wirelength + "

@@ -102,11 +102,9 @@ class BestTracker:
             write_whole(folder / BEST_NAME, json.dumps(content, indent=2) + "\n")
 
     def files(self, folder: Path) -> tuple[Path, ...]:
-        """The placement files of the designs that have one."""
         return tuple(folder / self.file_name(index) for index in range(len(self._designs)) if self.best(index))
 
     def file_name(self, design: int) -> str:
-        """The name of the placement file of design number `design`."""
         return "best.plc" if len(self._designs) == 1 else f"best-{design}-{self._designs[design].name}.plc"
 
     def write_flipped(self, folder: Path) -> list[tuple[Path, Flipped]]:

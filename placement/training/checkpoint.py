@@ -114,7 +114,6 @@ class Checkpoints:
         return self._restore(like, newest)
 
     def close(self) -> None:
-        """Ends Orbax's threads."""
         if (manager := vars(self).pop("_manager", None)) is not None:
             manager.close()
 
@@ -209,7 +208,6 @@ def _this_process_alone() -> ocp.options.MultiprocessingOptions:
 
 
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves by their path in the tree, such as ``['learner']['step']``."""
     return {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
@@ -231,7 +229,6 @@ class Counters:
     seconds: float = 0.0
 
     def done(self, config: TrainConfig) -> bool:
-        """Whether a run with these settings has nothing left to do."""
         minutes = config.runtime.minutes
         return self.iteration >= config.ppo.iterations or bool(minutes and self.seconds >= 60 * minutes)
 

@@ -70,7 +70,6 @@ class _Waiting(NamedTuple):
     answer: concurrent.futures.Future[Decision]
 
     def goes_with(self, other: _Waiting) -> bool:
-        """Whether one evaluation of the network can decide both."""
         return self.network.embeddings is other.network.embeddings and self.greedy == other.greedy
 
 

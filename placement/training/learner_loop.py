@@ -79,7 +79,6 @@ class LearnerLoop:
         self._lost = 0  # iterations in a row that brought dead ends alone
 
     def done(self) -> bool:
-        """Whether the iterations are done or the time is up."""
         return dataclasses.replace(self.state.counters, seconds=self._seconds()).done(self._config)
 
     def run(self, metrics: MetricsWriter) -> None:
@@ -143,7 +142,6 @@ class LearnerLoop:
             )
 
     def _iterate(self, pipeline: InputPipeline) -> dict[str, float]:
-        """One iteration; returns its row."""
         roles, before = self.components, self.state.counters
         start = time.monotonic()
         with roles.interruption.breakable():

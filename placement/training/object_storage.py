@@ -125,7 +125,6 @@ class ObjectStore:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in one line."""
     if isinstance(error, TimeoutError):
         return f"no answer in {CALL_SECONDS:.0f} s"
     if type(error).__name__ in ("NoCredentialsError", "DefaultCredentialsError"):
@@ -142,7 +141,6 @@ class FileEntry(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> FileEntry:
-        """The entry of a file with this content."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
@@ -153,7 +151,6 @@ class Manifest(NamedTuple):
     files: Mapping[str, FileEntry]
 
     def steps(self) -> list[int]:
-        """Its checkpoints, oldest first."""
         return sorted({int(found[1]) for path in self.files if (found := _CHECKPOINT.fullmatch(path))})
 
 

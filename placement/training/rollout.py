@@ -149,7 +149,6 @@ class _Group:
     def decide(
         self, agent: Acting, network: EmbeddedParameters, observation: dict[str, np.ndarray], *, greedy: bool
     ) -> np.ndarray:
-        """The next actions, int32 [B]."""
         seen, key = Observation(**observation), self._keys[self._step]
         self._decision = agent.act(*network, seen, key, greedy=greedy, energy=self._energy)
         self._energy = self._decision.energy
@@ -186,7 +185,6 @@ def _blank(design: np.ndarray, steps: int) -> Episode:
 
 
 def _joined(groups: Sequence[Episode]) -> Episode:
-    """Episodes along axis B, one group after the other."""
     if len(groups) == 1:
         return groups[0]
     return Episode(*(np.concatenate(fields) for fields in zip(*groups, strict=True)))
@@ -202,7 +200,6 @@ class Evaluation(NamedTuple):
 
     @property
     def dead_end(self) -> bool:
-        """Whether a macro had no legal cell left."""
         return self.costs is None
 
 

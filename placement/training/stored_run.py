@@ -192,7 +192,6 @@ def lease_owner(store: ObjectStore) -> str | None:
 
 
 def _holder(content: bytes) -> str:
-    """Who holds a lease, in words."""
     try:
         found = json.loads(content)
         return f"process {int(found['process'])} on {str(found['host'])[:64]}"
@@ -271,7 +270,6 @@ class _Follower:
             time.sleep(LOOK_SECONDS)
 
     def _publish(self) -> bool:
-        """Whether the store is up to date."""
         try:
             self._taken = self._taken or self._lost()
             if self._taken:

@@ -148,7 +148,7 @@ def test_an_existing_folder_is_kept_unless_forced(chip: tuple[Path, Path], tmp_p
         (["--bookshelf", "a.aux", "--array", "block:ram*:2:1:1"], "array=block:ram*:2:1:1: must be NAME:MACROS,"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13"], "must be four numbers of tracks per µm"),
         (["--bookshelf", "a.aux", "--tracks", "12", "13", "14", "8"], "tracks=[12.0, 13.0, 14.0, 8.0]: must be"),
-        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be one of places, names"),
+        (["--bookshelf", "a.aux", "--array-order", "x"], "array_order='x': must be places or names"),
         (["--bookshelf", "a.aux", "--snap", "coarse"], "snap=coarse: must be one of manufacturing, tracks, none"),
         (["--lef", "a.lef", "--dfe", "b.def"], "there is no setting 'dfe'."),
         (["chip.def"], "'chip.def' is not a setting; give key=value or --key value"),

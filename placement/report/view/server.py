@@ -173,7 +173,6 @@ class _Guard:
 
 
 def _is_address(host: str, port: int) -> bool:
-    """Whether a host is an IP address with this port."""
     name, _, number = host.rpartition(":")
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))

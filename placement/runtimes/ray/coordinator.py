@@ -84,7 +84,6 @@ class Coordinator:
         return self._reply(heartbeat.who, edition)
 
     def report_shortfall(self, shortfall: Shortfall, host: int = 0) -> None:
-        """Learner host `host` waits for episodes that do not come."""
         self._shortfalls[host] = shortfall
 
     def row(self, row: Mapping[str, float]) -> None:
@@ -94,13 +93,11 @@ class Coordinator:
         self._notes.append(text)
 
     def forget(self, who: Who) -> None:
-        """The process has died."""
         if self._heartbeats.pop(who, None) is not None:
             self._heard.pop(who)
             self._publish()
 
     def restarts(self, counts: dict[str, float]) -> None:
-        """Takes how often each role was restarted, for `metrics.csv`."""
         self._restarts = counts
 
     def stop(self) -> None:
@@ -189,7 +186,6 @@ class CoordinatorClient:
         self.ready()
 
     def ready(self) -> None:
-        """From now on heartbeats say that the process has started."""
         self._ready = True
         self._wake.set()
 
@@ -214,11 +210,9 @@ class CoordinatorClient:
         return tuple(self._shards[number].address for number in numbers)
 
     def shard_hosts(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """The machines of these shards."""
         return tuple(self._shards[number].host for number in numbers)
 
     def cache_hosts(self) -> tuple[str, ...]:
-        """The machine of each cache."""
         return tuple(place.host for place in self.caches)
 
     def cache_addresses(self, numbers: Sequence[int]) -> tuple[str, ...]:
@@ -227,15 +221,12 @@ class CoordinatorClient:
         return tuple(place.address for place in places if place.address)
 
     def report_shortfall(self, shortfall: Shortfall) -> None:
-        """Reports to the coordinator; does not wait."""
         self._coordinator.report_shortfall.remote(shortfall, self._who.number)
 
     def iteration(self, row: Mapping[str, float]) -> None:
-        """Sends a row of metrics to the coordinator; does not wait."""
         self._coordinator.row.remote(dict(row))
 
     def note(self, text: str) -> None:
-        """Sends a line for people to the coordinator; does not wait."""
         self._coordinator.note.remote(text)
 
     def close(self) -> None:

@@ -260,11 +260,9 @@ class Driver:
                 self._ray.kill(learner.handle, no_restart=False)
 
     def _tell(self, method: str, *arguments: Any) -> None:
-        """Calls a method of the coordinator and does not wait."""
         getattr(self._coordinator, method).remote(*arguments)
 
     def _look(self) -> None:
-        """Shows what is new."""
         try:
             view: RunView = self._ray.get(self._coordinator.view.remote(), timeout=ANSWER_SECONDS)
         except self._ray.exceptions.RayError as error:  # the coordinator is being restarted

@@ -188,7 +188,6 @@ class EpisodeCollector:
             self._report(self._bounds.episodes - self._accepted % self._bounds.episodes - self._waiting)
 
     def size(self) -> int:
-        """Episodes waiting to be read, as they came."""
         return self._source.size()
 
     def close(self) -> None:

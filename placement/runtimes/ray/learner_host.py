@@ -187,7 +187,6 @@ class PeerEpisodes:
         self._lock = threading.Lock()  # another thread may save a checkpoint
 
     def received(self, episodes: Sequence[Episode]) -> None:
-        """Takes an iteration's episodes."""
         for episode in episodes:
             actor, count = episode.identity.tolist()
             if self._host(actor):

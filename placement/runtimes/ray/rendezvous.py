@@ -80,7 +80,6 @@ def agree(hosts: Hosts, start: InitialState) -> InitialState:
 
 
 def _spread(data: bytes) -> bytes:
-    """Host 0's bytes on every host."""
     counted = np.frombuffer(np.int64(len(data)).tobytes(), np.uint8)
     length = int(np.asarray(multihost_utils.broadcast_one_to_all(counted)).view(np.int64)[0])
     mine = np.zeros(length, np.uint8)

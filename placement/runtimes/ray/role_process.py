@@ -59,7 +59,6 @@ class RoleProcess:
         logging.basicConfig(level=logging.WARNING, format=f"{who}: %(levelname)s %(message)s")
 
     def connect(self) -> CoordinatorClient:
-        """Connects to the coordinator, whose answers say when to stop."""
         import ray
 
         coordinator = CoordinatorClient(ray.get_actor(COORDINATOR), self.who, self.config.runtime, self.timing)
@@ -75,7 +74,6 @@ class RoleProcess:
         return NetworkAccess(bind, self._token, self._dial)
 
     def run(self) -> Any:
-        """Runs the role until `stop` is called."""
         raise NotImplementedError
 
     def stop(self) -> Any:
@@ -89,7 +87,6 @@ class ShardProcess(RoleProcess):
     """A replay shard: a Reverb server in a process of its own."""
 
     def run(self) -> None:
-        """Serves until it is to stop; restores its newest checkpoint at the start, and checkpoints at intervals."""
         keep_off_accelerators()
         coordinator = self.connect()
         from placement.replay.shard import ReplayShard
@@ -125,7 +122,6 @@ class CacheProcess(RoleProcess):
     """A model cache: a node of the tree between the learner and the actors."""
 
     def run(self) -> None:
-        """Serves until it is to stop."""
         return_freed_blocks(BLOCK_BYTES)
         keep_off_accelerators()
         coordinator = self.connect()

@@ -62,17 +62,14 @@ class RolloutProcess(RoleProcess):
             coordinator.close()
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """Plays until it is to stop; may then end with StoreClosed or ReplayClosed."""
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Ends all waits."""
         super().stop()
         for close in self._closing:
             close()
 
     def _store(self, coordinator: CoordinatorClient) -> CacheReader:
-        """The reading side of the parameter store."""
         from placement.modelcache.reader import CacheReader
         from placement.modelcache.store import Layout
         from placement.modelcache.tree import plan_tree
@@ -112,7 +109,6 @@ class ActorProcess(RolloutProcess):
     """An actor with local inference on the CPU: nobody tells it how many episodes to play."""
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """See `RolloutProcess`."""
         import jax
 
         from placement.engine.pool import make_pool
@@ -150,7 +146,6 @@ class EvaluatorProcess(RolloutProcess):
     """
 
     def play(self, coordinator: CoordinatorClient) -> None:
-        """See `RolloutProcess`."""
         from placement.engine.pool import make_pool
         from placement.modelcache.store import StoreTimeout
         from placement.policy.agent import EmbeddedParameters
