@@ -9,6 +9,7 @@ import dataclasses
 import gzip
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,13 +21,19 @@ from placement.evaluation.policies import TrainedPolicy, cheapest, policy_result
 from placement.evaluation.policies import load_policy as policy_of
 from placement.evaluation.settings import TRAINED_COST, SampleConfig, TrainedCost
 from placement.flat.global_placement import place_before_clustering
-from placement.netlist import importing
 from placement.netlist.design import Design, Placement
 from placement.netlist.errors import DesignError
 from placement.netlist.export import export_placement
 from placement.netlist.files import write_whole
-from placement.netlist.importing import ImportSettings
-from placement.netlist.load import find, load
+from placement.netlist.importing import (
+    ChipFiles,
+    ImportSettings,
+    all_placed,
+    import_flat,
+    read_chip,
+    write_design,
+)
+from placement.netlist.load import check_design_folder, find, load
 from placement.report.placement_metrics import Metrics, measure
 from placement.training.run_folder import read_settings
 from placement.training.trained_policy import policy_folder
@@ -113,14 +120,16 @@ def load_policy(checkpoint: FilePath) -> Policy:
     return Policy(folder, read_settings(folder, key="checkpoint").env)
 
 
-def import_design(
+def import_design(  # noqa: PLR0913  files and options of one command, all with a default
     *,
-    lef: tuple[FilePath, ...] | list[FilePath] = (),
+    lef: Sequence[FilePath] = (),
     def_file: FilePath | None = None,
     bookshelf: FilePath | None = None,
     protobuf: FilePath | None = None,
     plc: FilePath | None = None,
     out: FilePath | None = None,
+    force: bool = False,
+    free_macros: bool = False,
     settings: ImportSettings | None = None,
 ) -> Design:
     """Reads a chip and clusters its standard cells, as `macro-placement import` does.
@@ -132,6 +141,8 @@ def import_design(
         protobuf: Circuit Training's netlist before clustering.
         plc: a placement file whose canvas a protobuf without DEF is placed on.
         out: the design folder that is written, which `export` and a full evaluation need; None: none.
+        force: whether a design that is in the folder already is replaced.
+        free_macros: whether macros that the files fix may move; pads stay fixed.
         settings: grid, clustering, constraints, arrays; default: `ImportSettings()`.
 
     Example:
@@ -143,16 +154,15 @@ def import_design(
         DesignError: a file cannot be used; the message has its name and line.
         OSError: the folder cannot be written.
     """
-    return importing.import_design(
-        lef=lef,
-        def_file=def_file,
-        bookshelf=bookshelf,
-        protobuf=protobuf,
-        plc=plc,
-        out=out,
-        settings=settings,
-        place=place_before_clustering,
-    )
+    files = ChipFiles(lef=lef, def_file=def_file, bookshelf=bookshelf, protobuf=protobuf, plc=plc)
+    if out is not None:
+        check_design_folder(out, force=force)
+    chip = read_chip(files, free_macros=free_macros)
+    imported = import_flat(chip.flat, settings, canvas=chip.canvas, place=place_before_clustering)
+    if out is None:
+        return dataclasses.replace(imported.design, initial=all_placed(imported.design))
+    write_design(out, imported, def_data=chip.def_data, positions_data=chip.positions_data)
+    return load(out)
 
 
 def evaluate(

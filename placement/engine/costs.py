@@ -271,11 +271,9 @@ class IncrementalCost:
         before = self._history.pop()
         if self._native.pending:  # the last move: the engine still has its old state
             self._native.undo()
-        elif len(before) == 1:
-            self._native.move(*before[0])
-            self._native.accept()
-        else:
-            self._native.swap(before[0][0], before[1][0])
+            return self.costs
+        for node in before:
+            self._native.move(*node)
             self._native.accept()
         return self.costs
 
