@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from placement.annealing.search import Watch
+from placement.annealing.search import Point, Watch
 from placement.engine.costs import proxy_cost
 from placement.evaluation.placements import check_out, load_placements
 from placement.evaluation.placers import PLACERS, Job, PlacerOutcome
@@ -174,7 +174,11 @@ def _placed(
     for placer in config.chosen:
         for seed in range(config.seed, config.seed + config.seeds):
             own, what = folder / placer.replace("+", "-") / f"seed{seed}", f"{placer}, seed {seed}"
-            watch = Watch(own, stopped, lambda share, point, what=what: show(f"{what}: best {point.cost:.6f}", share))
+
+            def report(share: float, point: Point, what: str = what) -> None:
+                show(f"{what}: best {point.cost:.6f}", share)
+
+            watch = Watch(own, stopped, report)
             show(what, 0.0)
             found = _run(placer, Job(design, config, seed, watch), own)
             if found is not None:
