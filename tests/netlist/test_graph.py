@@ -15,7 +15,7 @@ from placement.cli.main import main
 from placement.netlist.builder import NetlistBuilder
 from placement.netlist.design import Canvas, Design, NodeKind, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.generators.clustered import ClusteredOptions, clustered
+from placement.netlist.generators.clustered import clustered
 from placement.netlist.graph import graph_arrays, to_networkx
 from placement.netlist.load import load
 from placement.netlist.statistics import rent_fit, statistics
@@ -98,7 +98,7 @@ def test_ariane_graph(ariane_folder: Path) -> None:
 def test_rent_estimate_follows_the_exponent() -> None:
     estimates = []
     for exponent in (0.3, 0.6, 0.9):
-        design = clustered(seed=1, hard=10, soft=256, ports=30, options=ClusteredOptions(rent_exponent=exponent))
+        design = clustered(seed=1, hard=10, soft=256, ports=30, rent_exponent=exponent)
         fit = rent_fit(design)
         assert fit is not None
         estimates.append(fit.exponent)

@@ -26,6 +26,12 @@ _WIDTHS = (0.57, 0.76, 0.95, 1.14, 1.33, 1.9, 3.23)  # of cells, multiples of Na
 _WIDTH_SHARES = (0.2, 0.25, 0.2, 0.1, 0.08, 0.07, 0.1)
 # Share of nets with 2, 3, … pins; as in the flat Ariane.
 _DEGREES = (0.55, 0.295, 0.076, 0.024, 0.014, 0.008, 0.008, 0.008, 0.008, 0.009)
+_RANGES = {
+    **{"cells": (16, math.inf), "macros": (0, math.inf), "ports": (1, math.inf), "macro_pins": (2, math.inf)},
+    **{"bank": (1, math.inf), "bank_cells": (1e-3, 1.0), "size_spread": (1, 100), "macro_aspect": (1, 100)},
+    **{"core_aspect": (0.1, 10), "macro_utilization": (1e-3, 0.8), "cell_utilization": (1e-3, 0.8)},
+    "rent_exponent": (1e-3, 0.999),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,21 +65,10 @@ class FlatOptions:
     rent_exponent: float = 0.65
 
     def __post_init__(self) -> None:
-        for field, least in (("cells", 16), ("macros", 0), ("ports", 1), ("macro_pins", 2), ("bank", 1)):
-            if getattr(self, field) < least:
-                raise DesignError(f"{field}: {getattr(self, field)} must be at least {least}")
-        for field in ("macro_utilization", "cell_utilization"):
-            if not 0 < getattr(self, field) <= 0.8:
-                raise DesignError(f"{field}: {getattr(self, field)} must be above 0 and at most 0.8")
-        for field in ("size_spread", "macro_aspect"):
-            if not 1 <= getattr(self, field) <= 100:
-                raise DesignError(f"{field}: {getattr(self, field)} must be from 1 to 100")
-        if not 0.1 <= self.core_aspect <= 10:
-            raise DesignError(f"core_aspect: {self.core_aspect} must be from 0.1 to 10")
-        if not 0 < self.bank_cells <= 1:
-            raise DesignError(f"bank_cells: {self.bank_cells} must be above 0 and at most 1")
-        if not 0 < self.rent_exponent < 1:
-            raise DesignError(f"rent_exponent: {self.rent_exponent} must be between 0 and 1")
+        for field, (low, high) in _RANGES.items():
+            if not low <= getattr(self, field) <= high:
+                right = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low}"
+                raise DesignError(f"{field}: {getattr(self, field)} must be {right}")
 
 
 def drawn_options(seed: int) -> tuple[FlatOptions, float]:
