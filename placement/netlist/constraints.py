@@ -38,14 +38,16 @@ class SnapGrid:
     offset_y: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("pitch_x", "pitch_y"):
-            value = getattr(self, field)
-            if value != 0 and not LEAST_PITCH <= value <= LARGEST:
-                raise DesignError(f"grid {field}: {value} must be 0 (no grid) or at least {LEAST_PITCH:g} µm")
-        for field in ("offset_x", "offset_y"):
-            value = getattr(self, field)
-            if not abs(value) <= LARGEST:
-                raise DesignError(f"grid {field}: {value} must be a finite number of µm")
+        for axis, (pitch, offset) in zip("xy", self.axes, strict=True):
+            if pitch != 0 and not LEAST_PITCH <= pitch <= LARGEST:
+                raise DesignError(f"grid pitch_{axis}: {pitch} must be 0 (no grid) or at least {LEAST_PITCH:g} µm")
+            if not abs(offset) <= LARGEST:
+                raise DesignError(f"grid offset_{axis}: {offset} must be a finite number of µm")
+
+    @property
+    def axes(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Pitch and offset of each axis."""
+        return (self.pitch_x, self.offset_x), (self.pitch_y, self.offset_y)
 
     @property
     def is_set(self) -> bool:

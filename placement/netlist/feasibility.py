@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.netlist.constraints import SnapGrid
 from placement.netlist.constraints_file import orientation_names
 from placement.netlist.design import Design, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.geometry import LEAST, clipped, complement, grown, merged_in_line, union_area
+from placement.netlist.geometry import LEAST, clipped, complement, covered, grown, merged_in_line, union_area
 
 TOLERANCE = LEAST
 """µm: lengths that differ by a rounding error are equal, as in the engine."""
@@ -110,11 +109,7 @@ def _keep_outs(design: Design) -> KeepOuts:
 
 
 def ready(design: Design) -> Design:
-    """The design with its movable macros rotated as allowed, as training, search and legalising need it.
-
-    Raises:
-        DesignError: as `check_constraints`.
-    """
+    """As `turned_design`, for training, search and legalising; raises DesignError as `check_constraints`."""
     check_constraints(design)
     return turned_design(design)
 
@@ -180,12 +175,7 @@ def _check_areas(design: Design) -> None:
         members = [node for node in region.nodes.tolist() if not design.initial.fixed[node]]
         inside = clipped(region.rectangles, canvas.width, canvas.height)
         space = union_area(grown(inside, _largest_halo(design, members)))
-        needed = _area(design, members)
-        if needed > space * (1 + TOLERANCE):
-            raise DesignError(
-                f"{design.name}: region {region.name!r} has room for {space:.1f} µm² of macros and halos; "
-                f"{_named(design, members)} need {needed:.1f} µm²"
-            )
+        _check_area(design, members, space, f"region {region.name!r}", "")
     across, up = _largest_halo(design, hard)
     kept = keep_outs(design)
     blocked = kept.rectangles[kept.kind != KeepOutKind.REGION]
@@ -193,11 +183,22 @@ def _check_areas(design: Design) -> None:
     taken = union_area(np.concatenate((grown(blocked, (-across, -up)), fixed)))
     space = (canvas.width + 2 * across) * (canvas.height + 2 * up) - taken
     movable = [node for node in hard if not design.initial.fixed[node]]
-    needed = _area(design, movable)
+    _check_area(design, movable, space, "the canvas", " beside blockages and fixed macros")
+
+
+def _check_area(design: Design, nodes: list[int], space: float, where: str, beside: str) -> None:
+    """Raises DesignError if macros with their halos need more than `space` µm².
+
+    Macros without a halo may overlap by the threshold.
+    """
+    halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
+    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
+    sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
+    needed = float(np.prod(sides, axis=1).sum())
     if needed > space * (1 + TOLERANCE):
         raise DesignError(
-            f"{design.name}: the canvas has room for {space:.1f} µm² of macros and halos beside blockages and fixed "
-            f"macros; {_named(design, movable)} need {needed:.1f} µm²"
+            f"{design.name}: {where} has room for {space:.1f} µm² of macros and halos{beside}; "
+            f"{_named(design, nodes)} need {needed:.1f} µm²"
         )
 
 
@@ -207,14 +208,6 @@ def _largest_halo(design: Design, nodes: list[int]) -> tuple[float, float]:
     if (design.constraints.orientations[nodes] >> 4).any():
         halo = np.concatenate((halo, halo[:, ::-1]))
     return (float(halo[:, 0].max(initial=0.0)), float(halo[:, 1].max(initial=0.0)))
-
-
-def _area(design: Design, nodes: list[int]) -> float:
-    """µm² of some macros with their halos; macros without a halo may overlap by the threshold."""
-    halo, threshold = design.constraints.halo[nodes], design.canvas.overlap_threshold
-    sides = np.stack((design.netlist.width[nodes], design.netlist.height[nodes]), axis=1) + 2 * halo
-    sides = np.where(halo > 0, sides, np.maximum(sides - threshold, 0.0))
-    return float(np.prod(sides, axis=1).sum())
 
 
 def _without_place(design: Design) -> list[int]:
@@ -244,27 +237,20 @@ def _has_place(design: Design, node: int, swapped: bool) -> bool:
     kept = keep_outs(design)
     taken = np.concatenate((kept.rectangles[kept.of(node)], _taken_by_fixed(design, halo)))
     taken = taken - np.concatenate((size, np.zeros(2)))
-    pitches, offsets = (grid.pitch_x, grid.pitch_y), (grid.offset_x, grid.offset_y)
     tried = []
     for axis, extent in ((0, canvas.width), (1, canvas.height)):
-        places = np.concatenate(([0.0], taken[:, 2 + axis]))
-        if pitches[axis] > 0:
-            steps = np.ceil((places - TOLERANCE - offsets[axis]) / pitches[axis])
-            places = offsets[axis] + pitches[axis] * steps
+        places, (pitch, offset) = np.concatenate(([0.0], taken[:, 2 + axis])), grid.axes[axis]
+        if pitch > 0:
+            places = offset + pitch * np.ceil((places - TOLERANCE - offset) / pitch)
         places = places[(places >= -TOLERANCE) & (places <= extent - size[axis] + TOLERANCE)]
         tried.append(np.unique(places))
     xs, ys = tried
-    if not len(xs) or not len(ys):
-        return False
-    counts = np.zeros((len(xs) + 1, len(ys) + 1), dtype=np.int32)
     left = np.searchsorted(xs, taken[:, 0] + TOLERANCE, side="right")
     right = np.searchsorted(xs, taken[:, 2] - TOLERANCE, side="left")
     low = np.searchsorted(ys, taken[:, 1] + TOLERANCE, side="right")
     high = np.searchsorted(ys, taken[:, 3] - TOLERANCE, side="left")
     some = (left < right) & (low < high)
-    for begin, end, sign in ((left, low, 1), (right, high, 1), (left, high, -1), (right, low, -1)):
-        np.add.at(counts, (begin[some], end[some]), sign)
-    return bool((counts.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] == 0).any())
+    return not covered(left[some], right[some], low[some], high[some], (len(xs) + 1, len(ys) + 1)).all()
 
 
 def _fixed_macros(design: Design) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
@@ -324,13 +310,9 @@ def _violated_by_fixed(design: Design) -> list[str]:
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))
             turned = Orientation(int(initial.orientation[node])).name
             found.append(f"fixed macro {name!r} has orientation {turned}; allowed: {allowed}")
-        if not _on_grid(low, constraints.grid):
+        if any(
+            pitch > 0 and abs(at - offset - pitch * round((at - offset) / pitch)) > TOLERANCE
+            for at, (pitch, offset) in zip(low, constraints.grid.axes, strict=True)
+        ):
             found.append(f"fixed macro {name!r} is off the snapping grid")
     return found
-
-
-def _on_grid(corner: np.ndarray, grid: SnapGrid) -> bool:
-    for at, pitch, offset in ((corner[0], grid.pitch_x, grid.offset_x), (corner[1], grid.pitch_y, grid.offset_y)):
-        if pitch > 0 and abs(at - offset - pitch * round((at - offset) / pitch)) > TOLERANCE:
-            return False
-    return True
