@@ -7,7 +7,6 @@ blocks well below the whole design (region I): fewer wires leave blocks above an
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from typing import NamedTuple
 
@@ -44,15 +43,13 @@ class RentFit(NamedTuple):
     terminals: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The figures that `macro-placement describe` prints.
 
     Attributes:
-        nodes: the number of each kind (`hard`, `soft`, `port`, `cell`).
-        pins: pins in all; pins_of: pins of each kind of node.
-        unused_pins: pins on no net.
-        nets: nets; total_weight: the sum of their weights.
+        nodes, pins_of: nodes, and their pins, of each kind (`hard`, `soft`, `port`, `cell`).
+        pins, unused_pins: in all, and those on no net.
+        nets, total_weight: nets, and the sum of their weights.
         net_degree: pins of a net → number of such nets.
         utilization: covered share of the canvas by kind of macro.
         shapes: (width, height) in µm → number of hard macros, commonest first.

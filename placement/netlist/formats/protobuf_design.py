@@ -51,8 +51,7 @@ def read_protobuf_def(
     technology, sources = read_lefs(lefs)
     node_of, port_of = _matched(netlist, file)
     plan, notices = floorplan_of(file, technology, node_of)
-    given, port_notices = _def_placement(netlist, file, plan, node_of, port_of)
-    placement, scaling_notices = _on_die(netlist, own, given, plan.die)
+    placement, placing_notices = _placement(netlist, own, file, plan, node_of, port_of)
     written = {int(node): name for node, name in zip(node_of, file.components.written_names, strict=True)}
     written |= {int(node): name for node, name in zip(port_of, file.pins.written_names, strict=True) if node >= 0}
     design = FlatDesign(
@@ -65,7 +64,7 @@ def read_protobuf_def(
         master_names=masters,
         written_names={node: name for node, name in written.items() if name != netlist.names[node]},
         sources=(source, *sources, file.source),
-        notices=(*file.notices, *notices, *port_notices, *scaling_notices),
+        notices=(*file.notices, *notices, *placing_notices),
     )
     return design, file.data
 
@@ -122,27 +121,13 @@ def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
     return node_of, port_of
 
 
-def _def_placement(
-    netlist: Netlist, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
+def _placement(
+    netlist: Netlist, own: Placement, file: DefFile, plan: Floorplan, node_of: np.ndarray, port_of: np.ndarray
 ) -> tuple[Placement, list[str]]:
-    """The placement of the DEF file's nodes, and notices; the others are not placed."""
-    components, count = file.components, netlist.num_nodes
-    x, y, placed, fixed = np.zeros(count), np.zeros(count), np.zeros(count, np.bool_), netlist.kind == NodeKind.PORT
-    orientation = np.zeros(count, dtype=np.int8)
-    x[node_of], y[node_of] = component_centres(file, netlist, node_of)
-    placed[node_of], orientation[node_of] = components.status >= PlacementStatus.PLACED, components.orientation
-    fixed[node_of] = components.status >= PlacementStatus.FIXED
-    pins = np.flatnonzero(port_of >= 0)
-    ports = port_of[pins]
-    x[ports], y[ports], placed[ports], notices = port_places(file, pins, plan)
-    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), notices
-
-
-def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) -> tuple[Placement, tuple[str, ...]]:
-    """The protobuf's placement with what the DEF file gives, and notices."""
-    x, y = own.x.copy(), own.y.copy()
-    cells = (netlist.kind == NodeKind.CELL) & own.placed
-    notices: list[str] = []
+    """The placement of macros, ports and placed cells of the DEF file, cells otherwise as in `own`; and notices."""
+    x, y, orientation, die = own.x.copy(), own.y.copy(), own.orientation.copy(), plan.die
+    is_cell, is_port = netlist.kind == NodeKind.CELL, netlist.kind == NodeKind.PORT
+    cells, notices = is_cell & own.placed, list[str]()
     if cells.any():
         # The ports at the edges of the old die show how large it was.
         reach_x, reach_y = float(x[own.placed].max()), float(y[own.placed].max())
@@ -154,14 +139,16 @@ def _on_die(netlist: Netlist, own: Placement, given: Placement, die: Rectangle) 
                 f"the protobuf's positions reach to ({reach_x:g}, {reach_y:g}) µm, beyond the die of {die.width:g} × "
                 f"{die.height:g} µm: cells are scaled to it, a hint where macros have places, too"
             )
-    of_def = (netlist.kind != NodeKind.CELL) | given.placed
-    if (of_def & (netlist.kind == NodeKind.PORT) & ~given.placed).any():
-        raise DesignError("a port of the protobuf has no position in the DEF file")
-    placement = Placement(
-        x=np.where(of_def, given.x, x),
-        y=np.where(of_def, given.y, y),
-        orientation=np.where(of_def, given.orientation, own.orientation),
-        placed=np.where(of_def, given.placed, own.placed),
-        fixed=given.fixed,
-    )
-    return placement, tuple(notices)
+    placed, fixed, components = cells.copy(), is_port.copy(), file.components
+    fixed[node_of] = components.status >= PlacementStatus.FIXED
+    taken = ~is_cell[node_of] | (components.status >= PlacementStatus.PLACED)
+    nodes, (centre_x, centre_y) = node_of[taken], component_centres(file, netlist, node_of)
+    x[nodes], y[nodes], orientation[nodes] = centre_x[taken], centre_y[taken], components.orientation[taken]
+    placed[nodes] = components.status[taken] >= PlacementStatus.PLACED
+    pins = np.flatnonzero(port_of >= 0)
+    ports = port_of[pins]
+    x[ports], y[ports], placed[ports], port_notices = port_places(file, pins, plan)
+    orientation[is_port] = 0
+    if (is_port & ~placed).any():
+        raise DesignError(f"{file.path}: port {netlist.names[np.argmax(is_port & ~placed)]!r} has no position")
+    return Placement(x=x, y=y, orientation=orientation, placed=placed, fixed=fixed), [*port_notices, *notices]
