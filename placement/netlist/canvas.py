@@ -179,27 +179,17 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
         found.append(LayerCapacity(layer.name, layer.direction is LayerDirection.VERTICAL, tracks, blocked))
     across, up = ([layer for layer in found if layer.is_vertical == is_vertical] for is_vertical in (False, True))
     if not all(any(layer.tracks > 0 for layer in direction) for direction in (across, up)):
-        return _assumed(design.floorplan, notices)
+        tracks = _TRACKS_PER_ROW / (design.floorplan.rows.row_height or design.floorplan.core.height / 100)
+        notices.append(
+            f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, "
+            "of which macros take half"
+        )
+        return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
     if len(design.netlist.hard) and not known:
         notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
-    return RoutingCapacity(
-        horizontal=math.fsum(layer.tracks for layer in across),
-        vertical=math.fsum(layer.tracks for layer in up),
-        macro_horizontal=math.fsum(layer.tracks * layer.blocked for layer in across),
-        macro_vertical=math.fsum(layer.tracks * layer.blocked for layer in up),
-        layers=tuple(found),
-        notices=tuple(notices),
-    )
-
-
-def _assumed(plan: Floorplan, notices: list[str]) -> RoutingCapacity:
-    height = plan.rows.row_height or plan.core.height / 100
-    tracks = _TRACKS_PER_ROW / height
-    notices.append(
-        f"no file gives tracks or pitches in both directions: {tracks:g} tracks per µm are assumed in each, of which "
-        "macros take half"
-    )
-    return RoutingCapacity(tracks, tracks, tracks / 2, tracks / 2, notices=tuple(notices))
+    horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
+    blocked = (math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up))
+    return RoutingCapacity(horizontal, vertical, *blocked, layers=tuple(found), notices=tuple(notices))
 
 
 def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
@@ -214,17 +204,13 @@ def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:
             if layer.direction is LayerDirection.NONE
         ]
         return [layer for layer in usable if not tracked or layer.name in tracked]
-    names = sorted(tracked, key=lambda name: (_trailing_number(name), name))
+    trailing = {name: re.search(r"\d+$", name) for name in tracked}
+    names = sorted(tracked, key=lambda name: (int(found[0]) if (found := trailing[name]) else 1_000_000, name))
     if names:
         notices.append(
             f"no LEF file gives the layers' directions: they are taken to alternate, {names[0]} being horizontal"
         )
     return [RoutingLayer(name, directed[number % 2], 0.0, 0.0, 0.0, number) for number, name in enumerate(names)]
-
-
-def _trailing_number(name: str) -> int:
-    found = re.search(r"(\d+)$", name)
-    return int(found[1]) if found else 1_000_000
 
 
 def _tracks_per_micron(plan: Floorplan, layer: RoutingLayer) -> float:

@@ -102,7 +102,14 @@ class Constraints:
             )
         check_rectangles("blockages", self.blockages)
         for region in self.regions:
-            _check_region(region, len(self.halo))
+            what, nodes = f"region {region.name!r}", len(self.halo)
+            if region.is_guide:
+                raise DesignError(f"{what} is a guide, which is no constraint")
+            if not len(region.rectangles):
+                raise DesignError(f"{what} has no rectangle")
+            check_rectangles(what, region.rectangles)
+            if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
+                raise DesignError(f"{what}: every node must be in [0, {nodes})")
         names = [region.name for region in self.regions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -170,16 +177,6 @@ def check_rectangles(what: str, rectangles: np.ndarray) -> None:
             f"{what}: the rectangle {corners} must be [x_low, y_low, x_high, y_high] in µm, finite, with a width and a "
             "height above 0"
         )
-
-
-def _check_region(region: Region, nodes: int) -> None:
-    if region.is_guide:
-        raise DesignError(f"region {region.name!r} is a guide, which is no constraint")
-    if not len(region.rectangles):
-        raise DesignError(f"region {region.name!r} has no rectangle")
-    check_rectangles(f"region {region.name!r}", region.rectangles)
-    if len(region.nodes) and not (0 <= region.nodes.min() <= region.nodes.max() < nodes):
-        raise DesignError(f"region {region.name!r}: every node must be in [0, {nodes})")
 
 
 NO_CONSTRAINTS = Constraints.none(0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from placement.netlist.design import Netlist
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Blockage, Floorplan, Region
-from placement.netlist.geometry import Rectangle, complement
+from placement.netlist.geometry import Rectangle, clipped, complement
 from placement.netlist.technology import LayerDirection, Technology
 
 Snap = Literal["manufacturing", "tracks", "none"]
@@ -114,24 +115,19 @@ def _halos(flat: FlatDesign, settings: ConstraintSettings) -> np.ndarray:
 
 def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str]) -> np.ndarray:
     core, fixed = flat.floorplan.core, flat.placement.fixed
-    shapes, weak, owned, layers = [np.zeros((0, 4))], 0, 0, 0
+    shapes, left_out = [np.zeros((0, 4))], Counter[str]()
     for blockage in flat.floorplan.blockages:
         if blockage.layer:
-            layers += 1
+            left_out["routing blockages are left out: the routing capacity is that of a core without them"] += 1
         elif blockage.is_soft or blockage.density is not None:
-            weak += 1
+            left_out["soft or partial placement blockages are left out: they stop cells, not macros"] += 1
         elif blockage.node < 0:
             shapes.append(blockage.rectangles)
         elif fixed[blockage.node]:
             shapes.append(_around_component(flat, blockage))
         else:
-            owned += 1
-    if layers:
-        notices.append(f"{layers} routing blockages are left out: the routing capacity is that of a core without them")
-    if weak:
-        notices.append(f"{weak} soft or partial placement blockages are left out: they stop cells, not macros")
-    if owned:
-        notices.append(f"{owned} placement blockages of components are left out: they move with their component")
+            left_out["placement blockages of components are left out: they move with their component"] += 1
+    notices += [f"{count} {what}" for what, count in left_out.items()]
     added = [_in_core(f"blockage {number + 1}", (box,), core) for number, box in enumerate(settings.blockages)]
     return np.concatenate((_on_canvas(np.concatenate(shapes), core), *added))
 
@@ -152,10 +148,7 @@ def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
 
 def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
     """Rectangles in the files' coordinates relative to the core's corner, cut at the core's edges."""
-    low, high = np.array([core.x_low, core.y_low]), np.array([core.x_high, core.y_high])
-    cut = np.concatenate((np.maximum(rectangles[:, :2], low), np.minimum(rectangles[:, 2:], high)), axis=1)
-    inside = (cut[:, 0] < cut[:, 2]) & (cut[:, 1] < cut[:, 3])
-    return (cut - np.tile(low, 2))[inside]
+    return clipped(rectangles - np.array([core.x_low, core.y_low] * 2), core.width, core.height)
 
 
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:

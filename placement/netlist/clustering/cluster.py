@@ -4,7 +4,7 @@ Nets of many sinks are cut; what belongs to a macro or to adjacent ports is kept
 (here with Mt-KaHyPar); groups that span too far are broken up and small ones merged. Without positions the last two
 follow connectivity alone. Cells that then have more nets with another group move to it.
 
-Axis legend: N nodes, V vertices of the hypergraph, M its pins, S ports of one side.
+Axis legend: N nodes, V vertices of the hypergraph, M its pins.
 """
 
 from __future__ import annotations
@@ -98,9 +98,24 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
     group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, seed=chosen.seed)
-    nodes = _nodes(design, placed=placed)
     reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
-    group = _regrouped(design, joined, group, parts, nodes=nodes, reach=reach)
+    # A macro counts as its pins, which the recipe groups in its place.
+    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
+    x, y, has_place = design.placement.x, design.placement.y, design.placement.placed
+    nodes = Nodes(
+        x=x if placed else None,
+        y=y if placed else None,
+        area=np.where(joined.is_cell, netlist.width * netlist.height, 0.0),
+        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
+    )
+    count = parts
+    if placed:
+        # A macro without a place breaks nothing up.
+        broken, count = break_up(np.where(has_place, group, -1), parts, x=x, y=y, area=nodes.area, reach=reach)
+        group = np.where(has_place, broken, group)
+    most_nodes = (netlist.num_nodes + int(nodes.size[netlist.hard].sum())) // parts // 4
+    if most_nodes > 0:
+        group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
     free = cells[fixed[cells] < 0]
     cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
@@ -124,13 +139,18 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
     hard = design.netlist.hard
     group[hard] = np.arange(len(hard))
     count = len(hard)
-    for ports, along, length in _sides(design, canvas):
-        order = np.argsort(along, kind="stable")
+    # The diagonals of the die divide its sides: top, right, bottom and left.
+    die, ports = design.floorplan.die, design.netlist.ports
+    x, y = design.placement.x[ports] - die.x_low, design.placement.y[ports] - die.y_low
+    rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
+    for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
+        mine = (rising == above_rising) & (falling == above_falling)
+        along, length = (x, canvas.cell_width) if above_rising == above_falling else (y, canvas.cell_height)
         begin = -math.inf
-        for port, at in zip(ports[order].tolist(), along[order].tolist(), strict=True):
-            if at - begin > length:
-                begin, count = at, count + 1
-            group[port] = count - 1
+        for index in np.flatnonzero(mine)[np.argsort(along[mine], kind="stable")].tolist():
+            if along[index] - begin > length:
+                begin, count = along[index], count + 1
+            group[ports[index]] = count - 1
     # The cells that share a driver–sink connection with a grouped node, both ways: from a driver to its sinks and back.
     driver = joined.driver[joined.net]
     ends, others = np.concatenate((driver, joined.node)), np.concatenate((joined.node, driver))
@@ -138,24 +158,6 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
     best = np.full(len(group), count, dtype=np.int32)
     np.minimum.at(best, others[reaches], group[ends[reaches]])
     return np.where(best < count, best, group), count
-
-
-def _sides(design: FlatDesign, canvas: Canvas) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Per side: its ports (int [S]), their positions along it (float64 [S], µm), and a gcell's length (µm).
-
-    The diagonals of the die divide the sides.
-    """
-    die, ports = design.floorplan.die, design.netlist.ports
-    x = design.placement.x[ports] - die.x_low
-    y = design.placement.y[ports] - die.y_low
-    rising, falling = y > x * die.height / die.width, y > die.height - x * die.height / die.width
-    sides = []
-    for above_rising, above_falling in ((True, True), (False, True), (False, False), (True, False)):
-        mine = (rising == above_rising) & (falling == above_falling)
-        is_horizontal = above_rising == above_falling
-        along = x[mine] if is_horizontal else y[mine]
-        sides.append((ports[mine], along, canvas.cell_width if is_horizontal else canvas.cell_height))
-    return sides
 
 
 def _partitioned(
@@ -224,32 +226,3 @@ def module_edges(names: Sequence[str], cells: np.ndarray, parts: int) -> tuple[n
     kept = [inside for inside in members.values() if 2 <= len(inside) <= most]
     module = np.repeat(np.arange(len(kept)), np.array([len(inside) for inside in kept], dtype=np.int64))
     return module, np.array([cell for inside in kept for cell in inside], dtype=np.int64)
-
-
-def _regrouped(
-    design: FlatDesign, joined: Connectivity, group: np.ndarray, parts: int, *, nodes: Nodes, reach: float
-) -> np.ndarray:
-    """The parts, broken up if they span too far, and merged if they are small."""
-    netlist, placed_nodes, count = design.netlist, design.placement.placed, parts
-    pins = int((nodes.size[netlist.hard]).sum())
-    most_nodes = (netlist.num_nodes + pins) // max(parts, 1) // 4
-    if nodes.x is not None and nodes.y is not None:
-        # A macro without a place breaks nothing up.
-        inside = np.where(placed_nodes, group, -1)
-        broken, count = break_up(inside, count, x=nodes.x, y=nodes.y, area=nodes.area, reach=reach)
-        group = np.where(placed_nodes, broken, group)
-    if most_nodes > 0:
-        group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
-    return group
-
-
-def _nodes(design: FlatDesign, *, placed: bool) -> Nodes:
-    """Positions, areas and sizes for regrouping; a macro counts as its pins, which the recipe groups in its place."""
-    netlist, placement = design.netlist, design.placement
-    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
-    return Nodes(
-        x=placement.x if placed else None,
-        y=placement.y if placed else None,
-        area=np.where(netlist.kind == NodeKind.CELL, netlist.width * netlist.height, 0.0),
-        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
-    )

@@ -273,23 +273,19 @@ class _Files:
             elif words[0] == "End":
                 row = None
             elif row is not None:
-                self.read_row(file, words, row)
+                if len(words) % 3 or set(words[1::3]) != {":"}:
+                    raise file.expected("'key : value'", words)
+                row |= zip(map(str.lower, words[::3]), words[2::3], strict=True)
+                if {"subroworigin", "numsites"} <= row.keys():
+                    self.read_subrow(file, row)
             elif not file.is_count(words):
                 raise file.expected("CoreRow", words)
         if row is not None:
             raise file.error("the file ends within a row; it seems to be cut")
         file.check_count("numrows", count)
 
-    def read_row(self, file: _File, words: list[str], row: dict[str, str]) -> None:
-        """The `key : value` pairs of one line of a row."""
-        at = 0
-        while at + 2 < len(words) and words[at + 1] == ":":
-            row[words[at].lower()] = words[at + 2]
-            at += 3
-        if at != len(words):
-            raise file.expected("'key : value'", words)
-        if not {"subroworigin", "numsites"} <= row.keys():
-            return
+    def read_subrow(self, file: _File, row: dict[str, str]) -> None:
+        """The keys of a row, of which `subroworigin` and `numsites` are taken out: another subrow may follow."""
         keys = ("coordinate", "height", "numsites", "subroworigin")
         number = {key: file.value(row[key], key) for key in keys if key in row}
         if not {"coordinate", "height"} <= number.keys():

@@ -26,7 +26,7 @@ from placement.netlist import _native
 from placement.netlist.design import LARGEST, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
 from placement.netlist.files import SourceFile, decoded, read_bytes, write_whole
-from placement.netlist.formats.protobuf_text import TextFile, parse_nodes
+from placement.netlist.formats.protobuf_text import TextParser
 
 SOFT_MACRO_PREFIX = "Grp"
 METADATA = "__metadata__"
@@ -118,8 +118,8 @@ def _check(path: str | os.PathLike[str], data: bytes, nodes: SimpleNamespace, is
 
 def columns_of_text(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     """The columns by the full grammar; raises DesignError for the first fault."""
-    file = TextFile(path, decoded(data, path))
-    nodes = [node for node in parse_nodes(file) if node.name != METADATA]
+    file = TextParser(path, decoded(data, path))
+    nodes = [node for node in file.nodes() if node.name != METADATA]
     index: dict[str, int] = {}
     for number, node in enumerate(nodes):
         first = index.setdefault(node.name, number)
