@@ -185,6 +185,12 @@ class Netlist:
         turned = orientation >= Orientation.E
         return np.where(turned, self.height, self.width), np.where(turned, self.width, self.height)
 
+    def boxes(self, placement: Placement, nodes: np.ndarray) -> np.ndarray:
+        """float64 [K, 4], µm: left, low, right and high of `nodes` (int [K]) as placed."""
+        half = np.stack(self.sides(placement.orientation), axis=1)[nodes] / 2
+        centres = np.stack((placement.x[nodes], placement.y[nodes]), axis=1)
+        return np.concatenate((centres - half, centres + half), axis=1)
+
     @functools.cached_property
     def hard(self) -> np.ndarray:
         """int32 [·]: the hard macros, in file order."""

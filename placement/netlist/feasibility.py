@@ -296,15 +296,13 @@ def _violated_by_fixed(design: Design) -> list[str]:
     """What fixed macros violate, apart from distances between macros."""
     initial, netlist, constraints = design.initial, design.netlist, design.constraints
     kept, found = keep_outs(design), []
-    width, height = netlist.sides(initial.orientation)
+    fixed = _fixed_macros(design)[0]
     places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
-    for node in _fixed_macros(design)[0].tolist():
+    for node, (*low, right, top) in zip(fixed.tolist(), netlist.boxes(initial, fixed), strict=True):
         name = netlist.names[node]
-        low = np.array([initial.x[node] - width[node] / 2, initial.y[node] - height[node] / 2])
-        high = low + np.array([width[node], height[node]])
         items = kept.of(node)
         boxes = kept.rectangles[items]
-        meets = (np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
+        meets = (np.minimum((right, top), boxes[:, 2:]) - np.maximum(low, boxes[:, :2]) > TOLERANCE).all(axis=1)
         found += [f"fixed macro {name!r} is {places[kind]}" for kind in sorted({*kept.kind[items][meets].tolist()})]
         if not constraints.allows(node, int(initial.orientation[node])):
             allowed = ", ".join(orientation_names(int(constraints.orientations[node])))

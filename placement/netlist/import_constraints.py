@@ -134,11 +134,7 @@ def _blockages(flat: FlatDesign, settings: ConstraintSettings, notices: list[str
 
 def _around_component(flat: FlatDesign, blockage: Blockage) -> np.ndarray:
     """float64 [K, 4]: a blockage of a fixed component, without the area of the component itself."""
-    node, placement = blockage.node, flat.placement
-    width, height = flat.netlist.sides(placement.orientation)
-    half = np.array([width[node], height[node]]) / 2
-    centre = np.array([placement.x[node], placement.y[node]])
-    own = np.concatenate((centre - half, centre + half))
+    (own,) = flat.netlist.boxes(flat.placement, np.array([blockage.node]))
     found = [np.zeros((0, 4))]
     for box in blockage.rectangles:
         corner = np.tile(box[:2], 2)

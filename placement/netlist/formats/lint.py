@@ -65,11 +65,8 @@ def _beyond_die(design: FlatDesign) -> str:
 
 def _boxes(design: FlatDesign, nodes: np.ndarray) -> np.ndarray:
     """float64 [H, 4]: the boxes of nodes, relative to the core's lower left corner."""
-    placement, core = design.placement, design.floorplan.core
-    width, height = design.netlist.sides(placement.orientation)
-    half = np.stack((width[nodes], height[nodes]), axis=1) / 2
-    centres = np.stack((placement.x[nodes] - core.x_low, placement.y[nodes] - core.y_low), axis=1)
-    return np.concatenate((centres - half, centres + half), axis=1)
+    core = design.floorplan.core
+    return design.netlist.boxes(design.placement, nodes) - np.array([core.x_low, core.y_low] * 2)
 
 
 def _fixed(design: FlatDesign) -> np.ndarray:

@@ -84,31 +84,27 @@ def clustered(
 
 
 class _Hierarchy:
-    """Leaves 0 … count − 1 under a binary tree, each block halved."""
+    """Leaves 0 … count − 1 under a binary tree, each block halved.
+
+    Of each leaf it has the blocks (first leaf, end) around it, from the leaf itself to all, and the share of the leaf's
+    nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in
+    it; those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf itself
+    counts as two halves.
+    """
 
     def __init__(self, count: int, rent_exponent: float) -> None:
-        self.blocks: list[list[tuple[int, int]]] = [self._enclosing(leaf, count) for leaf in range(count)]
-        self.shares = [self._scope_shares([high - low for low, high in its], rent_exponent) for its in self.blocks]
-
-    @staticmethod
-    def _enclosing(leaf: int, count: int) -> list[tuple[int, int]]:
-        """The blocks (first leaf, end) around a leaf, from the leaf itself to all."""
-        low, high, blocks = 0, count, [(0, count)]
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if leaf < middle else (middle, high)
-            blocks.append((low, high))
-        return blocks[::-1]
-
-    @staticmethod
-    def _scope_shares(sizes: list[int], rent_exponent: float) -> list[float]:
-        """The share of a leaf's nets whose scope is each of its blocks, whose sizes rise from 1.
-
-        By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf in it; those that leave the
-        block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts as two halves.
-        """
-        leaving = [0.5 ** (rent_exponent - 1), *(size ** (rent_exponent - 1) for size in sizes[:-1]), 0.0]
-        return [below - above for below, above in itertools.pairwise(leaving)]
+        self.blocks: list[list[tuple[int, int]]] = []
+        self.shares: list[list[float]] = []
+        for leaf in range(count):
+            low, high, blocks = 0, count, [(0, count)]
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if leaf < middle else (middle, high)
+                blocks.insert(0, (low, high))
+            inner = [(high - low) ** (rent_exponent - 1) for low, high in blocks[:-1]]
+            leaving = [0.5 ** (rent_exponent - 1), *inner, 0.0]
+            self.blocks.append(blocks)
+            self.shares.append([below - above for below, above in itertools.pairwise(leaving)])
 
     def near(self, draws: Draws, leaf: int, count: int, *, itself: bool = False) -> list[int]:
         """`count` distinct leaves of a randomly drawn scope around `leaf`, one of them outside the next smaller block.
@@ -211,12 +207,15 @@ class _Generator:
         for number, (bank, nodes) in enumerate(zip(banks, self.memories, strict=True)):
             leaf = (2 * number + 1) * soft // (2 * len(banks))
             interface = self.hierarchy.near(self.draws, leaf, _INTERFACE, itself=True)
-            outputs, inputs = self._memory_pins(bank, nodes)
-            for pins in outputs:
-                for bit, pin in enumerate(pins):
+            # Outputs, then inputs, evenly spaced along the left side of each memory.
+            total = 2 * bank.data_bits + bank.address_bits
+            offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
+            memories = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
+            for pins in memories:
+                for bit, pin in enumerate(pins[: bank.data_bits]):
                     readers = self._of_interface(interface, bit / bank.data_bits, 1 + self.draws.weighted(_READERS))
                     self.builder.net(1.0, pin, [self.soft_inputs[reader] for reader in readers])
-            self._write_memories(bank, inputs, interface)
+            self._write_memories(bank, [pins[bank.data_bits :] for pins in memories], interface)
 
     def _write_memories(self, bank: _Bank, inputs: list[list[int]], interface: list[int]) -> None:
         """Nets from the bank's interface to the address and data pins, `inputs` being those of each memory."""
@@ -236,13 +235,6 @@ class _Generator:
         first = int(part * len(interface))
         others = self.draws.shuffled([leaf for leaf in interface if leaf != interface[first]])
         return [interface[first], *others[: count - 1]]
-
-    def _memory_pins(self, bank: _Bank, nodes: list[int]) -> tuple[list[list[int]], list[list[int]]]:
-        """Output and input pins of each memory, evenly spaced along its left side."""
-        total = 2 * bank.data_bits + bank.address_bits
-        offsets = [round(bank.height * ((place + 1) / (total + 1) - 0.5), 3) for place in range(total)]
-        pins = [[self.builder.pin(node, -bank.width / 2, offset) for offset in offsets] for node in nodes]
-        return [row[: bank.data_bits] for row in pins], [row[bank.data_bits :] for row in pins]
 
     def connect_soft_macros(self) -> None:
         """Nets among soft macros; the bits of a bus join the same macros."""
