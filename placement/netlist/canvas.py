@@ -25,7 +25,7 @@ import numpy as np
 
 from placement.netlist import _native
 from placement.netlist.constraints import Constraints
-from placement.netlist.design import Canvas, Orientation
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan
@@ -104,7 +104,7 @@ def _grid(design: FlatDesign, constraints: Constraints | None) -> tuple[int, int
     netlist, core, turned = design.netlist, design.floorplan.core, design.placement.orientation
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
     if constraints is not None:
-        turned = np.where(constraints.swapped_as_allowed(turned), Orientation.E, Orientation.N)
+        turned = constraints.turned(turned)
     width, height = (side[movable] for side in netlist.sides(turned))
     if constraints is not None:
         across, up = (2 * halo[movable] for halo in constraints.sides(turned))

@@ -16,6 +16,10 @@ from placement.netlist.geometry import frozen
 
 ALL_ORIENTATIONS = 0xFF
 """A set of orientations is a byte; bit `Orientation.X` is set where X is allowed."""
+# Row o: all orientations, o first, then those with its sides. N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
+_PREFERRED = np.array(
+    [sorted(range(8), key=lambda other: (other != o, other // 4 != o // 4, other)) for o in range(8)], dtype=np.int8
+)
 LEAST_PITCH = 1e-4
 """µm, of a snapping grid. Coordinates are equal within 1e-6 µm, so a finer grid would distinguish nothing."""
 LARGEST = 1e9
@@ -157,14 +161,11 @@ class Constraints:
         """Whether a node may have an orientation."""
         return bool(self.orientations[node] >> orientation & 1)
 
-    def swapped_as_allowed(self, orientation: np.ndarray) -> np.ndarray:
-        """Bool [N]: whether nodes with these orientations (int [N]) have swapped sides once rotated as allowed.
-
-        A node keeps its sides if one of its allowed orientations does (`turned_as_allowed`).
-        """
-        lies = orientation >= 4
-        keeps = np.where(lies, self.orientations >> 4, self.orientations & 0b1111) != 0
-        return lies == keeps
+    def turned(self, orientation: np.ndarray) -> np.ndarray:
+        """Int8 [N]: orientations (int [N]) rotated as allowed: a node keeps its own, or else its sides, if it may."""
+        preferred = _PREFERRED[orientation]
+        allowed = self.orientations[:, None] >> preferred & 1
+        return np.take_along_axis(preferred, allowed.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def check_rectangles(what: str, rectangles: np.ndarray) -> None:

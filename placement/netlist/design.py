@@ -419,10 +419,9 @@ class Design:
 
     @functools.cached_property
     def _as_allowed(self) -> np.ndarray:
-        """Int [N]: E for a node whose sides are swapped, else N, once movable nodes are rotated as allowed."""
-        turned = self.initial.orientation
-        swapped = np.where(self.initial.fixed, turned >= Orientation.E, self.constraints.swapped_as_allowed(turned))
-        return np.where(swapped, Orientation.E, Orientation.N)
+        """Int [N]: the orientations once movable nodes are rotated as allowed."""
+        before = self.initial.orientation
+        return np.where(self.initial.fixed, before, self.constraints.turned(before))
 
     @functools.cached_property
     def own_action_scale(self) -> int:

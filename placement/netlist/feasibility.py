@@ -125,13 +125,8 @@ def turned_as_allowed(design: Design, placement: Placement) -> Placement:
 
     A macro that must be rotated keeps its centre, and its sides if possible.
     """
-    constraints, orientation = design.constraints, placement.orientation.copy()
-    for node in design.placing_order.tolist():
-        before = int(orientation[node])
-        if not constraints.allows(node, before):
-            # N, FN, S, FS are 0 to 3, and E, FE, W, FW 4 to 7.
-            others = sorted(Orientation, key=lambda other: (other // 4 != before // 4, other))
-            orientation[node] = next(other for other in others if constraints.allows(node, other))
+    orientation, movable = placement.orientation.copy(), design.placing_order
+    orientation[movable] = design.constraints.turned(placement.orientation)[movable]
     if np.array_equal(orientation, placement.orientation):
         return placement
     return dataclasses.replace(placement, orientation=orientation)

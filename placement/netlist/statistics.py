@@ -32,15 +32,11 @@ class RentFit(NamedTuple):
 
     Attributes:
         exponent: p.
-        coefficient: t, wires per node.
-        block_sizes: float64 [levels], mean nodes of a block, largest first.
-        terminals: float64 [levels], mean wires (by net weight) that leave a block.
+        coefficient: t, wires (by net weight) per node.
     """
 
     exponent: float
     coefficient: float
-    block_sizes: np.ndarray
-    terminals: np.ndarray
 
 
 class Statistics(NamedTuple):
@@ -137,12 +133,11 @@ def rent_fit(design: Design) -> RentFit | None:
         blocks = [half for block in blocks for half in _halves(graph, block)]
         sizes.append(float(np.mean([len(block) for block in blocks])))
         terminals.append(_mean_terminals(design, graph, blocks))
-    block_sizes, leaving = np.array(sizes), np.array(terminals)
-    if (leaving <= 0).any():
+    if min(terminals) <= 0:
         return None
     region = slice(_LEVELS_OF_REGION_II, None)
-    exponent, intercept = np.polyfit(np.log(block_sizes[region]), np.log(leaving[region]), 1)
-    return RentFit(float(exponent), float(np.exp(intercept)), block_sizes, leaving)
+    exponent, intercept = np.polyfit(np.log(sizes[region]), np.log(terminals[region]), 1)
+    return RentFit(float(exponent), float(np.exp(intercept)))
 
 
 def _halves(graph: GraphArrays, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -167,18 +167,6 @@ def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes,
     return again
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Moves:
-    """Moves of cells to groups: `cell` int64 [K] (indices in `movable`), `group` int64 [K], `gain` int64 [K]."""
-
-    cell: np.ndarray
-    group: np.ndarray
-    gain: np.ndarray
-
-    def only(self, kept: np.ndarray) -> _Moves:
-        return _Moves(self.cell[kept], self.group[kept], self.gain[kept])
-
-
 def refine(
     group: np.ndarray, movable: np.ndarray, *, joined: Connectivity, nodes: Nodes, reach: float, seed: int = 0
 ) -> np.ndarray:
@@ -202,25 +190,32 @@ def refine(
     for _ in range(ROUNDS):
         moves = _moves(result, count, movable, joined=joined, on_nets=on_nets)
         sizes = np.bincount(result[result >= 0], minlength=count)
-        moves = moves.only((moves.gain > 0) & (sizes[moves.group] < most))
-        moves = _near(moves, movable, result, count, nodes=nodes, reach=reach)
-        if not len(moves.cell):
+        moves = moves[(moves.gain > 0) & (sizes[moves.group] < most)]
+        if nodes.x is not None and nodes.y is not None:
+            x, y = centroids(result, count, x=nodes.x, y=nodes.y, area=nodes.area)
+            cell = movable[moves.cell]
+            across, up = np.abs(x[moves.group] - nodes.x[cell]), np.abs(y[moves.group] - nodes.y[cell])
+            moves = moves[(across <= reach) & (up <= reach)]
+        if not len(moves):
             break
-        moves = moves.only((draw.random(len(movable)) < 0.5)[moves.cell])
+        moves = moves[(draw.random(len(movable)) < 0.5)[moves.cell]]
         # The best move of each cell, then the best moves to each group, as many as it has space for.
-        moves = moves.only(np.lexsort((moves.group, -moves.gain, moves.cell)))
-        moves = moves.only(np.diff(moves.cell, prepend=-1) != 0)
-        moves = moves.only(np.lexsort((moves.cell, -moves.gain, moves.group)))
-        rank = np.arange(len(moves.group)) - np.searchsorted(moves.group, moves.group)
-        moves = moves.only(sizes[moves.group] + rank < most)
+        moves = moves[np.lexsort((moves.group, -moves.gain, moves.cell))]
+        moves = moves[np.diff(moves.cell, prepend=-1) != 0]
+        moves = moves[np.lexsort((moves.cell, -moves.gain, moves.group))]
+        rank = np.arange(len(moves)) - np.searchsorted(moves.group, moves.group)
+        moves = moves[sizes[moves.group] + rank < most]
         result[movable[moves.cell]] = moves.group
     return result
 
 
 def _moves(
     group: np.ndarray, count: int, movable: np.ndarray, *, joined: Connectivity, on_nets: scipy.sparse.csr_matrix
-) -> _Moves:
-    """Every move of a cell to another group that one of its nets reaches."""
+) -> np.recarray:
+    """Every move of a cell to another group that one of its nets reaches.
+
+    Records [K] of int64 `cell` (an index in `movable`), `group` and `gain`.
+    """
     degree = np.bincount(joined.net, minlength=len(joined.nets))
     nodes_in = joined.counts(group, count).astype(np.int32)
     reached, all_but_one = nodes_in.copy(), nodes_in.copy()
@@ -239,14 +234,5 @@ def _moves(
     keys = source * count + target
     order = np.argsort(keys)
     gain[order[np.searchsorted(keys, closed, sorter=order)]] += closes.data
-    return _Moves(source, target, gain).only(target != group[movable][source])
-
-
-def _near(moves: _Moves, movable: np.ndarray, group: np.ndarray, count: int, *, nodes: Nodes, reach: float) -> _Moves:
-    """The moves to groups whose centre is near."""
-    if nodes.x is None or nodes.y is None:
-        return moves
-    x, y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
-    cell = movable[moves.cell]
-    near = np.abs(x[moves.group] - nodes.x[cell]) <= reach
-    return moves.only(near & (np.abs(y[moves.group] - nodes.y[cell]) <= reach))
+    moves = np.rec.fromarrays((source, target, gain), names="cell,group,gain")
+    return moves[target != group[movable][source]]

@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, decoded, read_bytes, read_text, write_whole
+from placement.netlist.files import SourceFile, decoded, read_bytes, write_whole
 
 NO_ORIENTATION = "-"
 
@@ -105,13 +105,21 @@ def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
     Raises:
         DesignError: as `read_placement`.
     """
-    header = _CanvasComments(path)
+    header, _, last_line, source = _split(path)
+    return header.canvas(last_line), source
+
+
+def _split(path: str | os.PathLike[str]) -> tuple[_CanvasComments, list[tuple[int, str]], int, SourceFile]:
+    """The comments of a file, its other lines with their numbers, its last line's number, and its checksum."""
     data, source = read_bytes(path)
+    header, rows = _CanvasComments(path), list[tuple[int, str]]()
     lines = decoded(data, path).split("\n")
-    for line, text in enumerate(lines, start=1):
-        if text.lstrip().startswith("#"):
+    for line, text in enumerate(map(str.strip, lines), start=1):
+        if text.startswith("#"):
             header.read(text, line)
-    return header.canvas(len(lines)), source
+        elif text:
+            rows.append((line, text))
+    return header, rows, max(1, len(lines) - (not lines[-1])), source
 
 
 def read_placement(
@@ -143,21 +151,12 @@ def read_placement_lines(
     path: str | os.PathLike[str], netlist: Netlist, *, located: Placement | None = None
 ) -> tuple[Canvas, Placement, dict[str, int]]:
     """As `read_placement`, and the line of each canvas field that the file gives."""
-    header = _CanvasComments(path)
+    header, lines, last_line, _ = _split(path)
     rows = _Rows(path, netlist, located)
-    lines = read_text(path).split("\n")
-    for line, text in enumerate(lines, start=1):
-        text = text.strip()
-        if text.startswith("#"):
-            header.read(text, line)
-        elif text:
-            rows.read(text, line)
-    last_line = max(1, len(lines) - (not lines[-1]))
-    return (
-        header.canvas(last_line),
-        rows.placement(last_line),
-        {field: line for field, (_, line) in header.fields.items()},
-    )
+    for line, text in lines:
+        rows.read(text, line)
+    line_of = {field: line for field, (_, line) in header.fields.items()}
+    return header.canvas(last_line), rows.placement(last_line), line_of
 
 
 class _Rows:
