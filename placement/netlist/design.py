@@ -323,7 +323,6 @@ class Design:
         netlist: the nodes and nets.
         canvas: the chip area.
         initial: the placement that the design came with; ports and fixed nodes are always located as in it.
-        order: the movable hard macros in the order in which an episode places them; None: by area.
         constraints: what the macros must satisfy; default: nothing.
         action_scale: how many times finer than the gcells the grid of actions is along each side. An episode places
             macros at the centres of its cells.
@@ -338,16 +337,15 @@ class Design:
 
     Raises:
         DesignError: the placement has another number of nodes, a port is not placed, the hard macros cannot fit on
-            the canvas (total area, or one macro larger than it), `order` is not a permutation of the movable hard
-            macros, the grid of actions is too fine, or the constraints are of another number of nodes, allow a macro no
-            orientation, or have a region with a node that is no hard macro.
+            the canvas (total area, or one macro larger than it), the grid of actions is too fine, or the constraints
+            are of another number of nodes, allow a macro no orientation, or have a region with a node that is no hard
+            macro.
     """
 
     name: str
     netlist: Netlist
     canvas: Canvas
     initial: Placement
-    order: tuple[int, ...] | None = None
     constraints: Constraints = NO_CONSTRAINTS
     action_scale: int = 1
     off_grid: bool = False
@@ -375,8 +373,6 @@ class Design:
             raise DesignError(
                 f"the hard macros cover {area:.1f} µm², more than the canvas's {canvas.width * canvas.height:.1f} µm²"
             )
-        if self.order is not None and sorted(self.order) != sorted(netlist.hard[~self.initial.fixed[netlist.hard]]):
-            raise DesignError(f"order: must name each movable hard macro once, not {len(self.order)} nodes")
         if self.action_scale < 1:
             raise DesignError(f"action_scale: {self.action_scale} must be at least 1")
         if self.pdn_channel is not None and not 0 <= self.pdn_channel < math.inf:
@@ -443,10 +439,8 @@ class Design:
 
     @functools.cached_property
     def placing_order(self) -> np.ndarray:
-        """int32 [T]: the movable hard macros as an episode places them: `order`, or largest first, then by name."""
-        if self.order is not None:
-            return np.array(self.order, dtype=np.int32)
+        """int32 [T]: the movable hard macros as an episode places them: largest first, then by name."""
         netlist = self.netlist
-        movable = [int(node) for node in netlist.hard if not self.initial.fixed[node]]
+        movable = netlist.hard[~self.initial.fixed[netlist.hard]].tolist()
         movable.sort(key=lambda node: (-netlist.width[node] * netlist.height[node], netlist.names[node]))
         return np.array(movable, dtype=np.int32)
