@@ -93,23 +93,21 @@ def canvas_of(
     """
     core = design.floorplan.core
     if columns is None or rows is None:
-        grid = _grid(design, constraints)
+        grid = _grid(design, constraints or Constraints.none(design.netlist.num_nodes))
         columns, rows = columns or grid[0], rows or grid[1]
     capacity = routing_capacity(design)
     return Canvas(core.width, core.height, columns, rows, *capacity[:4], smoothing=_SMOOTHING), capacity
 
 
-def _grid(design: FlatDesign, constraints: Constraints | None) -> tuple[int, int]:
+def _grid(design: FlatDesign, constraints: Constraints) -> tuple[int, int]:
     """The rule's columns and rows for the movable macros with their halos; without halos if these cannot be packed."""
-    netlist, core, turned = design.netlist, design.floorplan.core, design.placement.orientation
+    netlist, core = design.netlist, design.floorplan.core
     movable = netlist.hard[~design.placement.fixed[netlist.hard]]
-    if constraints is not None:
-        turned = constraints.turned(turned)
+    turned = constraints.turned(design.placement.orientation)
     width, height = (side[movable] for side in netlist.sides(turned))
-    if constraints is not None:
-        across, up = (2 * halo[movable] for halo in constraints.sides(turned))
-        with contextlib.suppress(DesignError):
-            return choose_grid(core.width, core.height, width + across, height + up)
+    across, up = (2 * halo[movable] for halo in constraints.sides(turned))
+    with contextlib.suppress(DesignError):
+        return choose_grid(core.width, core.height, width + across, height + up)
     return choose_grid(core.width, core.height, width, height)
 
 

@@ -92,20 +92,17 @@ def check_output_folder(key: str, folder: str | os.PathLike[str]) -> None:
     _check_takes_files(existing, f"{key}={folder}: cannot be written")
 
 
-def check_output_file(key: str, file: str | os.PathLike[str], *, makes_folder: bool = False) -> None:
+def check_output_file(key: str, file: str | os.PathLike[str]) -> None:
     """Raises DesignError if the file that the setting `key` names cannot be written; writes nothing.
 
-    The file need not exist. Its folder must exist, unless whoever writes creates it (`makes_folder`).
+    The file need not exist, but its folder must.
     """
     path, rejected = Path(file), f"{key}={file}: cannot be written"
     if os.path.isdir(path):
         raise DesignError(f"{rejected}: a folder is there, where a file is to be")
-    if makes_folder:
-        check_output_folder(key, path.parent)
-    elif not os.path.lexists(path.parent):
+    if not os.path.lexists(path.parent):
         raise DesignError(f"{rejected}: there is no folder {path.parent}")
-    else:
-        _check_takes_files(path.parent, rejected)
+    _check_takes_files(path.parent, rejected)
 
 
 def _check_takes_files(folder: Path, rejected: str) -> None:

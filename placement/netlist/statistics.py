@@ -19,6 +19,8 @@ from placement.netlist.graph import GraphArrays, graph_arrays, net_members, vert
 
 MOST_NODES = 2500
 """Of a design whose Rent exponent is estimated; more would take minutes, since the eigenvectors are dense."""
+_LISTED = 5
+"""Nets and nodes that are named."""
 _LEAST_NODES = 64
 _LEAST_BLOCK = 4
 _LEVELS_OF_REGION_II = 2
@@ -77,8 +79,8 @@ class Statistics(NamedTuple):
     rent: RentFit | None
 
 
-def statistics(design: Design, *, listed: int = 5) -> Statistics:
-    """The figures of a design; `listed` nets and nodes are named."""
+def statistics(design: Design) -> Statistics:
+    """The figures of a design."""
     netlist = design.netlist
     graph = graph_arrays(design)
     degrees = np.diff(netlist.net_start)
@@ -86,9 +88,9 @@ def statistics(design: Design, *, listed: int = 5) -> Statistics:
     strength = np.bincount(graph.edges.ravel(), np.repeat(graph.weight, 2), len(graph.kind))
     links = scipy.sparse.coo_array((graph.weight, tuple(graph.edges.T)), shape=(len(graph.kind), len(graph.kind)))
     macros = (NodeKind.HARD, NodeKind.SOFT)
-    largest = np.argsort(-degrees, kind="stable")[:listed]
+    largest = np.argsort(-degrees, kind="stable")[:_LISTED]
     drivers = netlist.pin_node[netlist.net_pins[netlist.net_start[:-1]]]
-    heaviest = np.argsort(-strength, kind="stable")[:listed]
+    heaviest = np.argsort(-strength, kind="stable")[:_LISTED]
     area = netlist.width * netlist.height / (design.canvas.width * design.canvas.height)
     shapes = Counter(zip(netlist.width[netlist.hard].tolist(), netlist.height[netlist.hard].tolist(), strict=True))
     return Statistics(

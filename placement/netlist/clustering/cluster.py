@@ -21,8 +21,6 @@ from placement.netlist.design import Canvas, NodeKind
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
-MOST_SINKS = 500
-"""Nets of more sinks are cut."""
 UTILIZATION = 0.5
 """The share of a soft macro's area that its cells cover."""
 _IMBALANCE = 0.3
@@ -90,7 +88,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     """
     chosen = settings or ClusteringSettings()
     netlist = design.netlist
-    joined = connectivity(netlist, most_sinks=MOST_SINKS)
+    joined = connectivity(netlist)
     on_nets = np.zeros(netlist.num_nodes, dtype=np.bool_)
     on_nets[netlist.pin_node[netlist.net_pins]] = True
     cells = np.flatnonzero(joined.is_cell & on_nets)

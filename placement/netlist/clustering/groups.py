@@ -16,6 +16,8 @@ import scipy.sparse
 
 from placement.netlist.design import Netlist, NodeKind
 
+MOST_SINKS = 500
+"""Nets of more sinks are cut."""
 ROUNDS = 12
 """The most rounds of moves."""
 
@@ -45,10 +47,10 @@ class Connectivity:
         return scipy.sparse.csr_matrix((ones, (self.net[inside], of_pair[inside])), (len(self.nets), count))
 
 
-def connectivity(netlist: Netlist, *, most_sinks: int) -> Connectivity:
-    """The connectivity of a flat netlist without nets of more than `most_sinks` sinks."""
+def connectivity(netlist: Netlist) -> Connectivity:
+    """The connectivity of a flat netlist without nets of more than `MOST_SINKS` sinks."""
     degree = np.diff(netlist.net_start)
-    nets = np.flatnonzero((degree <= most_sinks + 1) & (degree >= 2))
+    nets = np.flatnonzero((degree <= MOST_SINKS + 1) & (degree >= 2))
     place = np.full(netlist.num_nets, -1, dtype=np.int64)
     place[nets] = np.arange(len(nets))
     of_pin = np.repeat(place, degree)

@@ -43,7 +43,7 @@ def test_centroids_and_break_up_by_hand() -> None:
 def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
     # A chain a0-a1-a2-b-c0-c1-c2, b alone in its group and on one net with each side.
     design = chain_design([("a", 3), ("b", 1), ("c", 3)])
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design.netlist)
     group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
     area, size = np.ones(len(group)), np.ones(len(group), dtype=np.int64)
     x, y = design.placement.x, design.placement.y
@@ -75,7 +75,7 @@ def test_modules_are_hints_unless_they_are_large() -> None:
 def test_fixed_groups_hold_macros_ports_and_what_is_next_to_them() -> None:
     design = chain_design([("u", 6)], macro_after=2)
     canvas, _ = canvas_of(design, columns=4, rows=4)
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design.netlist)
     group, count = fixed_groups(design, canvas, joined)
     names = design.netlist.names
     of = {name: int(group[index]) for index, name in enumerate(names)}

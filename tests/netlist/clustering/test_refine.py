@@ -30,7 +30,7 @@ def price(joined: Connectivity, group: np.ndarray) -> int:
 def test_a_cell_goes_where_its_nets_are() -> None:
     """In a chain of twelve cells the fourth one is in the wrong half."""
     design = chain_design([("a", 12)])
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design.netlist)
     group = np.full(design.netlist.num_nodes, -1)
     group[:12] = [0, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1]
     found = refine(group, np.arange(12), joined=joined, nodes=nodes_of(design), reach=FAR)
@@ -44,7 +44,7 @@ def test_a_cell_goes_where_its_nets_are() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_it_pays_and_keeps_its_bounds(seed: int) -> None:
     design = chain_design([(f"b{number}/", 60) for number in range(4)], macro_after=50, parallel=300, seed=seed)
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design.netlist)
     cells = np.flatnonzero(design.netlist.kind == NodeKind.CELL)
     group = np.full(design.netlist.num_nodes, -1)
     group[cells] = np.random.default_rng(seed).integers(0, 12, len(cells))
@@ -61,7 +61,7 @@ def test_it_pays_and_keeps_its_bounds(seed: int) -> None:
 def test_the_gain_of_a_single_move_is_what_it_saves() -> None:
     """One movable cell at a time, so that no two moves meet: each one taken lowers the price."""
     design = chain_design([("a", 40)], parallel=60, seed=5)
-    joined = connectivity(design.netlist, most_sinks=500)
+    joined = connectivity(design.netlist)
     group = np.full(design.netlist.num_nodes, -1)
     group[:40] = np.arange(40) % 4
     group[:3] = 3  # room in the other groups
