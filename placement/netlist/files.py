@@ -7,7 +7,9 @@ import dataclasses
 import gzip
 import hashlib
 import io
+import math
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterable
@@ -58,6 +60,20 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DesignError.at(path, line, f"byte {data[error.start]:#04x} is not UTF-8 text") from None
+
+
+def stem(path: str | os.PathLike[str]) -> str:
+    """The name of a file without its folder and its suffixes `.aux`, `.pb`, `.txt`, `.gz`."""
+    return re.sub(r"(\.aux|(\.pb)?(\.txt)?(\.gz)?)$", "", Path(path).name)
+
+
+def finite(text: str) -> float | None:
+    """A finite number written in ASCII, or None."""
+    try:
+        value = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:

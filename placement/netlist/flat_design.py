@@ -33,9 +33,6 @@ STRAYED = 1.5
 _DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 """What NumPy and zipfile raise for a file that is not an `.npz` file, or a damaged one."""
 _FORMAT_VERSION = 1
-_NETLIST = [field.name for field in dataclasses.fields(Netlist) if field.name != "names"]
-_PLACEMENT = [field.name for field in dataclasses.fields(Placement)]
-_ROWS = [field.name for field in dataclasses.fields(Rows)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -193,10 +190,9 @@ def write_flat(path: str | os.PathLike[str], design: FlatDesign) -> None:
         "halo_node": plan.halo_node,
         "halo": plan.halo,
     }
-    for prefix, fields, owner in (
-        ("netlist", _NETLIST, netlist), ("placement", _PLACEMENT, design.placement), ("rows", _ROWS, plan.rows)
-    ):  # fmt: skip
-        arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in fields}
+    for prefix, owner in (("netlist", netlist), ("placement", design.placement), ("rows", plan.rows)):
+        columns = (field.name for field in dataclasses.fields(owner) if field.name != "names")
+        arrays |= {f"{prefix}_{name}": getattr(owner, name) for name in columns}
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
     write_whole(path, out.getvalue())
@@ -289,16 +285,19 @@ def _master(master: Master) -> list[Any]:
 
 def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign:
     names = arrays["names"].tobytes().decode("utf-8")
-    columns = {name: arrays[f"netlist_{name}"] for name in _NETLIST}
+
+    def columns(prefix: str) -> dict[str, np.ndarray]:
+        return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
     return FlatDesign(
         name=header["name"],
-        netlist=Netlist(names=tuple(names.split("\n")) if names else (), **columns),
-        placement=Placement(**{name: arrays[f"placement_{name}"] for name in _PLACEMENT}),
+        netlist=Netlist(names=tuple(names.split("\n")) if names else (), **columns("netlist_")),
+        placement=Placement(**columns("placement_")),
         floorplan=Floorplan(
             units=header["units"],
             die=Rectangle(*header["die"]),
             core=Rectangle(*header["core"]),
-            rows=Rows(**{name: arrays[f"rows_{name}"] for name in _ROWS}),
+            rows=Rows(**columns("rows_")),
             tracks=tuple(Tracks(*tracks) for tracks in header["tracks"]),
             blockages=tuple(Blockage(*blockage) for blockage in header["blockages"]),
             regions=tuple(Region(*region) for region in header["regions"]),

@@ -20,7 +20,7 @@ from placement.netlist.constraints import NO_CONSTRAINTS
 from placement.netlist.constraints_file import CONSTRAINTS_NAME, read_constraints
 from placement.netlist.design import Design
 from placement.netlist.errors import DesignError
-from placement.netlist.files import check_output_folder, umask
+from placement.netlist.files import check_output_folder, stem, umask
 from placement.netlist.flat_design import FLAT_NAME, FlatDesign, read_npz
 from placement.netlist.formats.plc import read_placement_lines
 from placement.netlist.formats.protobuf import read_netlist_file
@@ -82,16 +82,10 @@ def load(netlist: str | os.PathLike[str], initial: str | os.PathLike[str] | None
     constraints_path = path.parent / CONSTRAINTS_NAME
     constraints = read_constraints(constraints_path, netlist_read) if constraints_path.is_file() else NO_CONSTRAINTS
     try:
-        return Design(_design_name(path), netlist_read, canvas, placement, constraints=constraints)
+        name = path.resolve().parent.name if path.name in NETLIST_NAMES else stem(path)
+        return Design(name, netlist_read, canvas, placement, constraints=constraints)
     except DesignError as error:
         raise DesignError.at(plc, lines["width"], str(error)) from None
-
-
-def _design_name(path: Path) -> str:
-    """The name of a netlist file's design: that of its folder, or of the file if that has an unusual name."""
-    if path.name in NETLIST_NAMES:
-        return path.resolve().parent.name
-    return path.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def find(netlist: str | os.PathLike[str]) -> Path:

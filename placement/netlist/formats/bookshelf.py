@@ -5,7 +5,6 @@ The files' unit of length is taken for 1 µm. Axis legend: N nodes, E nets, L ne
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from placement.netlist.builder import file_indices
 from placement.netlist.design import Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import SHOWN, DesignError, reject
-from placement.netlist.files import decoded, read_bytes
+from placement.netlist.files import decoded, finite, read_bytes, stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows, place_missing
 from placement.netlist.geometry import Rectangle
@@ -60,7 +59,7 @@ def read_bookshelf(
     corners = np.array(files.rows).reshape(-1, 6)[:, :2].ravel()
     values = np.concatenate((files.x, files.y, files.width, files.height, corners))
     design = FlatDesign(
-        name=name or Path(path).name.removesuffix(".aux"),
+        name=name or stem(path),
         netlist=netlist,
         placement=placement,
         floorplan=Floorplan(units=1.0 if (values == np.round(values)).all() else 1000.0, die=die, core=core, rows=rows),
@@ -98,11 +97,8 @@ class _File:
 
     def value(self, word: str, what: str) -> float:
         """A finite number."""
-        try:
-            value = float(word) if "_" not in word else math.nan
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value) or abs(value) > 1e12:
+        value = finite(word)
+        if value is None or abs(value) > 1e12:
             raise self.error(f"expected {what}, a number, found {word[:40]!r}")
         return value
 

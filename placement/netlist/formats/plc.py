@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.netlist.design import LARGEST, Canvas, Design, Netlist, NodeKind, Orientation, Placement
 from placement.netlist.errors import DesignError
-from placement.netlist.files import SourceFile, decoded, read_bytes, write_whole
+from placement.netlist.files import SourceFile, decoded, finite, read_bytes, write_whole
 
 NO_ORIENTATION = "-"
 
@@ -68,7 +68,7 @@ class _CanvasComments:
             self.enter(_FIELDS[key.lower()], text.rstrip(",;"), line)
 
     def enter(self, field: str, text: str, line: int) -> None:
-        value = _number(text)
+        value = finite(text)
         if value is None or (field in _WHOLE and value != int(value)):
             kind = "a finite number" if value is None else "a whole number"
             raise DesignError.at(self.path, line, f"canvas {field} is {text!r}; must be {kind}")
@@ -88,15 +88,6 @@ class _CanvasComments:
         except DesignError as error:
             named = next((line for field, (_, line) in self.fields.items() if f"canvas {field}:" in str(error)), 1)
             raise DesignError.at(self.path, named, str(error)) from None
-
-
-def _number(text: str) -> float | None:
-    """A finite number written in ASCII, or None."""
-    try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def read_canvas(path: str | os.PathLike[str]) -> tuple[Canvas, SourceFile]:
@@ -182,7 +173,7 @@ class _Rows:
             raise DesignError.at(self.path, line, message)
         node = self.node(fields[0], line)
         for name, field, values in (("x", fields[1], self.x), ("y", fields[2], self.y)):
-            value = _number(field)
+            value = finite(field)
             if value is None or abs(value) > LARGEST:
                 message = f"{name} of node {fields[0]} is {field!r}; must be a finite number up to ±{LARGEST:g} µm"
                 raise DesignError.at(self.path, line, message)

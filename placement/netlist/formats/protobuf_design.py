@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from placement.netlist.design import Canvas, Netlist, NodeKind, Placement
 from placement.netlist.errors import DesignError, reject
+from placement.netlist.files import stem
 from placement.netlist.flat_design import FlatDesign
 from placement.netlist.floorplan import Floorplan, Rows
 from placement.netlist.formats.def_design import component_centres, missing_nodes, port_places, unknown_components
@@ -55,7 +55,7 @@ def read_protobuf_def(
     written = {int(node): name for node, name in zip(node_of, file.components.written_names, strict=True)}
     written |= {int(node): name for node, name in zip(port_of, file.pins.written_names, strict=True) if node >= 0}
     design = FlatDesign(
-        name=name or file.design or _stem(path),
+        name=name or file.design or stem(path),
         netlist=netlist,
         placement=placement,
         floorplan=plan,
@@ -85,7 +85,7 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
     count = int(canvas.height / height) if height else 0
     rows = Rows.filling(box, height, count, site_width=height / 8 if height else 1.0)
     return FlatDesign(
-        name=name or _stem(path),
+        name=name or stem(path),
         netlist=netlist,
         placement=placement,
         # The format has no database units: a thousand per µm are fine enough for any of its numbers.
@@ -97,10 +97,6 @@ def read_protobuf_canvas(path: str | os.PathLike[str], canvas: Canvas, *, name: 
         sources=(source,),
         notices=(f"{path}: no DEF file gives rows: {count:,} of {height:g} µm are assumed to fill the canvas",),
     )
-
-
-def _stem(path: str | os.PathLike[str]) -> str:
-    return Path(path).name.removesuffix(".gz").removesuffix(".txt").removesuffix(".pb")
 
 
 def _matched(netlist: Netlist, file: DefFile) -> tuple[np.ndarray, np.ndarray]:
