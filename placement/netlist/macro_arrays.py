@@ -272,7 +272,8 @@ def _netlist(
     rank[order] = np.arange(len(order))
     owner = netlist.pin_node[order]
     kind = netlist.kind[kept]
-    return Netlist(
+    return dataclasses.replace(
+        netlist,
         names=tuple(names),
         kind=kind,
         width=width,
@@ -281,8 +282,6 @@ def _netlist(
         pin_node=number[owner],
         pin_dx=netlist.pin_dx[order] + shift[owner, 0],
         pin_dy=netlist.pin_dy[order] + shift[owner, 1],
-        net_weight=netlist.net_weight,
-        net_start=netlist.net_start,
         net_pins=rank[netlist.net_pins],
     )
 

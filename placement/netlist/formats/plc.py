@@ -61,7 +61,9 @@ class _CanvasComments:
             found = _ENTRY.match(comment, at)
             if found is None:
                 return
-            keys = [found["key"]] if found["key"] else [f"{found['routes']}, {way}" for way in ("hor", "ver")]
+            keys = (
+                [found["key"]] if found["key"] else [f"{found['routes']}, {direction}" for direction in ("hor", "ver")]
+            )
             entries += zip(keys, filter(None, found.group("value", "hor", "ver")), strict=True)
             at = found.end()
         for key, text in entries:
@@ -171,23 +173,25 @@ class _Rows:
         if len(fields) != 5:
             message = f"expected 'node_index x y orientation fixed', found {len(fields)} fields: {text[:60]!r}"
             raise DesignError.at(self.path, line, message)
-        node = self.node(fields[0], line)
-        for name, field, values in (("x", fields[1], self.x), ("y", fields[2], self.y)):
+
+        def wrong(what: str, field: str, right: str) -> DesignError:
+            return DesignError.at(self.path, line, f"{what} of node {index} is {field!r}; must be {right}")
+
+        index, x, y, orientation, fixed = fields
+        node = self.node(index, line)
+        for name, field, values in (("x", x, self.x), ("y", y, self.y)):
             value = finite(field)
             if value is None or abs(value) > LARGEST:
-                message = f"{name} of node {fields[0]} is {field!r}; must be a finite number up to ±{LARGEST:g} µm"
-                raise DesignError.at(self.path, line, message)
+                raise wrong(name, field, f"a finite number up to ±{LARGEST:g} µm")
             values[node] = value
-        if fields[3] != NO_ORIENTATION:
-            if fields[3] not in Orientation.__members__:
-                known = ", ".join([*Orientation.__members__, NO_ORIENTATION])
-                message = f"orientation of node {fields[0]} is {fields[3]!r}; must be one of {known}"
-                raise DesignError.at(self.path, line, message)
-            self.orientation[node] = Orientation[fields[3]]
-        if fields[4] not in ("0", "1"):
-            raise DesignError.at(self.path, line, f"fixed of node {fields[0]} is {fields[4]!r}; must be 0 or 1")
+        if orientation in Orientation.__members__:
+            self.orientation[node] = Orientation[orientation]
+        elif orientation != NO_ORIENTATION:
+            raise wrong("orientation", orientation, f"one of {', '.join([*Orientation.__members__, NO_ORIENTATION])}")
+        if fixed not in ("0", "1"):
+            raise wrong("fixed", fixed, "0 or 1")
         self.placed[node] = True
-        self.fixed[node] = fields[4] == "1" or self.is_port[node]
+        self.fixed[node] = fixed == "1" or self.is_port[node]
 
     def node(self, text: str, line: int) -> int:
         """The node of a node_index."""

@@ -148,16 +148,16 @@ class TextParser:
         if len(content) > 1:
             names = ", ".join(field.name for field in content)
             raise self.error(attr.at, f"attribute {key!r} has several values: {names}")
-        for name, given, at in content:
-            if name in _TEXTS:
-                return key, (self.quoted(content[0]), at)
-            if name in _NUMBERS:
-                if isinstance(given, _Word) and given.lstrip("-").lower() in ("inf", "infinity", "nan"):
-                    given = float(given)
-                if not isinstance(given, float):
-                    raise self.error(at, f"attribute {key!r}: {name} must be a number")
-                return key, (given, at)
-        return key, (None, content[0].at if content else attr.at)
+        (name, given, at), *_ = [*content, _Field("", [], attr.at)]
+        if name in _TEXTS:
+            return key, (self.quoted(content[0]), at)
+        if name not in _NUMBERS:
+            return key, (None, at)
+        if isinstance(given, _Word) and given.lstrip("-").lower() in ("inf", "infinity", "nan"):
+            given = float(given)
+        if not isinstance(given, float):
+            raise self.error(at, f"attribute {key!r}: {name} must be a number")
+        return key, (given, at)
 
     def quoted(self, field: _Field) -> str:
         """The text of a field; raises DesignError if it is anything else."""
