@@ -61,9 +61,7 @@ class _CanvasComments:
             found = _ENTRY.match(comment, at)
             if found is None:
                 return
-            keys = (
-                [found["key"]] if found["key"] else [f"{found['routes']}, {direction}" for direction in ("hor", "ver")]
-            )
+            keys = [found["key"]] if found["key"] else [f"{found['routes']}, {axis}" for axis in ("hor", "ver")]
             entries += zip(keys, filter(None, found.group("value", "hor", "ver")), strict=True)
             at = found.end()
         for key, text in entries:
