@@ -248,38 +248,31 @@ def _has_place(design: Design, node: int, swapped: bool) -> bool:
     return not covered(left[some], right[some], low[some], high[some], (len(xs) + 1, len(ys) + 1)).all()
 
 
-def _fixed_macros(design: Design) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """int32 [F], the fixed hard macros; and per axis their centres, sides and halos as placed, float64 [F] each."""
+def _fixed_macros(design: Design) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """int32 [F], the fixed hard macros; and their centres, half sides and halos as placed, float64 [F, 2] each."""
     initial, netlist = design.initial, design.netlist
     fixed = netlist.hard[initial.fixed[netlist.hard]]
-    sides, halos = netlist.sides(initial.orientation), design.constraints.sides(initial.orientation)
-    axes = zip((initial.x, initial.y), sides, halos, strict=True)
-    return fixed, [(centre[fixed], side[fixed], halo[fixed]) for centre, side, halo in axes]
+    pairs = ((initial.x, initial.y), netlist.sides(initial.orientation), design.constraints.sides(initial.orientation))
+    centre, side, halo = (np.stack(pair, axis=1)[fixed] for pair in pairs)
+    return fixed, centre, side / 2, halo
 
 
 def _taken_by_fixed(design: Design, halo: np.ndarray) -> np.ndarray:
     """The area that fixed hard macros take from a macro with a halo (x, y), float64 [K, 4]."""
-    bounds = []
-    for (centre, side, other), own in zip(_fixed_macros(design)[1], halo, strict=True):
-        gap = own + other
-        reach = side / 2 + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        bounds.append((centre - reach, centre + reach))
-    (left, right), (low, high) = bounds
-    boxes = np.stack((left, low, right, high), axis=1)
-    return boxes[(boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])]
+    _, centre, half, own = _fixed_macros(design)
+    gap = own + halo
+    reach = half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    boxes = np.concatenate((centre - reach, centre + reach), axis=1)
+    return boxes[(boxes[:, :2] < boxes[:, 2:]).all(axis=1)]
 
 
 def _too_close(design: Design) -> list[str]:
     """A notice if fixed macros are closer to each other than their halos allow."""
-    fixed, axes = _fixed_macros(design)
-    meets = np.ones((len(fixed), len(fixed)), dtype=bool)
-    has_halo = np.zeros_like(meets)
-    for centre, side, halo in axes:
-        half, gap = side / 2, halo[:, None] + halo
-        reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
-        meets &= np.abs(centre[:, None] - centre) < reach - TOLERANCE
-        has_halo |= gap > 0
-    pairs = np.argwhere(np.triu(meets & has_halo, 1))
+    fixed, centre, half, halo = _fixed_macros(design)
+    gap = halo[:, None] + halo
+    reach = half[:, None] + half + np.where(gap > 0, gap, -design.canvas.overlap_threshold)
+    meets = (np.abs(centre[:, None] - centre) < reach - TOLERANCE).all(axis=2) & (gap > 0).any(axis=2)
+    pairs = np.argwhere(np.triu(meets, 1))
     if not len(pairs):
         return []
     one, other = (design.netlist.names[node] for node in fixed[pairs[0]].tolist())
@@ -291,7 +284,7 @@ def _violated_by_fixed(design: Design) -> list[str]:
     """What fixed macros violate, apart from distances between macros."""
     initial, netlist, constraints = design.initial, design.netlist, design.constraints
     kept, found = keep_outs(design), []
-    fixed = _fixed_macros(design)[0]
+    fixed, *_ = _fixed_macros(design)
     places = ("on a placement blockage", "outside of its region or in another's", "in a port's keep-out")
     for node, (*low, right, top) in zip(fixed.tolist(), netlist.boxes(initial, fixed), strict=True):
         name = netlist.names[node]

@@ -96,21 +96,16 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
     group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, seed=chosen.seed)
-    reach = math.sqrt(canvas.width * canvas.height / 16)  # µm, beyond which groups are broken up
+    # µm, beyond which groups are broken up; without positions distance does not matter.
+    reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
     # A macro counts as its pins, which the recipe groups in its place.
     pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
     x, y, has_place = design.placement.x, design.placement.y, design.placement.placed
-    nodes = Nodes(
-        x=x if placed else None,
-        y=y if placed else None,
-        area=np.where(joined.is_cell, netlist.width * netlist.height, 0.0),
-        size=np.where(netlist.kind == NodeKind.HARD, pins, 1),
-    )
-    count = parts
-    if placed:
-        # A macro without a place breaks nothing up.
-        broken, count = break_up(np.where(has_place, group, -1), parts, x=x, y=y, area=nodes.area, reach=reach)
-        group = np.where(has_place, broken, group)
+    area = np.where(joined.is_cell, netlist.width * netlist.height, 0.0)
+    nodes = Nodes(x=x, y=y, area=area, size=np.where(netlist.kind == NodeKind.HARD, pins, 1))
+    # A macro without a place breaks nothing up.
+    broken, count = break_up(np.where(has_place, group, -1), parts, x=x, y=y, area=area, reach=reach)
+    group = np.where(has_place, broken, group)
     most_nodes = (netlist.num_nodes + int(nodes.size[netlist.hard].sum())) // parts // 4
     if most_nodes > 0:
         group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)

@@ -67,13 +67,13 @@ class Nodes:
     """Positions and sizes of the nodes.
 
     Attributes:
-        x, y: float64 [N], µm; None: distance does not matter.
+        x, y: float64 [N], µm.
         area: float64 [N], µm²; 0 for nodes that do not count for a group's centre.
         size: int64 [N], as how many nodes each counts.
     """
 
-    x: np.ndarray | None
-    y: np.ndarray | None
+    x: np.ndarray
+    y: np.ndarray
     area: np.ndarray
     size: np.ndarray
 
@@ -147,9 +147,7 @@ def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes,
     matrix = joined.counts(group, count)
     matrix.data[:] = 1
     adjacency = (matrix[:, small].T @ matrix).tocsr()
-    centre_x = centre_y = np.zeros(count)
-    if nodes.x is not None and nodes.y is not None:
-        centre_x, centre_y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
+    centre_x, centre_y = centroids(group, count, x=nodes.x, y=nodes.y, area=nodes.area)
     into = np.arange(count)
     again = False
     for index, source in enumerate(small.tolist()):
@@ -157,7 +155,7 @@ def _merge(group: np.ndarray, count: int, *, joined: Connectivity, nodes: Nodes,
         others, weights = adjacency.indices[begin:end], adjacency.data[begin:end]
         distance = np.abs(centre_x[others] - centre_x[source]) + np.abs(centre_y[others] - centre_y[source])
         # A group that was merged away in this round takes no others.
-        possible = (others != source) & (sizes[others] > 0) & ((nodes.x is None) | (distance <= reach))
+        possible = (others != source) & (sizes[others] > 0) & (distance <= reach)
         if not possible.any():
             continue
         target = int(others[possible][np.lexsort((others[possible], -weights[possible]))[0]])
@@ -193,11 +191,10 @@ def refine(
         moves = _moves(result, count, movable, joined=joined, on_nets=on_nets)
         sizes = np.bincount(result[result >= 0], minlength=count)
         moves = moves[(moves.gain > 0) & (sizes[moves.group] < most)]
-        if nodes.x is not None and nodes.y is not None:
-            x, y = centroids(result, count, x=nodes.x, y=nodes.y, area=nodes.area)
-            cell = movable[moves.cell]
-            across, up = np.abs(x[moves.group] - nodes.x[cell]), np.abs(y[moves.group] - nodes.y[cell])
-            moves = moves[(across <= reach) & (up <= reach)]
+        x, y = centroids(result, count, x=nodes.x, y=nodes.y, area=nodes.area)
+        cell = movable[moves.cell]
+        across, up = np.abs(x[moves.group] - nodes.x[cell]), np.abs(y[moves.group] - nodes.y[cell])
+        moves = moves[(across <= reach) & (up <= reach)]
         if not len(moves):
             break
         moves = moves[(draw.random(len(movable)) < 0.5)[moves.cell]]

@@ -47,8 +47,8 @@ def test_small_groups_merge_into_the_most_adjacent_one_in_reach() -> None:
     group = np.array([0, 0, 0, 1, 2, 2, 2, *([-1] * (design.netlist.num_nodes - 7))])
     area, size = np.ones(len(group)), np.ones(len(group), dtype=np.int64)
     x, y = design.placement.x, design.placement.y
-    free = Nodes(x=None, y=None, area=area, size=size)
-    merged = merge_small(group, 3, joined=joined, nodes=free, most_nodes=1, reach=0.0)
+    here = Nodes(x=x, y=y, area=area, size=size)
+    merged = merge_small(group, 3, joined=joined, nodes=here, most_nodes=1, reach=np.inf)
     assert merged[:7].tolist() == [0, 0, 0, 0, 2, 2, 2]
     # With distance: c's centre is nearer to b than a's once a stands elsewhere.
     far = x.copy()
