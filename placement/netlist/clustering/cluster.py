@@ -95,7 +95,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     placed = chosen.use_positions and bool(len(cells)) and bool(design.placement.placed[cells].all())
     fixed, groups = fixed_groups(design, canvas, joined)
     parts = groups + max(1, min(chosen.parts, len(cells) // 8))
-    group = _partitioned(design, joined, cells, fixed, parts=parts, placed=placed, seed=chosen.seed)
+    group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
     # µm, beyond which groups are broken up; without positions distance does not matter.
     reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
     # A macro counts as its pins, which the recipe groups in its place.
@@ -154,19 +154,14 @@ def fixed_groups(design: FlatDesign, canvas: Canvas, joined: Connectivity) -> tu
 
 
 def _partitioned(
-    design: FlatDesign,
-    joined: Connectivity,
-    cells: np.ndarray,
-    fixed: np.ndarray,
-    *,
-    parts: int,
-    placed: bool,
-    seed: int,
+    joined: Connectivity, cells: np.ndarray, fixed: np.ndarray, names: Sequence[str] | None, *, parts: int, seed: int
 ) -> np.ndarray:
-    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph."""
+    """int32 [N]: the part of every cell, macro and port; a fixed group is one vertex of the hypergraph.
+
+    The hierarchy of the nodes' names is a hint; None: they have positions, which are a better one.
+    """
     groups = int(fixed.max(initial=-1)) + 1
-    vertex_of = np.full(design.netlist.num_nodes, -1, dtype=np.int64)
-    vertex_of[fixed >= 0] = fixed[fixed >= 0]
+    vertex_of = fixed.astype(np.int64)
     free = cells[fixed[cells] < 0]
     vertex_of[free] = groups + np.arange(len(free))
     weight = np.ones(groups + len(free), dtype=np.int64)
@@ -175,8 +170,8 @@ def _partitioned(
     weight[:groups] = np.clip(np.bincount(fixed[fixed >= 0], minlength=groups), 1, max(1, total // parts))
     edge, vertex = _hyperedges(joined.net, vertex_of[joined.node], len(weight))
     edge_weight = np.full(int(edge.max(initial=-1)) + 1, _NET_WEIGHT, dtype=np.int64)
-    if not placed:
-        module, member = module_edges(design.netlist.names, free, parts)
+    if names is not None:
+        module, member = module_edges(names, free, parts)
         edge = np.concatenate((edge, len(edge_weight) + module))
         vertex = np.concatenate((vertex, vertex_of[member]))
         edge_weight = np.concatenate((edge_weight, np.ones(int(module.max(initial=-1)) + 1, np.int64)))

@@ -102,12 +102,9 @@ def drawn_options(seed: int) -> tuple[FlatOptions, float]:
 
 
 class FlatDraft(NamedTuple):
-    """A flat netlist on a bare core, without rows or layers (`flat_on_floorplan` adds them).
+    """A flat netlist (macros, ports, cells) on a bare core of `width` × `height` µm.
 
-    Attributes:
-        netlist: macros, then ports, then cells.
-        placement: macros and ports are placed and fixed; cells are not placed.
-        width, height: of the core, µm.
+    Macros and ports are placed and fixed, cells are not placed. `flat_on_floorplan` adds rows and layers.
     """
 
     netlist: Netlist
