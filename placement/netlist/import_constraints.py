@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid, check_rectangles
+from placement.netlist.constraints import ALL_ORIENTATIONS, LEAST_PITCH, Constraints, SnapGrid
 from placement.netlist.constraints_file import hard_names, matching, orientation_set
 from placement.netlist.design import Netlist
 from placement.netlist.errors import DesignError
@@ -150,7 +150,6 @@ def _on_canvas(rectangles: np.ndarray, core: Rectangle) -> np.ndarray:
 def _in_core(what: str, rectangles: tuple[Rectangle, ...], core: Rectangle) -> np.ndarray:
     """The user's rectangles on the canvas; raises DesignError if one of them does not meet it."""
     array = np.array([dataclasses.astuple(rectangle) for rectangle in rectangles]).reshape(-1, 4)
-    check_rectangles(what, array)
     found = _on_canvas(array, core)
     if len(found) < len(array) or not len(array):
         raise DesignError(
