@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.netlist.clustering.groups import Connectivity, Nodes, break_up, connectivity, merge_small, refine
+from placement.netlist.clustering.groups import Connectivity, break_up, connectivity, merge_small, refine
 from placement.netlist.clustering.partition import partition
-from placement.netlist.design import Canvas, NodeKind
+from placement.netlist.design import Canvas
 from placement.netlist.errors import DesignError
 from placement.netlist.flat_design import FlatDesign
 
@@ -88,7 +88,7 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     """
     chosen = settings or ClusteringSettings()
     netlist = design.netlist
-    joined = connectivity(netlist)
+    joined = connectivity(design)
     on_nets = np.zeros(netlist.num_nodes, dtype=np.bool_)
     on_nets[netlist.pin_node[netlist.net_pins]] = True
     cells = np.flatnonzero(joined.is_cell & on_nets)
@@ -98,20 +98,17 @@ def cluster_cells(design: FlatDesign, canvas: Canvas, *, settings: ClusteringSet
     group = _partitioned(joined, cells, fixed, None if placed else netlist.names, parts=parts, seed=chosen.seed)
     # µm, beyond which groups are broken up; without positions distance does not matter.
     reach = math.sqrt(canvas.width * canvas.height / 16) if placed else math.inf
-    # A macro counts as its pins, which the recipe groups in its place.
-    pins = np.bincount(netlist.pin_node, minlength=netlist.num_nodes)
-    x, y, has_place = design.placement.x, design.placement.y, design.placement.placed
-    area = np.where(joined.is_cell, netlist.width * netlist.height, 0.0)
-    nodes = Nodes(x=x, y=y, area=area, size=np.where(netlist.kind == NodeKind.HARD, pins, 1))
     # A macro without a place breaks nothing up.
-    broken, count = break_up(np.where(has_place, group, -1), parts, x=x, y=y, area=area, reach=reach)
+    has_place = design.placement.placed
+    inside = np.where(has_place, group, -1)
+    broken, count = break_up(inside, parts, x=joined.x, y=joined.y, area=joined.area, reach=reach)
     group = np.where(has_place, broken, group)
-    most_nodes = (netlist.num_nodes + int(nodes.size[netlist.hard].sum())) // parts // 4
+    most_nodes = (netlist.num_nodes + int(joined.size[netlist.hard].sum())) // parts // 4
     if most_nodes > 0:
-        group = merge_small(group, count, joined=joined, nodes=nodes, most_nodes=most_nodes, reach=reach / 2)
+        group = merge_small(group, count, joined, most_nodes=most_nodes, reach=reach / 2)
     cluster = np.where(joined.is_cell & on_nets, group, -1)
     free = cells[fixed[cells] < 0]
-    cluster = refine(cluster, free, joined=joined, nodes=nodes, reach=reach / 2, seed=chosen.seed)
+    cluster = refine(cluster, free, joined, reach=reach / 2, seed=chosen.seed)
     numbers, member = np.unique(cluster[cells], return_inverse=True)
     cluster[cells] = member.reshape(-1)
     loose = int(joined.is_cell.sum()) - len(cells)
