@@ -43,7 +43,7 @@ _TRACKS_PER_ROW = 27.0
 _BLOCKED_LAYERS = 4
 """The number of layers, from the lowest, that macros are assumed to fill if no OBS is given."""
 _MOST_TRACKS = 10_000_000
-"""In one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
+"""The most tracks of one TRACKS statement; a chip of 10 cm has a tenth of that in its finest layer."""
 
 
 class LayerCapacity(NamedTuple):

@@ -18,7 +18,7 @@ from placement.netlist.design import Design, NodeKind
 from placement.netlist.graph import GraphArrays, graph_arrays, net_members, vertex_name
 
 MOST_NODES = 2500
-"""Of a design whose Rent exponent is estimated; more would take minutes, since the eigenvectors are dense."""
+"""The most graph nodes for a Rent exponent; more would take minutes, since the eigenvectors are dense."""
 _LISTED = 5
 """Nets and nodes that are named."""
 _LEAST_NODES = 64

@@ -24,7 +24,7 @@ from placement.netlist.flat_design import FlatDesign
 UTILIZATION = 0.5
 """The share of a soft macro's area that its cells cover."""
 _IMBALANCE = 0.3
-"""By which a part may be larger than the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
+"""The share by which a part may exceed the mean (Circuit Training: 0.05). Parts are broken up and merged afterwards, so
 they differ in size anyway; with 0.3 some 2% fewer nets run between as many clusters as with 0.05."""
 _NET_WEIGHT = 4
 """The weight of a net relative to the hint that a module of the hierarchy gives."""
