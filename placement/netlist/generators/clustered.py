@@ -87,9 +87,9 @@ class _Hierarchy:
     """Leaves 0 … count − 1 under a binary tree, each block halved.
 
     `blocks` are the blocks (first leaf, end) around each leaf, from the leaf itself to all; `shares` are the shares of
-    its nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, hence t·Bᵖ⁻¹ for each leaf
-    in it; those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf itself
-    counts as two halves.
+    its nets whose scope is each of them. By Rent's rule t·Bᵖ wires leave a block of B leaves, t·Bᵖ⁻¹ for each leaf;
+    those that leave the block below but not this one have it as scope. No wire leaves the whole. The leaf itself counts
+    as two halves.
     """
 
     def __init__(self, count: int, rent_exponent: float) -> None:
