@@ -186,8 +186,8 @@ def routing_capacity(design: FlatDesign) -> RoutingCapacity:
     if len(design.netlist.hard) and not known:
         notices.append(f"no OBS says what macros block: they are taken to fill the lowest {_BLOCKED_LAYERS} layers")
     horizontal, vertical = (math.fsum(layer.tracks for layer in direction) for direction in (across, up))
-    blocked = (math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up))
-    return RoutingCapacity(horizontal, vertical, *blocked, layers=tuple(found), notices=tuple(notices))
+    taken = [math.fsum(layer.tracks * layer.blocked for layer in direction) for direction in (across, up)]
+    return RoutingCapacity(horizontal, vertical, taken[0], taken[1], tuple(found), tuple(notices))
 
 
 def _layers(design: FlatDesign, notices: list[str]) -> list[RoutingLayer]:

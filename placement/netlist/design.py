@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import functools
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def _check_range(what: str, values: np.ndarray, least: float) -> None:
         raise DesignError(f"{what}: {values[index]} (index {index}) must be in [{least:g}, {LARGEST:g}]")
 
 
-def _set_columns(owner: object, columns: dict[str, tuple[type, int]]) -> None:
+def _set_columns(owner: object, columns: Mapping[str, tuple[type, int]]) -> None:
     """Replaces fields by read-only contiguous copies of a dtype and a length; raises DesignError for another shape."""
     for field, (dtype, length) in columns.items():
         array = frozen(getattr(owner, field), dtype)

@@ -317,7 +317,7 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
 
 def _technology(header: dict[str, Any]) -> Technology:
     layers = (
-        RoutingLayer(name, LayerDirection(direction), *sizes, number)
+        RoutingLayer(name, LayerDirection(direction), *sizes, number=number)
         for number, (name, direction, *sizes) in enumerate(header["layers"])
     )
     masters = {}

@@ -68,8 +68,9 @@ def complement(rectangles: np.ndarray, width: float, height: float) -> np.ndarra
     inside = clipped(rectangles, width, height)
     xs = np.unique(np.concatenate(([0.0, width], inside[:, 0], inside[:, 2])))
     ys = np.unique(np.concatenate(([0.0, height], inside[:, 1], inside[:, 3])))
-    bounds = (np.searchsorted(xs if column % 2 == 0 else ys, inside[:, column]) for column in (0, 2, 1, 3))
-    taken = covered(*bounds, (len(xs), len(ys)))  # type: ignore[misc]
+    left, right = np.searchsorted(xs, inside[:, 0]), np.searchsorted(xs, inside[:, 2])
+    low, high = np.searchsorted(ys, inside[:, 1]), np.searchsorted(ys, inside[:, 3])
+    taken = covered(left, right, low, high, (len(xs), len(ys)))
     free: list[tuple[float, float, float, float]] = []
     begun: dict[tuple[int, int], float] = {}  # runs of free intervals, with the y at which they begin
     for row in range(len(ys)):

@@ -233,5 +233,6 @@ def _moves(
     keys = source * count + target
     order = np.argsort(keys)
     gain[order[np.searchsorted(keys, closed, sorter=order)]] += closes.data
-    moves = np.rec.fromarrays((source, target, gain), names="cell,group,gain")
+    dtype = [("cell", np.int64), ("group", np.int64), ("gain", np.int64)]
+    moves: np.recarray = np.rec.fromarrays((source, target, gain), dtype=dtype)
     return moves[target != group[movable][source]]
