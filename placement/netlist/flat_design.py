@@ -317,8 +317,8 @@ def _design(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FlatDesign
 
 def _technology(header: dict[str, Any]) -> Technology:
     layers = (
-        RoutingLayer(name, LayerDirection(direction), *sizes, number=number)
-        for number, (name, direction, *sizes) in enumerate(header["layers"])
+        RoutingLayer(name, LayerDirection(direction), pitch_x, pitch_y, width, number)
+        for number, (name, direction, pitch_x, pitch_y, width) in enumerate(header["layers"])
     )
     masters = {}
     for name, kind, subkind, width, height, symmetry, site, *shapes in header["masters"]:
