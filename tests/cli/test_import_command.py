@@ -458,7 +458,7 @@ def test_published_placements_come_back_bit_for_bit(
     tmp_path: Path, real: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the canvas's coordinates and back, by the commands; cells, which have no part in it, in any clusters."""
-    monkeypatch.setattr(cluster, "partition", lambda *_, fixed, parts, **__: (_even(fixed, parts), 0))
+    monkeypatch.setattr(cluster, "partition", lambda *_, fixed, parts, **__: _even(fixed, parts))
     netlist, floorplan = real("ariane133_ng45_flat/netlist.pb.txt.gz"), real("ariane133_ng45_68/floorplan.def.gz")
     design = tmp_path / "ariane"
     files = ("--protobuf", netlist, "--def", floorplan)

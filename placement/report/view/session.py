@@ -114,7 +114,7 @@ class Session:
 
     def design_now(self) -> Design:
         """The design with the current placement as its initial one, so that what a person has fixed is fixed."""
-        return dataclasses.replace(self.design, initial=self.placement, order=None)
+        return dataclasses.replace(self.design, initial=self.placement)
 
     def shown(self) -> Placement:
         if not self._dragged:
