@@ -46,6 +46,7 @@ class AnnealConfig(Settings, group="anneal."):
         rotate: also try orientations that swap width and height
         spacing: µm that hard macros keep from each other and from blockages
         blockages: rectangles that hard macros keep clear of: [[left, low, right, high], …] in µm
+        tidy: share of the cost that straightening the macros at the end may add; null: they are not straightened
         grid: µm; at the end lower left corners of hard macros are put on multiples of this; 0: they stay
 
     Example:
@@ -59,6 +60,7 @@ class AnnealConfig(Settings, group="anneal."):
     rotate: bool = False
     spacing: Amount = 0.0
     blockages: tuple[_Corners, ...] = ()
+    tidy: Annotated[float, Rule("in [0, 1]", lambda value: 0 <= value <= 1)] | None = None
     grid: Amount = 0.0
 
     def __post_init__(self) -> None:

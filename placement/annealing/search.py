@@ -30,6 +30,7 @@ from placement.annealing.anneal_config import (
 from placement.annealing.annealer import Annealer, AnnealerState, Population, Tally
 from placement.annealing.legaliser import legalise
 from placement.annealing.starts import Start, affordable, legal, make_starts
+from placement.annealing.tidying import straighten
 from placement.config import require
 from placement.engine.costs import DEFAULT_WEIGHTS, Costs, CostWeights, compute_costs
 from placement.netlist.design import Design, Placement
@@ -38,6 +39,8 @@ from placement.netlist.files import csv_text, write_whole
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import load
 
+TIDYING_SHARE = 0.4
+"""Share of the budget in which macros are straightened, where `anneal.tidy` is given."""
 HALVING_SHARE = 0.15
 """Share of the budget, less the making of the starts, in which all starts are annealed before the best are chosen."""
 FINAL_SHARE = 0.04
@@ -156,9 +159,13 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
     require(moves is not None or seconds > 0, "time", seconds, "above 0 seconds")
     require(moves is None or moves > 0, "moves", moves, "at least 1")
     check_constraints(design)
+    tidying = config.tidy is not None and len(design.placing_order) > 0
+    searching = 1 - TIDYING_SHARE if tidying else 1.0
+    main_moves = None if moves is None else max(1, round(moves * searching))
     given = (Start("given", legal(design, start, config)),) if isinstance(start, Placement) else tuple(start or ())
     about = search_identity(
-        design, given, config=config, seconds=seconds if moves is None else None, moves=moves, weights=weights,
+        design, given, config=config, seconds=seconds * searching if moves is None else None, moves=main_moves,
+        weights=weights,
         threads=threads, seed=seed, round_moves=round_moves,
     )  # fmt: skip
     run = _Run(design, config, about, watch)
@@ -172,7 +179,7 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
             annealer.resume(state)
     else:
         begun = time.thread_time()
-        affordable_config, count = affordable(design, config, about["seconds"], moves)
+        affordable_config, count = affordable(design, config, about["seconds"], main_moves)
         entrants = given or make_starts(design, affordable_config, start_seed, weights, electrostatic=count)
         annealers = [make(entrant.placement, seed=entrant_seed) for entrant in entrants]
         run.begin([entrant.name for entrant in entrants], annealers, time.thread_time() - begun)
@@ -182,6 +189,14 @@ def search(  # noqa: PLR0913  the public face: all but the first have a default
             annealers = [make(chosen[index % len(chosen)], seed=one) for index, one in enumerate(seeds)]
     finished = not run.state.entrants and run.anneal(annealers)
     best = min(annealers, key=lambda annealer: annealer.best_cost).best
+    if finished and tidying:
+        rest = seconds * (1 - searching) if moves is None else None
+        straight = straighten(
+            design, best, weights=weights, config=config, seconds=rest,
+            moves=None if moves is None else max(1, moves - (main_moves or 0)), seed=start_seed, stopped=watch.stopped,
+        )  # fmt: skip
+        finished, best = straight.finished, straight.placement
+        run.add(straight.seconds, straight.moves, compute_costs(design, best, weights=weights).total)
     if config.grid > 0:
         best = legalise(design, best, spacing=config.spacing, blockages=config.blockages, grid=config.grid)
     if finished and watch.folder is not None:
@@ -252,6 +267,11 @@ class _Run:
         state.unit = min(annealer.best_cost for annealer in entrants)
         state.begun = self._share(0.0)
         state.history = [Point(seconds, 0, state.unit)]
+
+    def add(self, seconds: float, moves: int, cost: float) -> None:
+        """Takes note of what was spent after the annealing, and of the cost then."""
+        last = Point(*self.state.history[-1])
+        self.state.history.append(Point(last.seconds + seconds, last.moves + moves, cost))
 
     def halve(self, entrants: Sequence[Annealer]) -> list[Placement]:
         """Anneals each entrant for an equal share of the time; the best, one for each thread, as they then are.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,30 +23,39 @@ STAGES = 10
 """In each the largest empty rectangle is to grow once more."""
 GROWTH = 0.25
 """Of the rectangle's side, in the direction in which the fewest macros are in the way."""
+ROUNDS = 100
+"""Changes of the temperature where the number of moves is given."""
 FINAL_SHARE = 0.05
 """Share of the time at the end that accepts only what is no worse."""
+
+
+class Straightened(NamedTuple):
+    """What `straighten` found: the placement, CPU seconds and moves that it took, and whether it was not stopped."""
+
+    placement: Placement
+    seconds: float
+    moves: int
+    finished: bool
 
 
 def straighten(
     design: Design,
     placement: Placement,
     *,
-    share: float,
     weights: CostWeights,
     config: AnnealConfig,
     seconds: float | None = None,
     moves: int | None = None,
     seed: int = 0,
     stopped: Callable[[], bool] = lambda: False,
-) -> Placement:
-    """`placement`, tidier: its cost rises by at most `share` of it.
+) -> Straightened:
+    """`placement`, tidier: its cost rises by at most the share `config.tidy` of it.
 
     Args:
         design: whose macros.
         placement: a legal one.
-        share: in [0, 1].
-        weights: of the cost that is kept; tidiness must have no weight.
-        config: spacing, blockages and rotation are those of the search.
+        weights: of the cost that is kept; that of tidiness is passed over.
+        config: of the search.
         seconds: CPU seconds of this thread.
         moves: instead of `seconds`.
         seed: of the moves.
@@ -54,26 +64,30 @@ def straighten(
     Raises:
         DesignError: `placement` is not a whole placement of `design`, or not legal.
     """
+    weights = weights._replace(tidy=0.0)
     base = compute_costs(design, placement, weights=weights).total
-    annealer = Annealer(design, placement, config=config, weights=weights._replace(tidy=WEIGHT * base), seed=seed)
+    annealer = Annealer(
+        design, placement, config=config, weights=weights._replace(tidy=WEIGHT * (base or 1.0)), seed=seed
+    )
+    most = base * (1 + (config.tidy or 0.0))
     movable = len(design.placing_order) + int((~design.initial.fixed[design.netlist.soft]).sum())
     first, last = (
         share_of * base / max(1, movable) for share_of in (INITIAL_TEMPERATURE[weights.name], FINAL_TEMPERATURE)
     )
     begun, done, stage = time.thread_time(), 0, -1
 
-    def progress() -> float:
-        return (time.thread_time() - begun) / seconds if seconds is not None else done / (moves or 1)
-
-    while (now := progress()) < 1 and not stopped():
+    while True:
+        spent = time.thread_time() - begun
+        now = spent / seconds if seconds is not None else done / max(1, moves or 1)
+        if now >= 1 or stopped():
+            return Straightened(annealer.best, spent, done, now >= 1)
         if int(now * STAGES) != stage:
             stage = int(now * STAGES)
             annealer.set_clear(_grown(design, annealer.best))
-        count = ROUND_MOVES if moves is None else min(ROUND_MOVES, moves - done)
+        count = ROUND_MOVES if moves is None else min(max(1, moves // ROUNDS), moves - done)
         temperature = first * (last / first) ** now if now < 1 - FINAL_SHARE else 0.0
-        annealer.run(count, temperature, base * (1 + share))
+        annealer.run(count, temperature, most)
         done += count
-    return annealer.best
 
 
 def _grown(design: Design, placement: Placement) -> tuple[float, float, float, float]:
@@ -90,4 +104,4 @@ def _grown(design: Design, placement: Placement) -> tuple[float, float, float, f
         in_way = np.clip(np.minimum(high, longer[2:]) - np.maximum(low, longer[:2]), 0, None).prod(1).sum()
         if gained > 0 and in_way / gained < fewest:
             best, fewest = longer, in_way / gained
-    return tuple(best.tolist())
+    return tuple(best.tolist())  # type: ignore[return-value]

@@ -123,7 +123,7 @@ def _lines(low: np.ndarray, high: np.ndarray, end: float) -> np.ndarray:
 
 
 def _painted(lines: list[np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """bool [R, C]: the cells between the lines that a rectangle covers; its edges are on lines or beyond all."""
+    """Bool [R, C]: the cells between the lines that a rectangle covers; its edges are on lines or beyond all."""
     x0, x1 = (np.searchsorted(lines[0], corner[:, 0]) for corner in (low, high))
     y0, y1 = (np.searchsorted(lines[1], corner[:, 1]) for corner in (low, high))
     steps = np.zeros((len(lines[1]) + 1, len(lines[0]) + 1), dtype=np.int64)
@@ -143,7 +143,7 @@ def _largest_rectangle(empty: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple
     """The largest rectangle of empty cells: empty [R, C] between lines x [C + 1] and y [R + 1]."""
     best, found = 0.0, (0.0, 0.0, 0.0, 0.0)
     since = np.zeros(empty.shape[1])  # where the empty stretch below begins
-    for row, bottom, top in zip(empty, y[:-1].tolist(), y[1:].tolist(), strict=True):
+    for row, top in zip(empty, y[1:].tolist(), strict=True):
         since = np.where(row, since, top)
         open_at: list[tuple[float, float]] = []  # where a rectangle begins, and its height so far
         for at, tall in zip(x.tolist(), [*(top - since).tolist(), 0.0], strict=True):

@@ -26,6 +26,7 @@ from placement.engine.costs import (
     legality,
     violations,
 )
+from placement.engine.tidiness import Tidiness, tidiness
 from placement.flat.problem import MOST_UTILIZATION
 from placement.netlist.design import Design, NodeKind, Orientation, Placement
 from placement.netlist.files import csv_text, write_whole
@@ -41,6 +42,16 @@ _RULES = {
     "port_keepout": ("port_keepout_violations", "hard macros too close to a port"),
 }
 VIOLATION_KEYS = tuple(key for key, _ in _RULES.values())  # in the JSON object of a design with constraints
+# Field of `Tidiness` → what it is a share of.
+_TIDINESS = {
+    "aligned": "of the macros: an edge continues a neighbour's",
+    "grouped": "of the macros in banks: a neighbour is of the same bank",
+    "alike": "of the neighbours of one size: they have the same orientation",
+    "pins_free": "of the macros with pins on one side: no neighbour or canvas edge in front of it",
+    "usable": "of the whitespace: wide enough for a channel, and in one piece",
+    "largest": "of the whitespace: the largest empty rectangle",
+    "corners_free": "of the canvas's corners",
+}
 _ALARM = "bold red"
 
 
@@ -82,13 +93,16 @@ class Metrics:
     weights: CostWeights
     legality: Legality
     violations: Violations
+    tidiness: Tidiness
     full: FullMetrics | None = None
 
 
 def measure(design: Design, placement: Placement | None = None, *, weights: CostWeights = DEFAULT_WEIGHTS) -> Metrics:
     """The metrics of `placement` (None: the design's own); raises DesignError if a node has no position."""
     costs = compute_costs(design, placement, weights=weights)
-    return Metrics(design, costs, weights, legality(design, placement), violations(design, placement))
+    return Metrics(
+        design, costs, weights, legality(design, placement), violations(design, placement), tidiness(design, placement)
+    )
 
 
 def json_object(metrics: Metrics) -> dict[str, Any]:
@@ -101,6 +115,7 @@ def json_object(metrics: Metrics) -> dict[str, Any]:
         **costs_object(metrics.costs, metrics.weights),
         **metrics.legality._asdict(),
         **{_RULES[field][0]: count for field, count in broken.items()},
+        "tidiness": metrics.tidiness._asdict(),
         **({} if metrics.full is None else metrics.full._asdict()),
     }
 
@@ -130,6 +145,9 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
         counts += [(field.replace("_", " "), broken[field], meaning) for field, (_, meaning) in _RULES.items()]
     for name, count, meaning in counts:
         table.add_row(name, str(count), meaning, style=_ALARM if count else "")
+    table.add_section()
+    for name, meaning in _TIDINESS.items():
+        table.add_row(name.replace("_", " "), f"{getattr(metrics.tidiness, name):.0%}", meaning)
     table.add_section()
     if metrics.full is not None:
         _add_full(table, metrics.full)

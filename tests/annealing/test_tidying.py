@@ -1,0 +1,67 @@
+"""A search that straightens: within its bound, legal, tidier, and the same after a stop."""
+
+import pytest
+
+import placement
+from placement import AnnealConfig
+from placement.annealing.search import Watch
+from placement.annealing.tidying import straighten
+from placement.config import ConfigError
+from placement.engine.costs import DEFAULT_WEIGHTS, compute_costs, legality
+from placement.engine.tidiness import tidiness
+
+
+@pytest.fixture(scope="module")
+def design():
+    return placement.load("clustered40")
+
+
+@pytest.fixture(scope="module")
+def found(design):
+    return placement.search(design, moves=30_000, seed=1, round_moves=1000).placement
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02])
+def test_straightens_within_the_bound(design, found, share):
+    base = compute_costs(design, found).total
+    straight = straighten(design, found, weights=DEFAULT_WEIGHTS, config=AnnealConfig(tidy=share), moves=30_000, seed=3)
+    assert straight.finished
+    assert straight.moves == 30_000
+    assert compute_costs(design, straight.placement).total <= base * (1 + share) * (1 + 1e-12)
+    assert legality(design, straight.placement) == (0, 0)
+    before, after = tidiness(design, found), tidiness(design, straight.placement)
+    assert after.aligned > before.aligned
+    assert after.cost < before.cost
+
+
+def test_a_search_straightens_at_its_end_and_resumes(design, tmp_path):
+    config = AnnealConfig(tidy=0.02)
+    whole = placement.search(design, moves=20_000, config=config, seed=5, round_moves=1000)
+    plain = placement.search(design, moves=20_000, seed=5, round_moves=1000)
+    assert tidiness(design, whole.placement).cost < tidiness(design, plain.placement).cost
+    assert whole.moves == pytest.approx(20_000, abs=1000)
+    calls = iter(range(100))
+    stopped = placement.search(
+        design, moves=20_000, config=config, seed=5, round_moves=1000,
+        watch=Watch(folder=tmp_path, stopped=lambda: next(calls) > 25),
+    )  # fmt: skip
+    assert not stopped.finished
+    resumed = placement.search(
+        design, moves=20_000, config=config, seed=5, round_moves=1000, watch=Watch(folder=tmp_path)
+    )
+    assert resumed.finished
+    assert resumed.placement == whole.placement
+
+
+def test_the_cost_can_weigh_tidiness_all_along(design):
+    weights = DEFAULT_WEIGHTS._replace(tidy=0.05)
+    tidy = placement.search(design, moves=20_000, seed=5, weights=weights, round_moves=1000)
+    plain = placement.search(design, moves=20_000, seed=5, round_moves=1000)
+    assert tidiness(design, tidy.placement).cost < tidiness(design, plain.placement).cost
+    assert tidy.tallies["tidy_run"].accepted > 0
+    assert plain.tallies["tidy_run"].drawn == 0
+
+
+def test_a_share_beyond_one_is_rejected():
+    with pytest.raises(ConfigError, match=r"anneal\.tidy"):
+        AnnealConfig(tidy=2.0)
