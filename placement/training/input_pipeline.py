@@ -43,12 +43,12 @@ class InputPipeline:
         episodes: whole episodes of a batch.
 
     Attributes:
-        refused: well-formed episodes with an illegal action, which were rejected.
+        rejected: well-formed episodes with an illegal action, which were rejected.
     """
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:
         self._replay, self._learner, self._count = replay, learner, episodes
-        self.refused = self._read = 0
+        self.rejected = self._read = 0
         self._stop = threading.Event()
         self._buffers = itertools.cycle([learner.buffer(episodes) if learner.alone else None for _ in range(BUFFERS)])
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="input pipeline")
@@ -109,7 +109,7 @@ class InputPipeline:
             self._learner.render(episodes, buffer, at=at)
         except IllegalAction:
             if len(episodes) == 1:
-                self.refused += 1
+                self.rejected += 1
                 return []
             good: list[Episode] = []
             for episode in episodes:

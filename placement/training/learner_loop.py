@@ -189,7 +189,7 @@ class LearnerLoop:
             "infeed_wait_seconds": received - start,
             "infeed_wait_share": (received - start) / elapsed,
             "learner_seconds": learned_at - received,
-            "refused_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.refused),
+            "rejected_episodes": float(getattr(roles.replay, "rejected", 0) + pipeline.rejected),
             **{f"learner_{name}": float(value) for name, value in learned.items()},
         }
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 STOP_SECONDS = 6.0
-"""Deadline for the learner to save and end once it is told to stop."""
+"""Deadline for the learner to save and end after a stop is requested."""
 ANSWER_SECONDS = 3.0
 LOST_SECONDS = 15.0
 """A cluster that has not answered for so long, and accepts no connections, is gone."""
@@ -213,7 +213,7 @@ class Driver:
             else:
                 if member is self._learner:
                     return result
-                raise WorkerFailed(f"{member.who} ended although it was not told to")
+                raise WorkerFailed(f"{member.who} ended unexpectedly")
         return None
 
     def _restart(self, member: Member, error: Exception) -> None:
@@ -238,7 +238,7 @@ class Driver:
         try:
             self._ray.get(member.running)
         except self._ray.exceptions.RayActorError as error:
-            _log.debug("%s is not there yet: %s", member.who, error)
+            _log.debug("%s is not available yet: %s", member.who, error)
             time.sleep(LOOK_SECONDS)
             member.running = member.handle.ping.remote()
         else:

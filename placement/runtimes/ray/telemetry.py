@@ -87,7 +87,7 @@ def shard(load: ShardLoad) -> dict[str, float]:
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
     """What a learner host that does not write `metrics.csv` dropped."""
-    lost = {"refused": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
+    lost = {"rejected": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
@@ -97,8 +97,8 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
         numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
-    for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
-        numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
+    for name in ("rejected", "duplicates", "failures"):
+        numbers[f"replay_{name}"] = float(sum(getattr(one, name) for one in shards))
     return numbers
 
 

@@ -63,7 +63,7 @@ def test_every_host_brings_its_share(run: RayRun, folder: Path) -> None:
     with (folder / "run" / "metrics.csv").open(newline="") as stream:
         row = list(csv.DictReader(stream))[-1]
     assert int(row["episodes"]) == EPISODES * int(row["iteration"])
-    assert int(row["learners"]) == 2 and int(row["learner_refused"]) == 0
+    assert int(row["learners"]) == 2 and int(row["learner_rejected"]) == 0
 
 
 @pytest.mark.slow
