@@ -220,7 +220,7 @@ class PolicyConfig(Settings, group="policy."):
         room_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
             in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
-        dtype: of per-cell products: float32, bfloat16, or auto: bfloat16 on an accelerator, float32 on a CPU
+        dtype: type of per-cell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
         location: false: no location head
         graph: false: no embeddings of the graph encoder
     """
