@@ -217,7 +217,7 @@ class PolicyConfig(Settings, group="policy."):
         location_frequencies: cosines per axis of the location head
         wire_bias: preference for little added wire
         edge_bias: preference for cells near the canvas edge
-        room_bias: preference for abutting other macros or the edge
+        whitespace_bias: preference for abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's position in an electrostatic placement of all macros,
             in logits times log(1 + distance in cells); not 0: the placement takes seconds per design
         dtype: type of per-cell products: float32, bfloat16, or auto (bfloat16 on an accelerator, float32 on a CPU)
@@ -232,7 +232,7 @@ class PolicyConfig(Settings, group="policy."):
     location_frequencies: Count = 8
     wire_bias: float = 0.0
     edge_bias: float = 0.0
-    room_bias: float = 0.0
+    whitespace_bias: float = 0.0
     electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     location: bool = True

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.config import (
     COSTS,
     ConfigError,
@@ -138,13 +138,13 @@ class SampleConfig(PolicySettings):
     """Settings of `sample`.
 
     Attributes:
-        settled: number of the cheapest placements whose soft macros are annealed for the cost
+        annealed: number of the cheapest placements whose soft macros are annealed for the cost
         flips: mirror hard macros in place if that is cheaper
         animation: draw an animation of placing the macros; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
-    settled: OrNone = 8
+    annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
     animation: bool | None = None

@@ -35,15 +35,9 @@ class Batch(NamedTuple):
 
 
 class InputPipeline:
-    """Prepares batches for a learner; a context manager that stops the thread at its end.
+    """Prepares batches of `episodes` whole episodes for a learner; a context manager that stops the thread at its end.
 
-    Args:
-        replay: where episodes come from; nobody else should read it.
-        learner: learns from them.
-        episodes: whole episodes of a batch.
-
-    Attributes:
-        rejected: well-formed episodes with an illegal action, which were rejected.
+    Nobody else should read `replay`. `rejected` counts well-formed episodes with an illegal action.
     """
 
     def __init__(self, replay: ReplayReader, learner: Learner, *, episodes: int) -> None:

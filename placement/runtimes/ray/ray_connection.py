@@ -91,12 +91,8 @@ def opened(
 ) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
-    No process of a Ray of this run's own is left, however the block ends.
-
-    Args:
-        config: address and resources.
-        run_dir: records where Ray's own files are, so that those of a killed run are removed.
-        breakable: a block in which Ray may be interrupted while it starts.
+    No process of a Ray of this run's own is left, however the block ends. `run_dir` records where Ray's own files are,
+    so that those of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts.
 
     Raises:
         ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
