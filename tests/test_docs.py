@@ -162,7 +162,7 @@ def test_the_page_of_metrics_lists_just_the_columns_of_a_run(run):
 
 def test_the_page_of_metrics_lists_the_columns_of_the_ray_runtime():
     telemetry = pytest.importorskip("placement.runtimes.ray.telemetry")
-    from placement.replay.sharded import ShardStatistics
+    from placement.replay.shard_reader import ShardStatistics
 
     shard = ShardStatistics(
         number=0, address="", connected=True, waiting=1, ready=0, taken=3, rejected=0, duplicates=0, failures=0,

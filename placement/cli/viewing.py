@@ -283,11 +283,11 @@ def _place_soft(task: Task) -> Outcome:
 
 def _place_rest(cost: CostConfig, task: Task) -> Outcome:
     task.report(0.0, "reads the policy")
-    from placement.evaluation.policies import cheapest, load_policy, policy_results
+    from placement.evaluation.policies import cheapest, policy_from_settings, policy_results
 
     run, samples = str(task.values["checkpoint"]), int(task.number("samples"))
     settings = SampleConfig(design=task.design.name, checkpoint=run, samples=samples, cost=TrainedCost(**vars(cost)))
-    policy = load_policy(settings, task.design)
+    policy = policy_from_settings(settings, task.design)
     task.report(0.2, f"{len(policy.design.placing_order)} macros, {samples + 1} times")
     evaluations = policy.evaluate(settings.seed, stopped=task.stopped)
     if not evaluations:

@@ -28,7 +28,7 @@ from placement.training import run_folder
 from placement.training.run_folder import STOPPING, Run, working_folder
 from placement.transport.addresses import accepts, is_loopback
 from placement.transport.gate import new_token
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 if TYPE_CHECKING:
     from placement.training.progress import TrainingProgress

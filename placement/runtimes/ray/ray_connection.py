@@ -25,7 +25,7 @@ from placement.config import ConfigError, RuntimeConfig
 from placement.runtimes.ray.messages import processes_of
 from placement.transport.addresses import accepts, is_host_port
 from placement.transport.event_loop import within
-from placement.utils.supervisor import WorkerFailed
+from placement.utils.worker_threads import WorkerFailed
 
 _log = logging.getLogger(__name__)
 LOCAL = "local"

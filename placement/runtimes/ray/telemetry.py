@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from placement.modelcache.cache import ModelCache
     from placement.modelcache.reader import Source
     from placement.replay.shard import ShardLoad
+    from placement.replay.shard_reader import ShardStatistics
     from placement.replay.shard_writer import ShardWriter
-    from placement.replay.sharded import ShardStatistics
     from placement.runtimes.ray.episode_collector import EpisodeCollector
     from placement.transport.latencies import Summary
 
