@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.annealing.anneal_config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
 from placement.annealing.annealer import Annealer
-from placement.annealing.config import FINAL_TEMPERATURE, INITIAL_TEMPERATURE, ROUND_MOVES, AnnealConfig
 from placement.engine.costs import CostWeights, compute_costs
 from placement.engine.tidiness import kept_free, largest_empty_rectangle
 from placement.netlist.design import Design, Placement
