@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from placement.api import Policy, evaluate, export, import_design, load_policy
     from placement.engine.costs import Costs, IncrementalCost, cost
     from placement.engine.pool import make_pool
+    from placement.engine.tidiness import Tidiness, tidiness
     from placement.env.dm_env import DmEnvPool
     from placement.env.gym_env import PlacementEnv
     from placement.env.vector_env import PlacementVectorEnv
@@ -51,6 +52,7 @@ __all__ = [
     "PlacementEnv",
     "PlacementVectorEnv",
     "Policy",
+    "Tidiness",
     "cost",
     "evaluate",
     "export",
@@ -61,6 +63,7 @@ __all__ = [
     "make_pool",
     "read_placement",
     "search",
+    "tidiness",
     "to_networkx",
     "train",
     "write_placement",
@@ -76,6 +79,7 @@ _LATER = {
     "PlacementEnv": "placement.env.gym_env",
     "PlacementVectorEnv": "placement.env.vector_env",
     "Policy": "placement.api",
+    "Tidiness": "placement.engine.tidiness",
     "cost": "placement.engine.costs",
     "evaluate": "placement.api",
     "export": "placement.api",
@@ -84,6 +88,7 @@ _LATER = {
     "load_policy": "placement.api",
     "make_pool": "placement.engine.pool",
     "search": "placement.annealing.search",
+    "tidiness": "placement.engine.tidiness",
     "to_networkx": "placement.netlist.graph",
     "train": "placement.runtimes.public",
 }
