@@ -148,6 +148,8 @@ def cost(design: Design, placement: Placement | None = None, *, cost: str | Cost
 def costs_object(costs: Costs, weights: CostWeights) -> dict[str, Any]:
     """What JSON files hold: the cost's name, its total as `cost`, then wirelength (µm) and the three components."""
     described = costs._asdict()
+    if not weights.tidy:
+        del described["tidy_cost"]
     return {"cost_name": weights.name, "cost": described.pop("total"), **described}
 
 

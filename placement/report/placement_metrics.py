@@ -133,7 +133,7 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_column("value", justify="right")
     table.add_column("", style="dim")
     table.add_row("wirelength", f"{costs.wirelength:,.1f}", "µm, weighted half-perimeters")
-    for name in ("wirelength", "density", "congestion"):
+    for name in ("wirelength", "density", "congestion", *(("tidy",) if weights.tidy else ())):
         table.add_row(f"{name} cost", f"{getattr(costs, f'{name}_cost'):.6f}", f"weight {getattr(weights, name):g}")
     table.add_row(f"{weights.name} cost", f"{costs.total:.6f}", "their weighted sum", style="bold", end_section=True)
     counts = [

@@ -18,7 +18,17 @@ from placement.netlist.load import load
 from tests.support.command import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
-KEYS = ["cost_name", "cost", "wirelength", "wirelength_cost", "density_cost", "congestion_cost", "overlaps", "outside"]
+KEYS = [
+    "cost_name",
+    "cost",
+    "wirelength",
+    "wirelength_cost",
+    "density_cost",
+    "congestion_cost",
+    "overlaps",
+    "outside",
+    "tidiness",
+]
 SECONDS = 300
 
 
