@@ -386,7 +386,7 @@ class _Run:
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)
         write_whole(folder / STATE_NAME, buffer.getvalue())
-        rows = [(*point, self._about["weights"][-1]) for point in state.history]
+        rows = [(*point, CostWeights(*self._about["weights"]).name) for point in state.history]
         write_whole(folder / HISTORY_NAME, csv_text([HISTORY_COLUMNS, *rows]))
         best = population.best
         comment = f"best so far of a search, {best.best_cost:.6f}"

@@ -25,6 +25,8 @@ GROWTH = 0.25
 """Of the rectangle's side, in the direction in which the fewest macros are in the way."""
 ROUNDS = 100
 """Changes of the temperature where the number of moves is given."""
+SLACK, SLACK_UNTIL = 0.02, 0.8
+"""Share of the cost beyond the bound at first; and the progress from which on there is none."""
 FINAL_SHARE = 0.05
 """Share of the time at the end that accepts only what is no worse."""
 
@@ -65,7 +67,11 @@ def straighten(
         DesignError: `placement` is not a whole placement of `design`, or not legal.
     """
     weights = weights._replace(tidy=0.0)
-    base = compute_costs(design, placement, weights=weights).total
+
+    def cost_of(at: Placement) -> float:
+        return compute_costs(design, at, weights=weights).total
+
+    base = cost_of(placement)
     annealer = Annealer(
         design, placement, config=config, weights=weights._replace(tidy=WEIGHT * (base or 1.0)), seed=seed
     )
@@ -80,13 +86,14 @@ def straighten(
         spent = time.thread_time() - begun
         now = spent / seconds if seconds is not None else done / max(1, moves or 1)
         if now >= 1 or stopped():
-            return Straightened(annealer.best, spent, done, now >= 1)
+            within = [at for at in (annealer.placement, annealer.best) if cost_of(at) <= most]
+            return Straightened(within[0] if within else placement, spent, done, now >= 1)
         if int(now * STAGES) != stage:
             stage = int(now * STAGES)
             annealer.set_clear(_grown(design, annealer.best))
         count = ROUND_MOVES if moves is None else min(max(1, moves // ROUNDS), moves - done)
         temperature = first * (last / first) ** now if now < 1 - FINAL_SHARE else 0.0
-        annealer.run(count, temperature, most)
+        annealer.run(count, temperature, most + base * SLACK * max(0.0, 1 - now / SLACK_UNTIL))
         done += count
 
 

@@ -29,9 +29,8 @@ class Costs(NamedTuple):
             add where they must make way, over what wirelength_cost is over.
         congestion_cost: mean of the busiest twentieth of the two congestion maps together. Of the chip cost: µm of wire
             beyond 70% of the tracks that macros leave, over the same (docs/explanation/chip-cost.md).
-        total: the weighted sum of the others, which is what is minimised.
-        tidy_cost: 1 for each macro without an aligned neighbour and more, over the number of macros
-            (docs/explanation/tidiness.md); 0 where it has no weight.
+        total: the weighted sum of the three, and of the tidiness (docs/explanation/tidiness.md) where it has a weight;
+            it is what is minimised.
 
     Example:
         >>> costs = placement.cost(placement.load("toy6"), cost="proxy")
@@ -44,7 +43,6 @@ class Costs(NamedTuple):
     density_cost: float
     congestion_cost: float
     total: float
-    tidy_cost: float = 0.0
 
 
 DEFAULT_WEIGHTS = CostConfig().weights()
@@ -148,8 +146,6 @@ def cost(design: Design, placement: Placement | None = None, *, cost: str | Cost
 def costs_object(costs: Costs, weights: CostWeights) -> dict[str, Any]:
     """What JSON files hold: the cost's name, its total as `cost`, then wirelength (µm) and the three components."""
     described = costs._asdict()
-    if not weights.tidy:
-        del described["tidy_cost"]
     return {"cost_name": weights.name, "cost": described.pop("total"), **described}
 
 

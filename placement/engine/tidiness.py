@@ -35,6 +35,10 @@ class Tidiness(NamedTuple):
         corners_free: corners of the canvas without a macro, of 4.
         cost: what `cost.tidy` weighs.
         channel: µm, the width that the measures ask of a gap.
+
+    Example:
+        >>> placement.tidiness(placement.load("toy6")).channel
+        10.0
     """
 
     aligned: float

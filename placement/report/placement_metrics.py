@@ -133,8 +133,10 @@ def metrics_table(metrics: Metrics, title: str) -> Table:
     table.add_column("value", justify="right")
     table.add_column("", style="dim")
     table.add_row("wirelength", f"{costs.wirelength:,.1f}", "µm, weighted half-perimeters")
-    for name in ("wirelength", "density", "congestion", *(("tidy",) if weights.tidy else ())):
+    for name in ("wirelength", "density", "congestion"):
         table.add_row(f"{name} cost", f"{getattr(costs, f'{name}_cost'):.6f}", f"weight {getattr(weights, name):g}")
+    if weights.tidy:
+        table.add_row("tidiness", f"{metrics.tidiness.cost:.6f}", f"weight {weights.tidy:g}")
     table.add_row(f"{weights.name} cost", f"{costs.total:.6f}", "their weighted sum", style="bold", end_section=True)
     counts = [
         ("overlaps", metrics.legality.overlaps, "pairs of hard macros"),

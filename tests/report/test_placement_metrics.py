@@ -17,6 +17,7 @@ from tests.support.designs import four_macros, random_design, random_placement
 
 JSON_KEYS = (
     "cost_name", "cost", "wirelength", "wirelength_cost", "density_cost", "congestion_cost", "overlaps", "outside",
+    "tidiness",
 )  # fmt: skip
 
 
@@ -46,7 +47,8 @@ def test_json_line_reads_back_equal():
     metrics = measure(random_design(7))
     values = json.loads(json_line(metrics))
     assert tuple(values) == JSON_KEYS
-    assert tuple(values.values()) == ("chip", metrics.costs.total, *metrics.costs[:4], *metrics.legality)
+    numbers = ("chip", metrics.costs.total, *metrics.costs[:4], *metrics.legality, metrics.tidiness._asdict())
+    assert tuple(values.values()) == numbers
     assert "\n" not in json_line(metrics)
 
 

@@ -54,10 +54,10 @@ inline Weights as_weights(const BoundWeights& weights) {
           std::get<4>(weights)};
 }
 
-using CostTuple = std::tuple<double, double, double, double, double, double>;
+using CostTuple = std::tuple<double, double, double, double, double>;
 
 inline CostTuple as_tuple(const Costs& costs) {
-  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total, costs.tidy_cost};
+  return {costs.wirelength, costs.wirelength_cost, costs.density_cost, costs.congestion_cost, costs.total};
 }
 
 }  // namespace placement

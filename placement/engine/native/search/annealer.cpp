@@ -91,13 +91,12 @@ void Annealer::run(std::int64_t moves, double temperature, double most) {
     if (count == 0) continue;
     ++tally_.evaluated[move];
     const NodeMove* proposal = proposer_.proposal.data();
-    const double before = cost_->costs().total;
+    const double before = cost_->costs().total, plain_before = plain_cost();
     // What the move may cost is drawn first, so that most of those that cost more need no whole evaluation.
     const double allowed = temperature > 0 ? -temperature * std::log(random_.fraction()) : 0.0;
     if (!cost_->propose_within(proposal, count, before + allowed)) continue;
     const double change = cost_->costs().total - before;
-    const double plain = cost_->costs().total - cost_->weights().tidy * cost_->costs().tidy_cost;
-    if (!(change <= allowed && plain <= most)) {
+    if (!(change <= allowed && (plain_cost() <= most || plain_cost() < plain_before))) {
       cost_->undo();
       continue;
     }

@@ -43,7 +43,7 @@ class Annealer {
   void set_mix(const PerMove& weights);
 
   // Proposes so many moves at a temperature in units of the cost; at 0 only moves that do not raise the cost are accepted.
-  // `most`: of the cost without its tidiness; what costs more is not accepted.
+  // `most`: of the cost without its tidiness; where it is higher, only what lowers it is accepted.
   void run(std::int64_t moves, double temperature, double most = std::numeric_limits<double>::infinity());
 
   // A rectangle that macros are to leave, µm; what was best by another one is forgotten.
@@ -67,6 +67,7 @@ class Annealer {
   void set_state(const AnnealerState& state);
 
  private:
+  double plain_cost() const { return cost_->costs().total - cost_->weights().tidy * cost_->costs().tidy_cost; }
   void require_legal() const;
   void keep_if_best();
   void mark(int node);
