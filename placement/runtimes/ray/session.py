@@ -77,8 +77,8 @@ def import_ray() -> Any:
         ) from error
     if importlib.util.find_spec("reverb") is None:
         raise ConfigError(
-            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use runtime=local, "
-            f"or install it: {INSTALL_REVERB}"
+            "runtime.name='ray': Reverb is not installed, over which episodes and parameters travel; use "
+            f"runtime=local, or install it: {INSTALL_REVERB}"
         )
     return ray
 
