@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 CONNECT_SECONDS = 10.0
 INSTALL_REVERB = "on Linux x86-64 with Python 3.11, `make install` in a checkout installs it"
-    "on Linux x86-64 with Python 3.11, `make install` in a checkout installs requirements.lock, which has it"
-)
 """How to get Reverb; pip alone finds no versions that agree (CONTRIBUTING.md, \"Changing the pinned packages\")."""
 
 
