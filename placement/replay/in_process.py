@@ -49,8 +49,8 @@ def make_replay(config: ReplayConfig, *, steps: int, designs: int | None = None)
 @functools.cache
 def _warn_once(reason: str) -> None:
     _log.warning(
-        "Reverb is not installed (%s): episodes stay in this process's memory; with Reverb, actors in other processes "
-        "and on other machines feed the learner (%s).",
+        "Reverb is not installed (%s): episodes stay in this process's memory. It would let actors in other processes "
+        "and on other machines feed the learner; %s.",
         reason,
         INSTALL_REVERB,
     )
