@@ -218,7 +218,7 @@ class PolicyConfig(Settings, group="policy."):
         location_frequencies: cosines per axis with which a macro's favourite locations are expressed
         wire_bias: preference for little added wire
         edge_bias: preference for cells near the canvas edge
-        room_bias: preference for little whitespace around: abutting other macros or the edge
+        whitespace_bias: preference for little whitespace around: abutting other macros or the edge
         electrostatic_bias: preference for cells near the macro's location in an electrostatic placement of all macros,
             in logits times log(1 + distance in cells); not 0: takes seconds per design, and the network sees the
             distance, too
@@ -235,7 +235,7 @@ class PolicyConfig(Settings, group="policy."):
     location_frequencies: Count = 8
     wire_bias: float = 0.0
     edge_bias: float = 0.0
-    room_bias: float = 0.0
+    whitespace_bias: float = 0.0
     electrostatic_bias: float = 0.0
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     location: bool = True

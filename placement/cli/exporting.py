@@ -42,10 +42,8 @@ class ExportConfig:
 def export(config: ExportConfig, console: Console) -> None:
     """Writes a placement in the requested format.
 
-    Raises:
-        DesignError: the design or the placement cannot be read, the design was not imported from files of the format,
-            or the file exists.
-        OSError: the file cannot be written.
+    Raises DesignError where the design or the placement cannot be read, the design was not imported from files of the
+    format, or the file exists.
     """
     out = Path(config.out)
     check_output_file("out", out)

@@ -102,7 +102,6 @@ class FlatConfig(GeneratedDesign):
 
     @property
     def _given(self) -> dict[str, Any]:
-        """The properties of the design that were given."""
         keys = ("cells", "macros", "ports", "macro_pins", "bank", "macro_utilization", "halo")
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
@@ -193,7 +192,6 @@ def generate_planted(config: PlantedConfig, console: Console) -> None:
 
 
 def _options(config: ClusteredConfig | PlantedConfig) -> dict[str, Any]:
-    """A generator's arguments."""
     values = dataclasses.asdict(config)
     for key in ("out", "force"):
         del values[key]

@@ -30,7 +30,7 @@ from placement.netlist.files import check_output_file
 from placement.netlist.flat_design import FLAT_NAME, read_flat
 from placement.netlist.formats.plc import write_placement
 from placement.netlist.load import DEF_NAME, POSITIONS_NAME, check_placement_file, find
-from placement.report.run_folder import SETTINGS_NAME, RunWatch, is_run, searched_cost
+from placement.report.run_watch import SETTINGS_NAME, RunWatch, is_run, searched_cost
 from placement.report.view.page import Cells
 from placement.report.view.session import Recovery, Session, read_steps
 from placement.report.view.window import Action, Export, Outcome, Parameter, Services, Task, Window
@@ -75,10 +75,8 @@ class ViewConfig(DesignSettings):
 def view(config: ViewConfig, console: Console) -> None:
     """Serves the window until Ctrl-C, or writes the replayed placement.
 
-    Raises:
-        ConfigError: the server's packages are not installed.
-        DesignError: the design, a placement or the steps cannot be read, or the file exists.
-        OSError: the file cannot be written.
+    Raises ConfigError where the server's packages are not installed, and DesignError where the design, a placement or
+    the steps cannot be read, or the file exists.
     """
     out = None if config.out is None else Path(config.out)
     if out is not None:
@@ -147,7 +145,6 @@ def shown_cost(config: ViewConfig) -> CostConfig:
 
 
 def _exports(folder: Path, design: Design) -> dict[str, Export]:
-    """The formats that a placement of an imported design can be saved in beside `.plc`."""
 
     def make(form: str) -> Export:
         def data(placement: Placement, file: str) -> bytes:
@@ -169,7 +166,6 @@ def _own_cells(path: Path) -> Cells | None:
 
 
 def _tracks(path: Path) -> SnapGrid:
-    """The routing tracks of the user's floorplan."""
     from placement.netlist.import_constraints import track_grid
 
     flat = read_flat(path)
@@ -193,13 +189,7 @@ def _serve(window: Window, config: ViewConfig, console: Console) -> None:
 
 
 def view_actions(design: str, cost: CostConfig, checkpoint: str = "") -> list[Action]:
-    """The actions on placements of a design.
-
-    Args:
-        design: its name, as `load` takes it.
-        cost: of the window.
-        checkpoint: the folder of the training run whose policy places macros, until another one is given.
-    """
+    """The actions on placements of a design, by its name; `checkpoint` is the run folder of the policy by default."""
     named = "design=" + shlex.quote(design).replace("{", "{{").replace("}", "}}")
     where = named + " placement={file}"
     usual = CostConfig(name=cost.name)
@@ -271,19 +261,13 @@ def _legalise(task: Task) -> Outcome:
 
 
 def _refine(task: Task) -> Outcome:
-    from placement.annealing.config import AnnealConfig
-    from placement.annealing.search import Watch, search
-    from placement.annealing.starts import Start, legal
+    from placement.annealing.search import Point, Watch, search
 
-    config = AnnealConfig()
-    watch = Watch(
-        None,
-        task.stopped,
-        lambda progress, point: task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves"),
-    )
-    starts = (Start("window", legal(task.design, task.placement, config)),)
-    seconds, weights = task.number("time"), task.weights
-    found = search(task.design, starts, config=config, seconds=seconds, weights=weights, watch=watch)
+    def show(progress: float, point: Point) -> None:
+        task.report(progress, f"best cost {point.cost:.6f}, {point.moves:,} moves")
+
+    watch, seconds = Watch(None, task.stopped, show), task.number("time")
+    found = search(task.design, task.placement, seconds=seconds, weights=task.weights, watch=watch)
     return Outcome(found.placement, f"{found.moves:,} moves in {found.seconds:.1f} CPU s")
 
 

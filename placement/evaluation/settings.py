@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
 
-from placement.annealing.config import AnnealConfig
+from placement.annealing.anneal_config import AnnealConfig
 from placement.config import (
     COSTS,
     ConfigError,
@@ -139,13 +139,13 @@ class SampleConfig(PolicySettings):
     """Settings of `sample`.
 
     Attributes:
-        settled: of this many of the cheapest placements the soft macros are annealed for the cost; 0: of none
+        annealed: of this many of the cheapest placements the soft macros are annealed for the cost; 0: of none
         flips: mirror hard macros in place where that is cheaper
         animation: draw the macros being placed one by one; null: as plots
     """
 
     cost: TrainedCost = TRAINED_COST
-    settled: OrNone = 8
+    annealed: OrNone = 8
     flips: bool = True
     plots: bool | None = True
     animation: bool | None = None

@@ -87,7 +87,7 @@ def shard(load: ShardLoad) -> dict[str, float]:
 
 def collected(replay: EpisodeCollector, shards: Sequence[ShardStatistics]) -> dict[str, float]:
     """What a learner host that does not write `metrics.csv` dropped."""
-    lost = {"refused": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
+    lost = {"rejected": float(replay.rejected), **_numbers(replay, "stale", "orphaned")}
     return {**lost, "duplicates": float(sum(one.duplicates for one in shards))}
 
 
@@ -97,7 +97,7 @@ def replay(shards: Sequence[ShardStatistics]) -> dict[str, float]:
     for one in shards:
         measured = _numbers(one, "rate", "wait", "skew", "waiting", "taken")
         numbers |= {f"replay{one.number}_{name}": value for name, value in measured.items()}
-    for name, attribute in (("refused", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
+    for name, attribute in (("rejected", "rejected"), ("duplicates", "duplicates"), ("failures", "failures")):
         numbers[f"replay_{name}"] = float(sum(getattr(one, attribute) for one in shards))
     return numbers
 
@@ -130,7 +130,7 @@ def _combine(name: str, values: list[float]) -> float:
 
 def processes_table(heartbeats: Sequence[Heartbeat], restarts: Mapping[str, int]) -> Table:
     """A table of the run's processes, a line for each role; `restarts` are counts by the processes' names."""
-    from placement.report.metrics import make_table  # only the driver draws
+    from placement.report.placement_metrics import make_table  # only the driver draws
 
     rows: list[list[str]] = []
     numbers = summarise(heartbeats)

@@ -7,10 +7,11 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
-from placement.config import ConfigError, Text
+from placement.config import ConfigError, Settings, Text
 from placement.netlist.clustering.cluster import ClusteringSettings
 from placement.netlist.constraints import SnapGrid
 from placement.netlist.errors import DesignError
@@ -20,7 +21,6 @@ from placement.netlist.importing import ChipFiles, ImportSettings, import_flat, 
 from placement.netlist.load import PICTURE_NAME, check_design_folder
 from placement.netlist.macro_arrays import ArraySetting
 
-_ORDERS = ("places", "names")
 _SNAPS = ("manufacturing", "tracks", "none")
 
 
@@ -51,7 +51,7 @@ class SourceOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ConstraintOptions:
+class ConstraintOptions(Settings):
     """What macros must keep to. Lengths in µm, rectangles in the files' own coordinates; macros by names with `*`.
 
     Attributes:
@@ -79,19 +79,7 @@ class ConstraintOptions:
     any_orientation: bool = False
     array: tuple[Text, ...] = ()
     banks: bool = False
-    array_order: str = "places"
-
-    @property
-    def order_by_places(self) -> bool:
-        """Whether a block's macros are ordered by their locations; raises ConfigError for an unknown order."""
-        if self.array_order not in _ORDERS:
-            raise ConfigError(f"array_order={self.array_order!r}: must be one of {', '.join(_ORDERS)}")
-        return self.array_order == "places"
-
-    @property
-    def arrays(self) -> tuple[ArraySetting, ...]:
-        """The blocks of macros; raises ConfigError for an option of another form."""
-        return tuple(_array(text) for text in self.array)
+    array_order: Literal["places", "names"] = "places"
 
     @property
     def constraints(self) -> ConstraintSettings:
@@ -146,30 +134,25 @@ class ImportConfig(ConstraintOptions, SourceOptions):
     positions: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.files, self.settings  # raise DesignError or ConfigError if an option is wrong
 
     @property
     def settings(self) -> ImportSettings:
-        """Grid, clustering, constraints and arrays."""
         return ImportSettings(
             columns=self.columns,
             rows=self.rows,
             tracks=self.tracks,
             clustering=ClusteringSettings(parts=self.parts, seed=self.seed, use_positions=self.positions),
             constraints=self.constraints,
-            arrays=self.arrays,
+            arrays=tuple(map(_array, self.array)),
             banks=self.banks,
-            order_by_places=self.order_by_places,
+            order_by_places=self.array_order == "places",
         )
 
 
 def import_chip(config: ImportConfig, console: Console) -> None:
-    """Reads a chip, clusters its cells, writes the design folder and prints what is in it.
-
-    Raises:
-        DesignError: a file cannot be used, or the folder exists and is not empty.
-        OSError: the folder cannot be written.
-    """
+    """Reads a chip, clusters its cells, writes the design folder and prints what is in it; raises DesignError."""
     # late: JAX and Matplotlib take seconds to import, and a wrong setting should not wait for them
     from placement.flat.global_placement import place_before_clustering
     from placement.report import style
@@ -201,7 +184,6 @@ class Phases:
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Surrounds a stage."""
         begun = time.perf_counter()
         waiting = self.console.status(f"{name} …") if self.console.is_terminal else contextlib.nullcontext()
         with waiting:

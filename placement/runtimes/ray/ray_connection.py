@@ -53,7 +53,7 @@ FOLDER_FILE = ".ray-session"
 FOLDER_PREFIX = "placement-ray-"
 
 _ALWAYS = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to Ray's makers
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # else it prints native stack traces at SIGTERM and aborts
     "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -92,12 +92,8 @@ def opened(
 ) -> Iterator[Any]:
     """The module `ray`, connected as `config` says; at the end it is disconnected.
 
-    No process of a Ray of this run's own is left, however the block ends.
-
-    Args:
-        config: address and resources.
-        run_dir: records where Ray's own files are, so that those of a killed run are removed.
-        breakable: a block in which Ray may be interrupted while it starts.
+    No process of a Ray of this run's own is left, however the block ends. `run_dir` records where Ray's own files are,
+    so that those of a killed run are removed; `breakable` is a block in which Ray may be interrupted while it starts.
 
     Raises:
         ConfigError: Ray is not installed, there is no cluster at the address, or it requires another token.
